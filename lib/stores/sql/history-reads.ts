@@ -15,7 +15,7 @@ import type { Row } from './row.js';
 
 /** What people see of histories. */
 export class HistoryReads<Table> {
-  /** @param parts `flush` writes the records that still wait: their reader has to see them */
+  /** @param parts `flush` writes the records that still wait, so that a reader sees them */
   constructor(
     private readonly dialect: SqlDialect<Table>,
     private readonly operations: Operations<Table>,
@@ -54,7 +54,7 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
         [],
       );
       const all = await history.read('SELECT id, data FROM {instances} WHERE catalogue IS NULL', []);
-      // What a list says that nobody has any more is of no interest.
+      // Ignores lists that no instance has any more.
       const used = new Set(rows.map(({ catalogue }) => String(catalogue)));
       const lists = all.filter(({ id }) => used.has(String(id)));
       const jobs = new Map(readEach(lists, ({ id, data }) => listOf(String(id), data), onUnreadable));
@@ -67,7 +67,7 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
     }, 'instances');
   }
 
-  /** Reads one of the tables. Whoever looks on may have no right to write, and waits for no other table. */
+  /** Reads one of the tables. A reader needs no right to write, and waits for no other table. */
   async #read<T>(read: () => Promise<T>, part: Part, lock?: string): Promise<T> {
     const { history } = this.dialect;
     if (history.unusable !== undefined) throw refusal(history.unusable);

@@ -35,7 +35,7 @@ interface Ended {
 }
 
 /**
- * Histories in two tables of their own beside that of the locks: runs and misses, and instances. No lock fails because of them.
+ * Histories in two tables beside that of the locks: one of runs and misses, one of instances. No lock fails because of histories.
  */
 export class SqlHistory<Table> implements HistoryStore {
   readonly #tables: HistoryTables<Table>;
@@ -61,22 +61,23 @@ export class SqlHistory<Table> implements HistoryStore {
     return this.#tables.init();
   }
 
-  /** Deletes at once what is too old, or too much. @internal for tests */
+  /** Deletes at once entries that are too old, or too many. @internal for tests */
   async tidy(): Promise<void> {
     await this.#batch.flush();
     await this.#tidy.now();
   }
 
-  /** Keeps what waits to be kept. */
+  /** Writes the records that still wait. */
   async close(): Promise<void> {
     await this.#batch.flush();
     await this.#tidy.done();
   }
 
   /**
-   * Releases a lease, and keeps how its run went. If that cannot be kept, or not soon, the lease is released without it.
+   * Releases a lease, and keeps the record of its run. If the record cannot be written, or not soon, releases the lease without the
+   * record.
    *
-   * @param giveBack releases it, and keeps this in the same statement
+   * @param giveBack releases the lease, and writes this entry in the same statement
    */
   async withRelease<T>(lease: LeaseRef, ended: Ended, giveBack: (run?: EntryRow) => Promise<T>): Promise<T> {
     const run = this.#endedRow(lease, ended);
@@ -96,13 +97,13 @@ export class SqlHistory<Table> implements HistoryStore {
     } catch (error) {
       if (!this.#mayBeOfRecord(error)) throw error;
       const answer = await giveBack();
-      // That was it.
+      // The release without the record succeeded, so the record was the reason.
       this.#tables.failed(error, 'runs');
       return answer;
     }
   }
 
-  /** Keeps how the run of a lease went that has ended, while the lease goes on. Never rejects. */
+  /** Keeps the record of an ended run whose lease goes on. Never rejects. */
   async ended(lease: LeaseRef, ended: Ended): Promise<void> {
     const run = this.#endedRow(lease, ended);
     if (run === undefined) return;
@@ -151,7 +152,7 @@ export class SqlHistory<Table> implements HistoryStore {
     const text = `SELECT data FROM {runs} WHERE name = ? AND kind = ? AND expires_at > ${history.now}`;
     return this.#run(
       async () => {
-        // Another instance may tell of a newer one between these two: then it came later.
+        // Another instance may report a newer tick between these two statements. That counts as later.
         const known = await history.read(text, [history.stored(alarm.name), TOLD]);
         return !known.some((row) => tellsOf(row, alarm)) && this.#insertNew(toldRow(alarm));
       },
@@ -165,7 +166,7 @@ export class SqlHistory<Table> implements HistoryStore {
     const list = digestOf('catalogue', catalogue);
     const result = await this.#run(async () => {
       if (jobs !== undefined) {
-        // In place of one that somebody has damaged.
+        // Replaces a list that somebody has damaged.
         const text = `INSERT INTO {instances} (id, seen_at, data) VALUES (?, ${history.now}, ?) ${history.overList}`;
         await history.write(text, [list, JSON.stringify(jobs)]);
       }
@@ -188,16 +189,16 @@ export class SqlHistory<Table> implements HistoryStore {
     return row;
   }
 
-  /** Whether a statement was certainly not carried out, and its record may be the reason. */
+  /** Whether a statement was certainly not carried out, and the record in it may be the reason. */
   #mayBeOfRecord(error: unknown): boolean {
     if (error instanceof SchedulerLockError || [...errorsIn(error)].some(isNotConnected)) return false;
     const failure = this.dialect.failure(error);
     return failure !== 'conflict' && failure !== 'unknown';
   }
 
-  /** Keeps ends of runs if that is possible. Never rejects. */
+  /** Writes ends of runs, if possible. Never rejects. */
   async #insertEnds(rows: readonly EntryRow[]): Promise<void> {
-    // The next beat looks again.
+    // The next beat looks at the tables again.
     if (this.#tables.problem !== undefined) return;
     try {
       await this.#run(
@@ -206,11 +207,11 @@ export class SqlHistory<Table> implements HistoryStore {
         'runs',
       );
     } catch {
-      // A history is not worth more tries than those of an operation.
+      // An entry of a history is not worth more tries.
     }
   }
 
-  /** Keeps an entry that is not there yet. Returns whether it was not. */
+  /** Writes an entry, unless it exists. Returns whether it did not. */
   async #insertNew(row: EntryRow): Promise<boolean> {
     const [start, end] = this.dialect.history.unlessKnown;
     return (await this.#insert([row], (values) => `${start} ${values} ${end}`)) > 0;

@@ -18,7 +18,7 @@ export class QueuedCallsReads<Table> {
     private readonly reads: LimitedReads,
   ) {}
 
-  /** What a lock has of queued calls, by its name, for people: of these locks, or all. Nothing if there is no table; or why nobody knows. */
+  /** Reads the queued calls of these locks, or of all. Returns a function of the name of a lock: nothing if there is no table; or why nobody knows. */
   async of(names?: readonly string[]): Promise<(name: string) => QueuedCallsInfo | undefined> {
     try {
       const infos = await this.#infos(names);

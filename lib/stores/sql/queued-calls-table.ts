@@ -11,7 +11,7 @@ import { tries } from './tries.js';
 /** How often queued calls that are too old are deleted, ms. */
 const TIDY = 3_600_000;
 
-/** The table of the queued calls: looked at when it is needed, created if it is missing, and cleared of what is too old. */
+/** The table of the queued calls. The store looks at it before the first use, creates it if it is missing, and deletes old rows. */
 export class QueuedCallsTable<Table> {
   #tidied = -Infinity;
   /** Whether the table is there, as far as is known. */
@@ -26,7 +26,7 @@ export class QueuedCallsTable<Table> {
   /**
    * Looks at the table, and creates it if it is missing, unless `migrate` is false.
    *
-   * @throws SchedulerLockConfigError if it is missing then, or if the user may not use it
+   * @throws SchedulerLockConfigError if the table is still missing, or if the user may not use it
    */
   async init(): Promise<void> {
     await this.operations.run(() => this.#prepare(), giveUp);
@@ -39,7 +39,7 @@ export class QueuedCallsTable<Table> {
     return this.operations.run(operation, giveUp, lock === undefined ? {} : { lock });
   }
 
-  /** Deletes what is too old. */
+  /** Deletes queued calls and dead letters that are too old, once in a while. */
   async tidy(): Promise<void> {
     const now = this.options.clock.monotonic();
     if (now - this.#tidied < TIDY) return;
@@ -51,7 +51,7 @@ export class QueuedCallsTable<Table> {
     this.#tidied = now;
   }
 
-  /** A user who may create nothing need not, if the table is there. */
+  /** Looks first: if the table exists, the user needs no right to create it. */
   async #prepare(): Promise<void> {
     const { dialect, options } = this;
     try {

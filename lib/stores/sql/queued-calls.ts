@@ -22,12 +22,12 @@ import type { Operations } from './operations.js';
 import { COLUMNS, delivered, letterOf, marks, type StoredCall, storedCall } from './queued-call-row.js';
 import { QueuedCallsTable } from './queued-calls-table.js';
 
-/** How many locks are looked at for queued calls that were left. */
+/** How many locks a search for left queued calls returns at most. */
 const MOST_LEFT = 1_000;
 
 /**
- * Queued calls in a table of their own beside that of the locks: a row each. Only the holder of a lock takes its queued calls, so
- * statements one after another do what needs one operation elsewhere.
+ * Queued calls, in a table beside that of the locks. Only the holder of a lock takes its queued calls, so a few statements, one after
+ * another, do what other stores need one operation for.
  */
 export class SqlQueuedCalls<Table> implements QueuedCallStore {
   readonly #table: QueuedCallsTable<Table>;
@@ -52,7 +52,7 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
     const slot = key === undefined ? null : slotOf(name, job, key);
     let isFirst = true;
     return this.#table.run(async () => {
-      // The same call, or another one with its key, was faster.
+      // The same call, or another call with its key, was faster.
       const known = isFirst ? undefined : await this.#placeOf('id', id);
       if (known !== undefined) return known;
       isFirst = false;
@@ -62,7 +62,7 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
         'SELECT count(*) AS n FROM {t} WHERE name = ? AND dead IS NULL',
         [queuedCalls.stored(name)],
       );
-      // It may be one of these: then it is sent again.
+      // If the call is one of these, it was sent twice.
       if (Number(count?.['n']) >= max) return (await this.#placeOf('id', id)) ?? { queued: false };
       await queuedCalls.write(
         `INSERT INTO {t} (id, name, job, call_key, slot, place, args, queued_at, merged, redeliver, delivery)
@@ -98,7 +98,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     }, lease.name);
   }
 
-  /** The lease of a queued call is released. */
+  /** Ends a queued call whose lease is released. */
   end(lease: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
     return this.#table.run(() => this.#end(lease, outcome), lease.name);
   }
@@ -127,7 +127,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
 
   redeliver(name: string, id?: string): Promise<number> {
     const { queuedCalls } = this.dialect;
-    // It is kept for its time once more, which counts from `dead_at`.
+    // The time for which a call is kept begins anew: it counts from `dead_at`.
     const text = `UPDATE {t} SET dead = NULL, dead_at = ${queuedCalls.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL${id === undefined ? '' : ' AND id = ?'}`;
     const values = [queuedCalls.stored(name), ...(id === undefined ? [] : [id])];
     return this.#table.run(() => queuedCalls.write(text, values), name);
@@ -143,14 +143,14 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     if (row === undefined) return undefined;
     const kept = String(row['id']);
     const before = String(row['args']);
-    // A person who is on record stays. Where none is, one may come in between, and only then is it asked again.
+    // Arguments that name a person keep the person. If these name none, a call with a person may come in between: then the caller asks again.
     const alone = isOfPerson(before) ? '' : ` AND args NOT LIKE '${BY_PERSON}%'`;
     const written = await queuedCalls.write(
       `UPDATE {t} SET args = ?, merged = merged + 1 WHERE id = ? AND slot = ?${alone}`,
       [mergedArguments(before, args), kept, slot],
     );
     const found = written > 0 ? await this.#placeOf('slot', slot) : undefined;
-    // It was taken in between, or became one with a person's.
+    // In between, a holder took the call, or a call with a person was merged into it.
     return found === undefined ? AGAIN : { ...found, id: kept };
   }
 
@@ -177,22 +177,22 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
   async #take(table: Table, lease: LeaseRef, queuedCall: StoredCall, takes: NextOptions['takes']) {
     const { id, job, taken, delivery } = queuedCall;
     const { queuedCalls } = this.dialect;
-    // Otherwise the answer was lost, and it is asked for again.
+    // Otherwise the answer was lost, and the holder asks again.
     if (taken !== lease.token) {
       const text = `UPDATE {t} SET taken = ?, delivery = delivery + 1, slot = NULL WHERE id = ? AND delivery = ${queuedCalls.int}`;
-      // Another holder has taken it meanwhile, so the lease has run out.
+      // Another holder has taken the call meanwhile, so the lease has run out.
       if ((await queuedCalls.write(text, [lease.token, id, String(delivery)])) === 0) return AGAIN;
     }
-    // Only now no call becomes one with it any more.
+    // Read only now: from here on no other call is merged into this one.
     const [row = {}] = await queuedCalls.read(`SELECT ${COLUMNS}, args FROM {t} WHERE id = ?`, [id]);
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
     const fencingToken = await queuedCalls.advance(table, lease, ttl);
-    // The lease has run out meanwhile: the next holder takes the queued call. Or the same was asked twice.
+    // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
     if (fencingToken === undefined) return AGAIN;
     return { held: true as const, queuedCall: delivered(storedCall(row)), fencingToken };
   }
 
-  /** The same is asked again: the lease has got another fencing token with its queued call. */
+  /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
   async #takenBefore({ name, token }: LeaseRef, fencingToken: number): Promise<NextResult> {
     const { queuedCalls } = this.dialect;
     const [row] = await queuedCalls.read(
@@ -223,7 +223,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
       await queuedCalls.write('UPDATE {t} SET taken = NULL WHERE id = ? AND taken = ?', [queuedCall, token]);
   }
 
-  /** Returns nothing if another holder has buried it. */
+  /** Makes a queued call a dead letter. Returns nothing if another holder has done so. */
   async #bury(name: string, queuedCall: StoredCall): Promise<DeadLetter[]> {
     const { queuedCalls } = this.dialect;
     const text = `UPDATE {t} SET dead = 'interrupted', dead_at = ${queuedCalls.now}, taken = NULL, slot = NULL WHERE id = ? AND delivery = ${queuedCalls.int} AND dead IS NULL`;
@@ -232,7 +232,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     return [letterOf(queuedCall, 'interrupted', this.options.clock.now())];
   }
 
-  /** Keeps the newest dead letters of a lock. */
+  /** Deletes all but the newest dead letters of a lock. */
   async #trim(name: string): Promise<void> {
     const { queuedCalls } = this.dialect;
     const old = await queuedCalls.read(
