@@ -140,7 +140,7 @@ const METHODS = {
 
 function unsettled(): never {
   throw new StoreUnavailableError(
-    'The lock changed again and again while the store was asked about it, so nothing was changed.',
+    'Others changed the lock again and again meanwhile, so the store changed nothing.',
     { outcome: 'not-applied' },
   );
 }

@@ -16,7 +16,7 @@ import type { MysqlTableInfo } from './table-look.js';
 /** The microseconds of 2001: the first fencing token of a name is greater. */
 const LEAST_FENCING_TOKEN = 1_000_000_000_000_000;
 
-/** What a read says of an attempt. */
+/** What the read before an attempt answers. */
 interface SeenAttempt extends AttemptAnswer {
   /** The schedule of the job's last start. */
   readonly schedule: unknown;
@@ -44,11 +44,12 @@ export class MysqlAttempts {
   }
 
   /**
-   * Takes a lock by one statement, if it is free and nothing else of its row is needed; `undefined` if that found no such row.
+   * Takes a lock by one statement, if the lock is free and nothing else of its row is needed; `undefined` if the statement found no such
+   * row.
    */
   async #takeAsUsual(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptAnswer | undefined> {
     const start = startSql(request);
-    // A lease that was not released has to be told of.
+    // A grant has to report a last lease that was not released: the statement leaves such rows out.
     const condition = request.history === true ? sql`${start.usual} AND ${WAS_RELEASED}` : start.usual;
     const isPlainTake =
       request.tick === undefined && request.interval === undefined && request.history !== true;
@@ -75,26 +76,26 @@ export class MysqlAttempts {
       : this.#takeSeen(table, request, { start, row, change });
   }
 
-  /** Takes a lock, if its row is as it was seen. */
+  /** Takes a lock, if its row is as it was read. */
   async #takeSeen(
     table: MysqlTableInfo,
     request: AcquireRequest,
     { start, row, change }: { start: StartSql; row: SeenAttempt; change: LineChange | undefined },
   ): Promise<AttemptAnswer> {
-    // For a tick, the job's last start has to be still the one that was read.
+    // For a tick, the job's last start must still be the one that was read.
     const { job = '', tick } = request;
     const again = tick !== undefined && row.tick !== null;
     const condition = again ? sql`${start.startable} AND ${unchangedStart(job, row)}` : start.startable;
     const attempt = again && Number(row.tick) === tick ? Number(row.attempts) + 1 : 1;
     const granted = await this.#take(takeStatement(table, request, start, { attempt, condition, change }));
-    // If the write finds no row, another client was faster. Then the row that was read explains nothing.
+    // If the write finds no row, another client was faster, and the row that was read explains nothing.
     if (granted === undefined) return NOTHING_SEEN;
     return { ...row, granted, attempt, previous: row.schedule, last: lastLease(row) };
   }
 
   async #explain(table: MysqlTableInfo, request: AcquireRequest, start: StartSql): Promise<SeenAttempt> {
     const { name } = request;
-    // The error that the database would give: without a strict `sql_mode` it gives none.
+    // The error that a database with a strict `sql_mode` gives. Without one, the database gives none.
     if (this.nameProblem(table, name) !== undefined)
       throw Object.assign(new Error('name'), { errno: TOO_LONG });
     const [seen] = await read(this.client, refusalStatement(table, request, start));
@@ -103,7 +104,7 @@ export class MysqlAttempts {
     if (seen['by'] !== null && !isTrue(seen['same'])) {
       throw new LockStateError(
         name,
-        `the collation of the column name of ${table.table.text} takes it for the name of another lock. Run this, or rename one: ${table.names.widening};`,
+        `the collation of the column name of ${table.table.text} takes this name for that of another lock. Run this, or rename one: ${table.names.widening};`,
       );
     }
     return { ...seen, granted: null, attempt: null, previous: null } as unknown as SeenAttempt;
@@ -113,7 +114,7 @@ export class MysqlAttempts {
   async #takeFirst(table: MysqlTableInfo, request: AcquireRequest, start: StartSql): Promise<AttemptAnswer> {
     try {
       let granted = await this.#take(firstStatement(table, request, start));
-      // Of a table with a column AUTO_INCREMENT, the server tells the value of that one.
+      // If the table has a column AUTO_INCREMENT, the server answers its value instead.
       if (granted !== undefined && granted < LEAST_FENCING_TOKEN)
         granted = Number((await readSeen(this.client, table, request.name)).recorded);
       return granted === undefined ? NOTHING_SEEN : { ...NOTHING_SEEN, granted, attempt: 1 };
@@ -130,7 +131,7 @@ export class MysqlAttempts {
   }
 }
 
-/** The lease before a grant, if it was not released and the grant has to tell. */
+/** The lease before a grant, if it was not released and the grant has to report it. */
 function lastLease({ by, recorded, unended }: SeenAttempt): LastLease | undefined {
   if (by === null || (unended ?? null) === null) return undefined;
   return { by, recorded, jobs: lockRow({ state: unended }, jobOfKey).jobs };

@@ -5,26 +5,27 @@ import { sql } from './sql-text.js';
 
 /** A statement that was sent, and given up. */
 export interface Abandoned {
-  /** The id of its connection at the server; `NaN` if it is not known. */
+  /** The id of its connection at the server; `NaN` if not known. */
   readonly thread: number;
   /** The statement with its values in place. */
   readonly text: string;
 }
 
-/** How many statements are kept, the newest: more than can be under way in a usual pool. */
+/** How many statements are kept, the newest ones: more than a usual pool can have under way. */
 const ROOM = 100;
 /** How much of a text is compared, characters: PROCESSLIST shows no more than 64 KiB of it. */
 const COMPARED = 8_000;
-/** How often a server is asked that is busy (it has not begun the statement yet) or silent, and the pause in between, ms. */
+/** How often to ask a server that is busy (it has not begun the statement yet) or silent, and the pause in between, ms. */
 const CHECKS = 3;
 const PAUSE = 1_000;
 
 /**
- * Kills abandoned statements at the server, in the background and one at a time. A server does not notice a closed connection while
- * its statement waits for a row that another transaction has locked: the statement goes on for `innodb_lock_wait_timeout`. Each new
- * try would add one more, beyond the limit of the pool. MySQL has no limit of time for a write that the statement itself could set.
+ * Kills abandoned statements at the server, in the background and one at a time.
  *
- * A silent database is asked again a few times, then when {@link resume} is called or another statement is abandoned.
+ * 1. A server does not notice a closed connection while the statement waits for a row that another transaction has locked: the statement
+ *    goes on for `innodb_lock_wait_timeout`. Each new try would add one more, beyond the limit of the pool.
+ * 2. MySQL has no limit of time for a write that the statement itself could set.
+ * 3. A silent database is asked again a few times; after that, when {@link resume} is called or another statement is abandoned.
  */
 export class KillAbandoned {
   readonly #queue: (Abandoned & { readonly checks: number })[] = [];
@@ -44,7 +45,7 @@ export class KillAbandoned {
     this.resume();
   }
 
-  /** Begins, if there is a statement to kill: the database has answered another call. */
+  /** Call this when the database has answered another call: begins, if there is a statement to kill. */
   resume(): void {
     if (this.#queue.length > 0 && !this.#busy) void this.#killAll();
   }
@@ -65,17 +66,17 @@ export class KillAbandoned {
   }
 
   /**
-   * Kills a statement if it runs. Only if the server shows that very text: behind a proxy, the id may belong to another client's
-   * connection. Returns whether the server answered at all, also with an error.
+   * Kills a statement, if the server shows this very text on the connection: behind a proxy, the id may belong to another client's
+   * connection. Returns whether the server answered, even with an error.
    */
   async #isAnswered({ thread, text, checks }: Abandoned & { readonly checks: number }): Promise<boolean> {
-    // Characters beyond ASCII are not compared: the column cannot hold all of them.
+    // Compares only ASCII: the column cannot hold all other characters.
     const start = text.replaceAll(/[|%_]/g, '|$&');
     const pattern = `${start.replaceAll(/[^\n -~]+/g, '%')}%`;
     const check = sql`SELECT p.*, INFO LIKE ${pattern} ESCAPE '|' AS \`same\` FROM information_schema.PROCESSLIST p WHERE ID = ${thread}`;
     try {
       const [connection] = await read({ query: this.ask }, check);
-      // The connection exists, but is idle: the server has not read the statement yet.
+      // The connection exists, and is idle: the server has not read the statement yet.
       if (connection?.['same'] === null && checks + 1 < CHECKS) {
         this.clock.setTimer(() => this.add({ thread, text }, checks + 1), PAUSE);
       }

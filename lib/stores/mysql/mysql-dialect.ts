@@ -46,7 +46,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly queuedCalls: QueuedCallsDialect<MysqlTableInfo>;
   readonly history: HistoryDialect;
   readonly #names: TableNames;
-  /** What the last look has found. */
+  /** The result of the last look. */
   #schema: string | undefined;
   #user: string | undefined;
   readonly #attempts: MysqlAttempts;
@@ -76,12 +76,12 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     const table = this.#names.quoted('', schema);
     const columns = await read(this.client, lookStatement(where));
     const look = readLook(table, columns, await read(this.client, indexStatement(where)));
-    // Not before it is found: until then somebody may make it elsewhere.
+    // Not before the table is found: until then somebody may create it in another database.
     if ('table' in look) this.#names.settle(schema);
     return look;
   }
 
-  /** By statements that write nothing. */
+  /** Tries statements that write nothing. */
   async unwritable(): Promise<undefined> {
     const { table } = this;
     await this.client.query(`UPDATE ${table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
@@ -104,8 +104,8 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   /**
-   * A client that does not give out its connections needs a statement that only MariaDB has: for MySQL its beginning is a comment,
-   * and the `lock_wait_timeout` of the connection applies.
+   * A client that does not give out its connections gets a statement whose beginning only MariaDB reads. For MySQL the beginning is a
+   * comment, and the `lock_wait_timeout` of the connection applies.
    */
   async migrate(statement: string): Promise<void> {
     if (this.client instanceof LimitedPool) await this.client.queryWithLockTimeout(statement);
@@ -124,7 +124,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
       write(this.client, extendStatement(table, leases, fenced)),
     );
     if (Number(affectedRows) === leases.length) return leases.map(() => true);
-    // Some leases were not renewed. A lease that is live after the statement was live when it was renewed.
+    // Some leases were not renewed. A lease that is live after the statement was renewed by it.
     const rows = await read(this.client, seenStatement(table, names));
     const byName = new Map(rows.map((row) => [nameOf(String(row['name'])), row as unknown as SeenLock]));
     return leases.map((lease) => {
@@ -166,7 +166,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     try {
       return Number((await write(this.client, statement)).affectedRows) > 0;
     } catch (error) {
-      // Another client has made the row by now.
+      // Another client has made the row meanwhile.
       if (seen === null && this.failure(error) === 'conflict') return false;
       throw error;
     }
@@ -200,7 +200,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     try {
       await write(this.client, keepFreeStatement(table, name, ms));
     } catch (error) {
-      // Another client has made the row by now.
+      // Another client has made the row meanwhile.
       if (this.failure(error) !== 'conflict') throw error;
     }
   }
@@ -209,7 +209,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     return failureOf(error);
   }
 
-  /** Leases are renewed and given back also where a migration has dropped the column of the fencing tokens. */
+  /** Leases are also renewed and given back if a migration has dropped the column of the fencing tokens. */
   async #fenced<T>(run: (fenced: boolean) => Promise<T>): Promise<T> {
     try {
       return await run(true);

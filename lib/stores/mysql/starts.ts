@@ -8,7 +8,7 @@ import { raw, type Sql, sql } from './sql-text.js';
  * job_state: { "jobs": { <key>: { "tick", "attempt", "schedule", "outcome" } or { "due", "interval" } } }
  *
  * The last start of each job. Until the lease of that start has ended, also "by", the locked_by of the lease, and "before", the
- * start that it replaced, which comes back if nothing ran. Keys are encoded, so that any name of a job can stand in a path.
+ * start that was replaced, which comes back if nothing ran. Keys are encoded, so that any name of a job can stand in a path.
  */
 
 /** The key of a job. */
@@ -17,7 +17,7 @@ export function jobKey(job: string): string {
     /[!'()*~]/g,
     (char) => `%${char.charCodeAt(0).toString(16)}`,
   );
-  // Only `%` if there is no job. No encoded text ends with a percent sign.
+  // Without a job, the key is `%` alone. No encoded text ends with a percent sign.
   return `${encoded}%`;
 }
 
@@ -25,15 +25,15 @@ export function jobOfKey(key: string): string {
   return decodeURIComponent(key.slice(0, -1));
 }
 
-/** The condition of a start, and its record in the row. */
+/** The SQL of a start: its condition, and its record in the row. */
 export interface StartSql {
   /** Whether the request is refused regardless of the job's last start. */
   readonly ahead: Sql;
   /** Whether the job may start, judged by the row. */
   readonly startable: Sql;
   /**
-   * The same, restricted to starts whose answer needs nothing else of the row: the first run of a tick, from the same schedule
-   * as before.
+   * The same, for starts whose answer needs nothing else of the row only: the first run of a tick, with the same schedule as the start
+   * before.
    */
   readonly usual: Sql;
   /** Whether the job may start if there is no row. */
@@ -123,7 +123,7 @@ export function restoredState(lease: LeaseRef): Sql {
   return sql`IF(${newer}, ${ANY_START.state(1)}, ${restored})`;
 }
 
-/** job_state with a new start, which replaces the job's last start as a whole. So the last one is removed first. */
+/** job_state with a new start. It replaces the job's last start as a whole, which is therefore removed first. */
 function started(request: Omit<LeaseRef, 'fencingToken'>, start: Sql): Sql {
   const key = jobKey(request.job ?? '');
   return sql`JSON_MERGE_PATCH(COALESCE(job_state, '{}'), ${JSON.stringify({ jobs: { [key]: null } })},
@@ -136,7 +136,7 @@ export const isOwnStart = (lease: LeaseRef): Sql =>
   sql`COALESCE(${fieldOf(lease.job ?? '', 'by')} = ${lockedBy(lease)}, 0)`;
 
 /**
- * job_state when a lease has ended. Only a tick keeps its outcome. The start that an abandoned lease has replaced comes back.
+ * job_state when a lease has ended. Only a tick keeps its outcome. If the lease was abandoned, the start before it comes back.
  */
 export function endedState(lease: LeaseRef, outcome: ReleaseOutcome): Sql {
   const path = pathOf(jobKey(lease.job ?? ''));

@@ -41,10 +41,10 @@ function answerOf({ seen = null, last = null, ...granted }: Row): AttemptAnswer 
   return { ...NOTHING_SEEN, ...granted, ...explained, ...before };
 }
 
-/** A driver that does not know the type leaves JSON unparsed. */
+/** Drivers that do not know the type of a column leave JSON unparsed. */
 const parsed = (json: unknown): unknown => (typeof json === 'string' ? (JSON.parse(json) as unknown) : json);
 
-/** What the statement for a start needs besides. */
+/** The further parameters of the statement for a start. */
 function startValues(request: AcquireRequest): (string | null)[] {
   const { tick, interval, maxClockSkew, schedule = '', rerun = 0, only } = request;
   if (tick !== undefined) return [text(tick), text(maxClockSkew), schedule, text(rerun), text(only)];

@@ -3,7 +3,7 @@ import type { Row } from '../sql/row.js';
 
 /**
  * A client of PostgreSQL: a `Pool` of `pg`, or anything that takes `$1` parameters and answers the rows, or an object with them.
- * Each call has to be a transaction of its own, as it is unless a transaction was begun.
+ * Each call has to be a transaction of its own, as usual without BEGIN.
  */
 export interface PostgresClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
@@ -11,7 +11,7 @@ export interface PostgresClient {
 
 /** Sends statements to a client of PostgreSQL, and reads what each kind of client answers. */
 export class Sender {
-  /** `undefined` for other clients, which have to give up connections by themselves. */
+  /** `undefined` for other clients, which have to close dead connections themselves. */
   readonly #pool: WatchedPool | undefined;
 
   constructor(private readonly client: PostgresClient) {
@@ -39,14 +39,14 @@ export class Sender {
   }
 }
 
-/** Prisma and TypeORM answer the rows themselves; for an UPDATE, TypeORM answers a pair of the rows and their number. */
+/** Prisma and TypeORM answer an array of the rows; for an UPDATE, TypeORM answers a pair of the rows and their number. */
 export function rowsOf(result: unknown): readonly Row[] {
   if (!Array.isArray(result)) return (result as { rows: Row[] }).rows;
   return Array.isArray(result[0]) ? (result[0] as Row[]) : (result as Row[]);
 }
 
 /**
- * How many rows an UPDATE has found, as the server reports it. Only if the answer names the command: without it, the number may be
+ * How many rows an UPDATE has found, as the server reports. `undefined` if the answer does not name the command: then the number may be
  * that of the returned rows.
  */
 export function countOf(result: unknown): number | undefined {

@@ -33,12 +33,14 @@ import { isReadOnly, LOOK_AT_TABLE, notAllowed, type PostgresTableInfo, readLook
 /** Options of the store. */
 export interface PostgresStoreOptions extends SqlStoreOptions {
   /**
-   * Whether the database sends hints to calls in line (LISTEN, NOTIFY): a hand-over then takes milliseconds. Each application opens
-   * one connection more, with its first call that waits. `true`: one like those of the pool, which has to be a `Pool` of `pg`. Give a
-   * configuration of `pg` if the pool reaches the database by a proxy that pools transactions (PgBouncer): that of a direct
-   * connection. Set it on all instances: one without it sends no hints.
+   * Whether the database sends hints to calls in line (LISTEN, NOTIFY): a hand-over then takes milliseconds.
    *
-   * @default false: they ask several times a second
+   * 1. The pool has to be a `Pool` of `pg`.
+   * 2. Each application opens one more connection, with its first call that waits. `true`: with the configuration of the pool.
+   * 3. If the pool reaches the database by a proxy that pools transactions (PgBouncer), give a configuration of `pg` for a direct connection.
+   * 4. Set this option on all instances: an instance without it sends no hints.
+   *
+   * @default false: calls in line ask several times a second
    */
   readonly listen?: boolean | object | undefined;
 }
@@ -47,15 +49,15 @@ export interface PostgresStoreOptions extends SqlStoreOptions {
 export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
   readonly #names: TableNames;
-  /** What the last look has found. */
+  /** The result of the last look. */
   #schema: string | undefined;
   #user: string | undefined;
   #unwritable: Fault | undefined;
   readonly #sender: Sender;
   readonly #attempts: PostgresAttempts;
   /**
-   * Whether the client is known to report the number of rows that a write has found, as `pg` does. Other clients need returned rows
-   * to count.
+   * Whether the client is known to report how many rows a write has found, as `pg` does. With other clients, the statement has to return
+   * the rows.
    */
   #counts = false;
 
@@ -81,7 +83,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     if (listen === false) return;
     if (!isPool(client)) {
       throw new SchedulerLockConfigError([
-        'store: `listen` needs a Pool of `pg`, and this is another client. Leave it out: calls in line then ask.',
+        'store: `listen` needs a Pool of `pg`, and this is another client. Leave the option out: calls in line then ask.',
       ]);
     }
     const connect = (): ListeningClient => new client.Client(listen === true ? client.options : listen);
@@ -106,7 +108,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const rows = await this.#sender.rows(LOOK_AT_TABLE, [table]);
     const look = readLook(table, rows);
     this.#unwritable = isReadOnly(rows) ? { problem: notAllowed(table), setsUp: true } : undefined;
-    // Not before it is found: until then somebody may make it elsewhere.
+    // Not before the table is found: until then somebody may create it in another schema.
     if ('table' in look) this.#names.settle(schema);
     return look;
   }

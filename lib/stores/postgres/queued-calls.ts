@@ -18,7 +18,7 @@ export function postgresQueuedCalls(
     return text.replaceAll('?', () => `$${++number}`).replaceAll('{t}', () => queuedCalls.table);
   };
   const queuedCalls: QueuedCallsDialect<PostgresTableInfo> = {
-    // Made when it is needed: a longer name may be too long.
+    // Not in advance: with the suffix, the name may be too long.
     get table() {
       return names.quoted('_queued');
     },

@@ -13,7 +13,7 @@ const shedlockDdl = (table: string): string => `CREATE TABLE IF NOT EXISTS ${tab
 )`;
 
 /**
- * All SQL that a store needs whose user may create nothing. It can be run again.
+ * All SQL for a store whose user may create nothing. It can be run again.
  *
  * @throws SchedulerLockConfigError if a name is invalid
  */

@@ -6,10 +6,10 @@ import { postgresStatements } from './statements.js';
 import type { Row } from '../sql/row.js';
 
 /**
- * What there is to know of the table. $1 its name, quoted
+ * Looks at a table. $1 its name, quoted
  *
- * Answers a row per column, none if there is no table: name, type, and of the table whether `name` is unique by itself, whether this
- * user may read it, and whether it may write it as well.
+ * Answers a row for each column, and none if there is no table: name, type; and, the same in each row, whether `name` is unique by
+ * itself, whether this user may read the table, and whether the user may write it.
  */
 export const LOOK_AT_TABLE = `
 SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
