@@ -196,6 +196,12 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
     false,
   ],
   [
+    'the same, at the end of its grace',
+    poll({ time: at('03:26'), runs: [run(at('02:50'))], pauses: [pause('02:55', '03:15')] }),
+    'overdue',
+    true,
+  ],
+  [
     'the same, when it should have run by now',
     poll({ time: at('03:27'), runs: [run(at('02:50'))], pauses: [pause('02:55', '03:15')] }),
     'overdue',

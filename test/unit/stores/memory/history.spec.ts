@@ -60,6 +60,12 @@ describe('of each lock', () => {
   });
 });
 
+test('the entry of a run has no field without a value', async () => {
+  await run('by hand', { count: 9, age: DAY });
+  const [entry = {}] = await store.history.entries({ name: 'by hand', limit: 1 });
+  expect(Object.entries(entry).filter(([, value]) => value === undefined)).toEqual([]);
+});
+
 test('a lock is remembered as long as its entries are, and forgotten with them', async () => {
   await run('kept', { count: 9, age: 3 * DAY });
   for (let i = 0; i < 999; i++) await take(`import-${i}`);
