@@ -139,5 +139,8 @@ export const hasFailed = ({ outcome }: Partial<Pick<RunInfo, 'outcome'>>): boole
   outcome === 'failed' || outcome === 'timed-out';
 
 /** The fields that have a value: an answer has no others. */
-export const given = <T extends object>(fields: T): { readonly [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+export function given<T extends object>(fields: T): { readonly [K in keyof T]?: Exclude<T[K], undefined> } {
+  const all: Partial<T> = {};
+  for (const key of Object.keys(fields) as (keyof T)[]) if (fields[key] !== undefined) all[key] = fields[key];
+  return all as { readonly [K in keyof T]?: Exclude<T[K], undefined> };
+}

@@ -39,7 +39,16 @@ export interface LockFacts {
 export const runsOf = (facts: LockFacts): RunInfo[] => leasesOf(facts).filter(isRun);
 
 /** The same with the acts of people. */
-export function leasesOf({ lock, entries }: LockFacts): RunInfo[] {
+export function leasesOf(facts: LockFacts): readonly RunInfo[] {
+  let leases = joined.get(facts);
+  if (leases === undefined) joined.set(facts, (leases = join(facts)));
+  return leases;
+}
+
+/** What came of them: several readers of one look ask for the same. */
+const joined = new WeakMap<LockFacts, readonly RunInfo[]>();
+
+function join({ lock, entries }: LockFacts): RunInfo[] {
   const ended = entries.filter((entry) => entry.type === 'run').map((entry) => asOfNow(entry, lock));
   const newest = lock && newestRun(lock, ended);
   return [...ended.filter(({ outcome }) => outcome !== NO_RUN).map(runOf), ...(newest ? [newest] : [])].sort(
@@ -61,12 +70,14 @@ export const grantedAt = (fencingToken: number): number => Math.floor(fencingTok
 
 function runOf(entry: Entry): RunInfo {
   const { type: _type, at, ...run } = entry;
-  return {
-    ...run,
-    ...((isEnd(run) || run.by !== undefined) && { trigger: triggerOf(entry) }),
-    startedAt: grantedAt(run.fencingToken),
-    ...(isEnd(run) && { endedAt: at }),
-  };
+  const isOver = isEnd(run);
+  // One copy, as a look at all jobs has thousands of these.
+  return Object.assign(
+    run,
+    (isOver || run.by !== undefined) && { trigger: triggerOf(entry) },
+    { startedAt: grantedAt(run.fencingToken) },
+    isOver && { endedAt: at },
+  );
 }
 
 const isEnd = ({ outcome }: Pick<Entry, 'outcome'>): boolean =>

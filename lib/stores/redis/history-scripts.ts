@@ -67,20 +67,25 @@ const HISTORIES = 10;
  * The newest entries of a lock.
  *
  * KEYS: runs, bad
- * ARGV: most, worst
+ * ARGV: most, worst, run, wrong
  *
- * The arguments say how many at most of each.
+ * The first two arguments say how many at most of each, the others are the ids of the newest entries that the caller knows, or ''. Streams
+ * only change by an entry with a new id: it trims the stream, too.
  *
- * Returns for each stream its entries, newest first, and ms until it expires: as long as its newest entry is kept.
+ * Returns for each stream its entries, newest first, or 0 if the caller knows them; and ms until the stream expires: as long as its newest
+ * entry is kept.
  */
 export const ENTRIES = leaseScript(
   /* lua */ `
-local runs, bad = KEYS[k + 1], KEYS[k + 2]
-local most, worst = ARGV[i], ARGV[i + 1]
-return {
-  redis.call('XREVRANGE', runs, '+', '-', 'COUNT', most), redis.call('PTTL', runs),
-  redis.call('XREVRANGE', bad, '+', '-', 'COUNT', worst), redis.call('PTTL', bad)
-}`,
+local answer = {}
+for n = 1, 2 do
+  local stream, count, known = KEYS[k + n], ARGV[i + n - 1], ARGV[i + n + 1]
+  local newest = known ~= '' and redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
+  local same = newest and newest[1] == known
+  answer[2 * n - 1] = same and 0 or redis.call('XREVRANGE', stream, '+', '-', 'COUNT', count)
+  answer[2 * n] = redis.call('PTTL', stream)
+end
+return answer`,
   OF_HISTORY,
   HISTORIES,
 );

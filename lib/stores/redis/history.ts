@@ -8,30 +8,28 @@ import type {
   HistoryStore,
   InstanceRecord,
   Interruption,
-  KnownJob,
   Miss,
   MissResult,
 } from '../history-store.js';
-import {
-  ADD_ENTRY,
-  BEAT,
-  ENTRIES,
-  FACTS,
-  INSTANCES,
-  MISS,
-  TOLD,
-  PROBE_INSTANCES,
-  PROBE_RUNS,
-} from './history-scripts.js';
-import { instanceReader, isJobs, readable, readEach, type ToldInstance } from '../readable.js';
+import { ADD_ENTRY, ENTRIES, MISS, TOLD, PROBE_INSTANCES, PROBE_RUNS } from './history-scripts.js';
 import { historyKeys, instanceKeys } from './keys.js';
 import type { LeaseScripts } from './lease-scripts.js';
 import { LockLooks } from './lock-looks.js';
 import { failure } from './lease-call.js';
-import { mayHaveEnded, missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
+import { KnownHistories } from './known-histories.js';
+import {
+  entriesIn,
+  mayHaveEnded,
+  missArguments,
+  newest,
+  runArguments,
+  type Streams,
+  streamsIn,
+} from './records.js';
 import { DENIED } from './advice.js';
-import { RedisReplyError, runScript, valuesOf } from './redis-client.js';
+import { RedisReplyError, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
+import { RedisRegistry } from './registry.js';
 import { isYes } from './replies.js';
 import type { Script } from './script.js';
 
@@ -41,16 +39,11 @@ const LOOKED_AT = 1_000;
 /** Of more entries than this, those of one lock are read in a command of their own. */
 const FEW = 100;
 
-/** How many instances to read in one command: each has dates of all its jobs, and neither side does anything else meanwhile. */
-const AT_ONCE = 25;
-/** The same for lists of jobs. */
-const LISTS = 5;
-
 /** Histories in Redis: see history-scripts.ts. A release keeps the record of its run itself. */
 export class RedisHistory implements HistoryStore {
-  /** The list of jobs that the store has for each instance of this process. */
-  readonly #had = new Map<string, string>();
   readonly #looks: LockLooks;
+  readonly #known = new KnownHistories();
+  readonly #registry: RedisRegistry;
 
   /**
    * @param key of the instances; in a Cluster its slot differs from that of any lock
@@ -63,6 +56,11 @@ export class RedisHistory implements HistoryStore {
     private readonly rights: () => string,
   ) {
     this.#looks = new LockLooks(scripts, ENTRIES);
+    this.#registry = new RedisRegistry(
+      connection,
+      () => this.#instanceKeys(),
+      (script, keys, args) => this.#run(script, keys, args),
+    );
   }
 
   async init(): Promise<string | undefined> {
@@ -99,12 +97,17 @@ export class RedisHistory implements HistoryStore {
   /** @param count how many completed runs to read. There may be more if the answer is cut. */
   async #look(name: string, count: number) {
     const { runs, bad } = this.#keys(name);
+    const of = `${count} ${name}`;
+    const known = this.#known.get(of);
     const counts = [count, Math.max(count, LOOKED_AT)].map(String);
-    const alone = (): Promise<unknown> => this.#run(ENTRIES.one, [runs, bad], counts);
-    const streams = (await (count > FEW ? alone() : this.#looks.at(name, counts, alone))) as Streams;
+    const args = [...counts, known?.runs.newest ?? '', known?.bad.newest ?? ''];
+    const alone = (): Promise<unknown> => this.#run(ENTRIES.one, [runs, bad], args);
+    const answer = (await (count > FEW ? alone() : this.#looks.at(name, args, alone))) as Streams;
+    const read = streamsIn(name, answer, known);
+    this.#known.set(of, read);
     let unreadable = 0;
-    const all = readEntries(name, streams, () => (unreadable += 1));
-    return { all, unreadable, isCut: streams[0].length >= count };
+    const all = entriesIn(read, answer, () => (unreadable += 1));
+    return { all, unreadable, isCut: read.runs.entries.length >= count };
   }
 
   async miss(miss: Miss): Promise<MissResult> {
@@ -124,59 +127,12 @@ export class RedisHistory implements HistoryStore {
     return isYes(await this.#run(TOLD, [this.#keys(name).state], args));
   }
 
-  async beat({ instance, jobs, next, last, ...facts }: Beat): Promise<BeatResult> {
-    const { instances, seen, list } = this.#instanceKeys();
-    const { catalogue, left } = facts;
-    const old = this.#had.get(instance) ?? catalogue;
-    const had = old === catalogue ? '' : JSON.stringify({ catalogue: old }).slice(1, -1);
-    // The dates come last, so that the server can leave them out.
-    const told = JSON.stringify({ ...facts, next, last });
-    const args = [instance, told, jobs === undefined ? '' : JSON.stringify(jobs), had];
-    const answer = await this.#run(BEAT, [instances, seen, list(catalogue), list(old)], args);
-    if (left) this.#had.delete(instance);
-    else this.#had.set(instance, catalogue);
-    const [time, known] = answer as [string, number];
-    return { time: Number(time), known: isYes(known) };
+  beat(beat: Beat): Promise<BeatResult> {
+    return this.#registry.beat(beat);
   }
 
-  async instances(onUnreadable?: () => void, brief = false): Promise<InstanceRecord[]> {
-    const { instances, seen, list } = this.#instanceKeys();
-    const [time, ...found] = (await this.#run(INSTANCES, [seen], [])) as string[];
-    const read = instanceReader();
-    const told: ToldBeat[] = [];
-    for (let from = 0; from < found.length; from += 2 * AT_ONCE) {
-      const some = found.slice(from, from + 2 * AT_ONCE);
-      const ids = some.filter((_, n) => n % 2 === 0);
-      const facts = (await this.#run(FACTS, [instances], [brief ? '1' : '', ...ids])) as string[];
-      const kept = ids.flatMap((instance, n) =>
-        facts[n] ? [{ instance, seenAt: Number(some[2 * n + 1]), facts: facts[n] }] : [],
-      );
-      told.push(...readEach(kept, (beat) => beatOf(beat, read), onUnreadable));
-    }
-    const catalogues = [...new Set(told.map(({ catalogue }) => catalogue))];
-    const lists = await this.#lists(catalogues.map(list), onUnreadable);
-    const jobsOf = new Map(catalogues.map((catalogue, i) => [catalogue, lists[i] ?? []]));
-    return told.map(({ catalogue, record }) =>
-      Object.assign(record, { time: Number(time), jobs: jobsOf.get(catalogue) ?? [] }),
-    );
-  }
-
-  /** One list for each key: a list that is missing or unreadable is empty. */
-  async #lists(keys: readonly string[], onUnreadable?: () => void): Promise<KnownJob[][]> {
-    const lists: KnownJob[][] = [];
-    // A few at a time: each may have hundreds of jobs, and these are parsed at a stretch.
-    for (let from = 0; from < keys.length; from += LISTS) {
-      const some = keys.slice(from, from + LISTS);
-      const found = await valuesOf(this.connection, some).catch((error: unknown) =>
-        Promise.reject(failure(error)),
-      );
-      for (const list of found) {
-        const jobs = list === null ? [] : readable(list, isJobs);
-        if (jobs === undefined) onUnreadable?.();
-        lists.push(jobs ?? []);
-      }
-    }
-    return lists;
+  instances(onUnreadable?: () => void, brief?: boolean): Promise<InstanceRecord[]> {
+    return this.#registry.instances(onUnreadable, brief);
   }
 
   /** The commands that the user may not run, or why the user may run none on these keys. */
@@ -221,22 +177,4 @@ export class RedisHistory implements HistoryStore {
   #instanceKeys(key = this.key) {
     return instanceKeys(key, this.connection.keyPrefix);
   }
-}
-
-interface ToldBeat {
-  readonly catalogue: string;
-  readonly record: Omit<InstanceRecord, 'time' | 'jobs'>;
-}
-
-/** The record of an instance; `undefined` if it cannot be read. */
-function beatOf(
-  { instance, seenAt, facts }: { instance: string; seenAt: number; facts: string },
-  read: ReturnType<typeof instanceReader>,
-): ToldBeat | undefined {
-  const told: (ToldInstance & { readonly catalogue?: string }) | undefined = read(facts);
-  if (told === undefined) return undefined;
-  const { catalogue = '' } = told;
-  Reflect.deleteProperty(told, 'catalogue');
-  // A copy of the object would parse its dates.
-  return { catalogue, record: Object.assign(told, { instance, seenAt }) };
 }

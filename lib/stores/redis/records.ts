@@ -103,19 +103,60 @@ const keptArguments = ({ count, age }: Kept): [count: string, age: string] => [S
 /** An entry of a stream: its id, and its fields, name and value in turn. */
 type Raw = [id: string, fields: string[]];
 
-/** The answer of ENTRIES. */
-export type Streams = [runs: Raw[], runsLeft: number, bad: Raw[], badLeft: number];
+/** A stream as ENTRIES has it: 0 if the caller knows its entries. */
+type RawStream = readonly Raw[] | 0;
 
-/** The entries in the answer, newest first. One that cannot be read is left out. */
-export function readEntries(
+/** The answer of ENTRIES. */
+export type Streams = [runs: RawStream, runsLeft: number, bad: RawStream, badLeft: number];
+
+/** A stream that was read: its entries, newest first. */
+export interface Stream {
+  /** The id of its newest entry; '' if it has none. */
+  readonly newest: string;
+  readonly entries: readonly ReadEntry[];
+}
+
+interface ReadEntry {
+  /** When it was kept, epoch ms. */
+  readonly at: number;
+  /** Absent: it cannot be read. */
+  readonly entry?: HistoryEntry | undefined;
+}
+
+/** Both streams of a lock. */
+export interface KnownStreams {
+  readonly runs: Stream;
+  readonly bad: Stream;
+}
+
+/** The streams in the answer. @param known those whose ids the question had */
+export const streamsIn = (
   lock: string,
-  [runs, runsLeft, bad, badLeft]: Streams,
-  onUnreadable?: () => void,
+  [runs, , bad]: Streams,
+  known: KnownStreams | undefined,
+): KnownStreams => ({
+  runs: streamIn(lock, runs, known?.runs),
+  bad: streamIn(lock, bad, known?.bad),
+});
+
+const NO_STREAM: Stream = { newest: '', entries: [] };
+
+function streamIn(lock: string, raw: RawStream, known: Stream = NO_STREAM): Stream {
+  if (raw === 0) return known;
+  const entries = raw.map((each) => ({ at: timeOf(each[0]), entry: entryOf(lock, each) }));
+  return { newest: raw[0]?.[0] ?? '', entries };
+}
+
+/** The entries in the streams, newest first. One that cannot be read is left out. */
+export function entriesIn(
+  { runs, bad }: KnownStreams,
+  [, runsLeft, , badLeft]: Streams,
+  onUnreadable: () => void,
 ): HistoryEntry[] {
   const young = [...notOld(runs, Number(runsLeft)), ...notOld(bad, Number(badLeft))];
-  const entries = readEach(young, (raw) => entryOf(lock, raw), onUnreadable).sort(byAge);
+  const entries = readEach(young, ({ entry }) => entry, onUnreadable).sort(byAge);
   // A record that was sent again is a second entry: the first one counts, and an end counts before an interruption.
-  const counts = new Map<string, HistoryEntry>();
+  const counts = new Map<number | string, HistoryEntry>();
   for (const entry of entries) {
     const newer = counts.get(idOf(entry));
     if (newer === undefined || !isInterruption(entry) || isInterruption(newer))
@@ -128,8 +169,8 @@ const isInterruption = (entry: HistoryEntry): boolean =>
   entry.type === 'run' && entry.outcome === 'interrupted';
 
 /** Identifies what an entry is about: the run of a lease, or a missed tick as one instance has seen it. */
-const idOf = (entry: HistoryEntry): string =>
-  entry.type === 'run' ? String(entry.fencingToken) : JSON.stringify([entry.job, entry.tick, entry.instance]);
+const idOf = (entry: HistoryEntry): number | string =>
+  entry.type === 'run' ? entry.fencingToken : JSON.stringify([entry.job, entry.tick, entry.instance]);
 
 /** Whether one that is told as interrupted may have completed before: all completed runs that were read are newer than it. */
 export function mayHaveEnded(told: readonly HistoryEntry[], all: readonly HistoryEntry[]): boolean {
@@ -149,9 +190,9 @@ export function newest(entries: readonly HistoryEntry[], limit: number): History
  * Leaves out the entries that are too old. A stream lives as long as its newest entry may, so the time that the stream has left shows how
  * old an entry may become. Redis deletes older ones when it trims the stream.
  */
-function notOld(stream: readonly Raw[], left: number): readonly Raw[] {
-  const [[first = ''] = []] = stream;
-  return left < 0 ? stream : stream.filter(([id]) => timeOf(id) + left >= timeOf(first));
+function notOld({ entries }: Stream, left: number): readonly ReadEntry[] {
+  const [first] = entries;
+  return left < 0 || first === undefined ? entries : entries.filter(({ at }) => at + left >= first.at);
 }
 
 /** An id begins with when it was added, epoch ms. */

@@ -386,6 +386,52 @@ describe('the entries of a lock', () => {
     await client.persist(BAD);
     expect(await entries()).toMatchObject([{ fencingToken: 5 }, { fencingToken: 4 }]);
   });
+
+  test('are read again only if there is a new one: what was read before is what the store has', async () => {
+    const sentBytes = async (): Promise<number> =>
+      Number(/total_net_output_bytes:(\d+)/.exec(await client.info('stats'))?.[1]);
+    const bytesOf = async (work: () => Promise<unknown>): Promise<number> => {
+      const before = await sentBytes();
+      await work();
+      return (await sentBytes()) - before;
+    };
+    const error = 'Error: no paper '.repeat(30);
+    const keep = async (outcome: 'failed' | 'completed', kept = KEPT): Promise<number> => {
+      const lease = await take();
+      await store.release(lease, { outcome, record: { ...RECORD, kept, error } });
+      return lease.fencingToken;
+    };
+    for (let i = 0; i < 20; i++) await keep(i % 2 === 0 ? 'failed' : 'completed');
+    await client.xadd(BAD, '*', 'run', '{');
+    const unreadable: unknown[] = [];
+    const query = { name: NAME, limit: 100, onUnreadable: () => unreadable.push(NAME) };
+    const all = await store.history.entries(query);
+    let again: HistoryEntry[] = [];
+    const first = await bytesOf(() => entries(99));
+    expect(await bytesOf(async () => (again = await store.history.entries(query)))).toBeLessThan(first / 3);
+    expect(again).toEqual(all);
+    expect(unreadable).toHaveLength(2);
+
+    // Each kind by itself, and what goes because of a new one.
+    const kept: HistoryEntry[] = [...all];
+    for (const outcome of ['failed', 'completed'] as const) {
+      const fencingToken = await keep(outcome);
+      const [newest, ...others] = await entries();
+      expect(newest).toMatchObject({ fencingToken, outcome });
+      expect(others).toEqual(kept);
+      kept.unshift(...(await entries(1)).slice(0, 1));
+    }
+    await client.xtrim(BAD, 'MAXLEN', 0);
+    const left = await keep('failed');
+    expect((await entries()).filter((entry) => entry.type === 'run' && entry.outcome === 'failed')).toEqual([
+      expect.objectContaining({ fencingToken: left }),
+    ]);
+    await client.del(RUNS, BAD);
+    expect(await entries()).toEqual([]);
+    expect(await entries(1)).toEqual([]);
+    const anew = await keep('completed');
+    expect(await entries()).toMatchObject([{ fencingToken: anew }]);
+  });
 });
 
 const missOf = (fields: Partial<Miss>): Miss => ({

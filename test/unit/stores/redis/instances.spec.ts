@@ -4,6 +4,7 @@ import { Beats, type ShownJob } from '../../../../lib/insight/beats.js';
 import {
   type Beat,
   INSTANCES_KEPT,
+  type InstanceRecord,
   type KnownJob,
   MAX_INSTANCES,
 } from '../../../../lib/stores/history-store.js';
@@ -45,6 +46,45 @@ test('the server leaves out the dates of instances if nobody asks for them, and 
   ];
   expect(whole).toMatchObject({ next: [7], last: [null], left: true, version: ',"next":[' });
   expect(brief).toEqual({ ...whole, next: [], last: [], time: expect.any(Number) });
+});
+
+test('an instance that was not seen since is not read again, nor a list of jobs', async () => {
+  const look = (): Promise<InstanceRecord[]> => store.history.instances(undefined, true);
+  const texts = async (work: () => Promise<unknown>): Promise<string> =>
+    JSON.stringify(await commandsDuring(client, work));
+  await store.history.beat(beatOf({ instance: 'gone', jobs: JOBS, version: '1', left: true }));
+  await store.history.beat(beatOf({ instance: 'up', version: '1' }));
+  const seen = Date.now();
+  // What is seen in the millisecond of a look may change within it.
+  await until(async () => (await look()).every(({ time, seenAt }) => time > seenAt));
+  const before = await look();
+  expect(await texts(look)).not.toMatch(/"gone"|"up"|list-1/);
+
+  await store.history.beat(beatOf({ instance: 'up', version: '2', catalogue: 'list-2', jobs: [] }));
+  let after: InstanceRecord[] = [];
+  const asked = await texts(async () => (after = await look()));
+  expect(asked).toMatch(/"up"/);
+  expect(asked).toMatch(/list-2/);
+  expect(asked).not.toMatch(/"gone"|list-1/);
+  const told = (all: readonly InstanceRecord[]): unknown[] =>
+    all.map(({ instance, version, jobs, next }) => ({ instance, version, jobs, next })).reverse();
+  const gone = { instance: 'gone', version: '1', jobs: JOBS, next: [] };
+  expect(told(after)).toEqual([gone, { instance: 'up', version: '2', jobs: [], next: [] }]);
+  // The answer of before is as it was.
+  expect(told(before)).toEqual([gone, { instance: 'up', version: '1', jobs: JOBS, next: [] }]);
+  expect(before.every(({ time }) => time <= (after[0]?.time ?? 0))).toBe(true);
+
+  await client.hdel(INSTANCES, 'gone');
+  await client.zrem(SEEN, 'gone');
+  expect(told(await look())).toHaveLength(1);
+  expect(await store.history.instances()).toMatchObject([{ next: FACTS.next }]);
+  await client.zadd(SEEN, seen, 'up');
+  await client.hset(INSTANCES, 'up', '{');
+  const unreadable = jest.fn();
+  expect(await store.history.instances(unreadable, true)).toEqual([]);
+  expect(unreadable).toHaveBeenCalledTimes(1);
+  expect(await store.history.instances(unreadable, true)).toEqual([]);
+  expect(unreadable).toHaveBeenCalledTimes(2);
 });
 
 describe('a list of jobs', () => {
