@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { LockCall } from '../../../lib/lease/lock-call.js';
 import type { Drainer, QueueJob } from '../../../lib/lease/drain.js';
 import { Queues } from '../../../lib/queue/queues.js';
+import { STEP_OF_PRIORITY } from '../../../lib/stores/rules.js';
 import { ManualClock } from '../../../lib/testing/index.js';
 
 /* Which locks a process drains, and when. The store and the runner are told what to answer. */
@@ -20,6 +21,8 @@ let asked: string[][];
 let drains: Drain[];
 let available: (() => void) | undefined;
 let queues: Queues;
+let answer: object;
+let events: object[];
 
 const job = (name: string, isGone = () => false): QueueJob =>
   ({ job: name, lock: undefined, settings: { ttl: 1_000 }, isGone }) as unknown as QueueJob;
@@ -31,18 +34,25 @@ const settled = () => clock.advance(0);
 
 beforeEach(() => {
   clock = new ManualClock();
-  [left, asked, drains, available] = [[], [], [], undefined];
+  [left, asked, drains, available, events] = [[], [], [], undefined, []];
   const queuedCalls = {
     left: async (jobs: string[]) => (asked.push(jobs), left),
     redeliver: async (name: string) => (name === 'empty' ? 0 : 1),
   };
   const onAvailable = (told: () => void) => ((available = told), () => (available = undefined));
   const runner = {
+    enqueue: async () => answer,
     drain: (call: LockCall, drainer: Drainer) =>
       new Promise<object>((end) => drains.push({ call, drainer, end })),
   };
   const store = { queuedCalls, onAvailable };
-  queues = new Queues(store as unknown as Deps[0], runner as unknown as Deps[1], 'api-1', clock, () => {});
+  queues = new Queues(
+    store as unknown as Deps[0],
+    runner as unknown as Deps[1],
+    'api-1',
+    clock,
+    (event) => void events.push(event),
+  );
 });
 
 describe('a process looks for queued calls that nobody runs', () => {
@@ -140,6 +150,56 @@ describe('a process looks for queued calls that nobody runs', () => {
     expect(available).toBeUndefined();
     await clock.advance(60_000);
     expect(asked).toHaveLength(1);
+  });
+});
+
+describe('a call that finds its lock taken', () => {
+  const settings = { priority: 0, storeTimeout: 1_000, onStoreError: 'skip' };
+  const enqueue = (more: object = {}) => {
+    const call = { name: 'calendar', job: 'sync', settings: { ...settings, ...more } } as unknown as LockCall;
+    return queues.enqueue(call, { key: 'a', args: '[]', max: 1, redeliver: 0 });
+  };
+
+  test('is queued, and this process runs it', async () => {
+    answer = { result: { queued: true, place: 7, merged: 2 } };
+    expect(await enqueue()).toEqual({ ran: false, reason: 'queued' });
+    expect(events).toMatchObject([{ type: 'queued', lock: 'calendar', job: 'sync', key: 'a', merged: 2 }]);
+    await settled();
+    expect(drained()).toEqual([{ name: 'calendar', place: 7 }]);
+  });
+
+  test('is skipped if the queue is full, or the store away', async () => {
+    answer = { result: { queued: false } };
+    expect(await enqueue()).toEqual({ ran: false, reason: 'queue-full' });
+    const error = new Error('away');
+    answer = { error };
+    expect(await enqueue()).toEqual({ ran: false, reason: 'store-unavailable', error });
+    expect(events).toMatchObject([
+      { type: 'skipped', reason: 'queue-full' },
+      { type: 'skipped', reason: 'store-unavailable' },
+    ]);
+    expect(drains).toEqual([]);
+  });
+
+  test('rejects if the store is away and the job says so', async () => {
+    answer = { error: new Error('away') };
+    await expect(enqueue({ onStoreError: 'throw' })).rejects.toThrow('away');
+  });
+
+  test('is run by a worker without the limits of the job, with the priority of its place', async () => {
+    answer = { result: { queued: true, place: clock.now() * 1_000 - 5 * STEP_OF_PRIORITY, merged: 0 } };
+    await enqueue({ timeout: 5, atLeast: 6, abortOnShutdown: true, onStoreError: 'run' });
+    await settled();
+    const own = { timeout: undefined, atLeast: 0, abortOnShutdown: false, onStoreError: 'skip' };
+    expect(drains[0]?.call.settings).toMatchObject({ ...own, priority: 5 });
+  });
+
+  test('gets no worker from a process that has stopped', async () => {
+    answer = { result: { queued: true, place: 7, merged: 0 } };
+    queues.stop();
+    await enqueue();
+    await settled();
+    expect(drains).toEqual([]);
   });
 });
 
