@@ -166,7 +166,7 @@ export class Beats {
   async #look(found: Shown['twin']): Promise<void> {
     this.#looks--;
     const { instance } = this.shown;
-    const last = (await this.history.instances(undefined, true)).find(
+    const last = (await this.history.instances(undefined, Infinity)).find(
       (record) => record.instance === instance,
     );
     if (last === undefined || last.left || last.startedAt === this.#startedAt) return;

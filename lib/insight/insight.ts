@@ -209,7 +209,7 @@ export class Insight {
 
   /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
   async #locksFor(job: string | undefined): Promise<string[]> {
-    const { jobs } = await this.#reader.fleet(true).catch((error: unknown) => {
+    const { jobs } = await this.#reader.fleet(Infinity).catch((error: unknown) => {
       if (job === undefined || !isRefusal(error)) throw error;
       return { jobs: new FleetJobs([]) };
     });

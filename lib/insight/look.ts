@@ -37,10 +37,10 @@ export type Beside = Pick<JobFacts, 'ticks' | 'show'>;
  * @param most how many entries of a lock that one job has. Absent: as few as tell how it is
  */
 export async function lookAtAll(reader: Reader, beside: Beside, most?: number): Promise<Look> {
-  const fleet = await reader.fleet(true);
+  const fleet = await reader.fleet(Infinity);
   const { views, unwell, locks } = await lookInShort(reader, fleet, beside, most);
   // For these jobs, people want to know why: that takes more instances, with their dates.
-  const all = unwell.length > 0 ? await reader.fleet() : fleet;
+  const all = unwell.length > 0 ? await reader.fleet(fleet.jobs.recentSince) : fleet;
   const facts = new Map<string, JobFacts>();
   const more = await inTurns(unwell, (few) => {
     const { job } = few[0].job;

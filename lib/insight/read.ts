@@ -19,7 +19,7 @@ export interface Fleet {
 
 /** How many locks to ask for in one call, or at the same time. */
 const LOCKS_PER_INSPECT = 100;
-const ASKED_AT_ONCE = 8;
+const ASKED_AT_ONCE = 10;
 
 /** Whether a store answers, but refuses to show this part: it may show the rest. */
 export const isRefusal = (error: unknown): error is StoreUnavailableError =>
@@ -50,12 +50,12 @@ export class Reader {
     return { instances: this.#unreadableInstances, runs, parts: [...new Set(this.#refusals.values())] };
   }
 
-  /** @param brief without the dates of jobs */
-  async fleet(brief = false): Promise<Fleet> {
+  /** @param datedSince with the dates of jobs of instances that were seen since then. @default of all */
+  async fleet(datedSince?: number): Promise<Fleet> {
     let unreadable = 0;
     const records = await this.#unlessRefused(
       'instances',
-      this.history.instances(() => unreadable++, brief),
+      this.history.instances(() => unreadable++, datedSince),
     );
     if (records instanceof StoreUnavailableError) throw records;
     this.#unreadableInstances = unreadable;

@@ -200,7 +200,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     if (this.#hasLooked || application === undefined) return;
     this.#hasLooked = true;
     const look = async (): Promise<void> => {
-      const instances = (await history.instances(undefined, true)).map((record) => ({
+      const instances = (await history.instances(undefined, Infinity)).map((record) => ({
         ...toldOf(record).info,
         jobs: record.jobs,
       }));

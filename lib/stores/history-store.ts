@@ -34,9 +34,10 @@ export interface HistoryStore {
    * read; one whose list of jobs it cannot read has none.
    *
    * @param onUnreadable called for each record that it leaves out, before this resolves
-   * @param brief nobody will ask for the dates of these instances, which are most of a record: the store may leave `next` and `last` empty
+   * @param datedSince nobody will ask for the dates of instances that were seen before this time, epoch ms by the store's clock: the store
+   * may leave their `next` and `last` empty, which are most of a record. @default 0, all have dates
    */
-  instances(onUnreadable?: () => void, brief?: boolean): Promise<InstanceRecord[]>;
+  instances(onUnreadable?: () => void, datedSince?: number): Promise<InstanceRecord[]>;
 }
 
 /** How many entries are kept, and for how long. */

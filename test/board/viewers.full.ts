@@ -24,9 +24,9 @@ class LostStore extends MemoryLockStore {
   constructor() {
     super();
     const instances = this.history.instances.bind(this.history);
-    this.history.instances = (onUnreadable, brief) => {
-      if (brief) this.asked++;
-      return this.lost === undefined ? instances(onUnreadable, brief) : Promise.reject(this.lost);
+    this.history.instances = (onUnreadable, datedSince) => {
+      if (datedSince === Infinity) this.asked++;
+      return this.lost === undefined ? instances(onUnreadable, datedSince) : Promise.reject(this.lost);
     };
   }
 }

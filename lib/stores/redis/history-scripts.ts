@@ -77,15 +77,14 @@ const HISTORIES = 10;
  */
 export const ENTRIES = leaseScript(
   /* lua */ `
-local answer = {}
-for n = 1, 2 do
-  local stream, count, known = KEYS[k + n], ARGV[i + n - 1], ARGV[i + n + 1]
-  local newest = known ~= '' and redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
-  local same = newest and newest[1] == known
-  answer[2 * n - 1] = same and 0 or redis.call('XREVRANGE', stream, '+', '-', 'COUNT', count)
-  answer[2 * n] = redis.call('PTTL', stream)
-end
-return answer`,
+local runs, bad = KEYS[k + 1], KEYS[k + 2]
+local most, worst, run, wrong = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+local ended = run ~= '' and redis.call('XREVRANGE', runs, '+', '-', 'COUNT', 1)[1]
+local noted = wrong ~= '' and redis.call('XREVRANGE', bad, '+', '-', 'COUNT', 1)[1]
+return {
+  ended and ended[1] == run and 0 or redis.call('XREVRANGE', runs, '+', '-', 'COUNT', most), redis.call('PTTL', runs),
+  noted and noted[1] == wrong and 0 or redis.call('XREVRANGE', bad, '+', '-', 'COUNT', worst), redis.call('PTTL', bad)
+}`,
   OF_HISTORY,
   HISTORIES,
 );

@@ -14,11 +14,15 @@ export class LeaseCalls<Result> {
   #underWay = 0;
   #waiting: LeaseCall<Result>[] = [];
 
-  /** @param read interprets the script's answer for one lease */
+  /**
+   * @param read interprets the script's answer for one lease
+   * @param hurried whether a single call goes at once
+   */
   constructor(
     private readonly scripts: LeaseScripts,
     private readonly script: LeaseScript,
     private readonly read: (reply: unknown) => Result,
+    private readonly hurried = true,
   ) {}
 
   /**
@@ -37,7 +41,7 @@ export class LeaseCalls<Result> {
   }
 
   #add(call: LeaseCall<Result>): void {
-    if (this.#underWay === 0) {
+    if (this.hurried && this.#underWay === 0) {
       this.#underWay += 1;
       return this.scripts.one(this.script, call, this.#ended);
     }

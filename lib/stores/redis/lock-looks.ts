@@ -8,7 +8,7 @@ export class LockLooks {
   readonly #calls: LeaseCalls<unknown>;
 
   constructor(scripts: LeaseScripts, script: LeaseScript) {
-    this.#calls = new LeaseCalls(scripts, script, (reply) => reply);
+    this.#calls = new LeaseCalls(scripts, script, (reply) => reply, false);
   }
 
   /**

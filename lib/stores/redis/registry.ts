@@ -46,35 +46,56 @@ export class RedisRegistry {
     return { time: Number(time), known: isYes(known) };
   }
 
-  async instances(onUnreadable?: () => void, brief = false): Promise<InstanceRecord[]> {
+  async instances(onUnreadable?: () => void, datedSince = 0): Promise<InstanceRecord[]> {
     const { instances, seen, list } = this.keys();
     const [time, ...found] = (await this.run(INSTANCES, [seen], [])) as string[];
     const all: Sight[] = [];
     for (let n = 0; n < found.length; n += 2)
       all.push({ instance: found[n] ?? '', seenAt: Number(found[n + 1]) });
-    const unchanged = brief ? all.flatMap((each) => this.#unchanged(each)) : [];
-    const known = new Map(unchanged.map((each) => [each.record.instance, each]));
-    const others = all.filter(({ instance }) => !known.has(instance));
-    for (const each of await this.#read(instances, others, { brief, onUnreadable }))
-      known.set(each.record.instance, each);
-    const told = all.flatMap(({ instance }) => known.get(instance) ?? []);
-    // One that was seen in this millisecond may be seen again in it.
-    if (brief)
-      this.#known = new Map(
-        told.filter(({ record }) => record.seenAt < Number(time)).map((each) => [each.record.instance, each]),
-      );
+    const isDated = ({ seenAt }: Sight): boolean => seenAt >= datedSince;
+    const dated = await this.#read(instances, all.filter(isDated), { brief: false, onUnreadable });
+    const undated = await this.#undated(
+      instances,
+      all.filter((each) => !isDated(each)),
+      Number(time),
+      onUnreadable,
+    );
+    const told = [...dated, ...undated];
     const lists = await this.#listsOf(new Set(told.map(({ catalogue }) => catalogue)), list, onUnreadable);
-    return told.map(({ catalogue, record }) => {
-      const more = { time: Number(time), jobs: lists.get(catalogue) ?? [] };
-      // A copy parses the dates: there are none if it is brief.
-      return brief ? { ...record, ...more } : Object.assign(record, more);
+    const more = (catalogue: string): Pick<InstanceRecord, 'time' | 'jobs'> => ({
+      time: Number(time),
+      jobs: lists.get(catalogue) ?? [],
     });
+    return [
+      // A copy of these would parse their dates.
+      ...dated.map(({ catalogue, record }) => Object.assign(record, more(catalogue))),
+      ...undated.map(({ catalogue, record }) => ({ ...record, ...more(catalogue) })),
+    ];
+  }
+
+  /** The records of these instances, without dates. One that was not seen since it was read is the same. @param time the store's, ms */
+  async #undated(
+    key: string,
+    sights: readonly Sight[],
+    time: number,
+    onUnreadable: (() => void) | undefined,
+  ): Promise<readonly ToldBeat[]> {
+    const known = new Map(sights.flatMap((each) => this.#unchanged(each)));
+    const others = sights.filter(({ instance }) => !known.has(instance));
+    for (const { catalogue, record } of await this.#read(key, others, { brief: true, onUnreadable }))
+      known.set(record.instance, { catalogue, record: { ...record } });
+    const all = sights.flatMap(({ instance }) => known.get(instance) ?? []);
+    // One that was seen in this millisecond may be seen again in it.
+    this.#known = new Map(
+      all.filter(({ record }) => record.seenAt < time).map((each) => [each.record.instance, each]),
+    );
+    return all;
   }
 
   /** What is known of an instance that was not seen since: at most one. */
-  #unchanged({ instance, seenAt }: Sight): ToldBeat[] {
+  #unchanged({ instance, seenAt }: Sight): [string, ToldBeat][] {
     const known = this.#known.get(instance);
-    return known?.record.seenAt === seenAt ? [known] : [];
+    return known?.record.seenAt === seenAt ? [[instance, known]] : [];
   }
 
   /** The records of these instances. */

@@ -243,7 +243,7 @@ describe('the jobs', () => {
     expect(calls).toEqual(['inspect 100', 'inspect 100', 'inspect 50']);
     expect(fake.asked).toHaveLength(253);
     expect(fake.asked).toEqual(expect.arrayContaining(['entries lock 0 200', 'entries lock 1 3']));
-    expect(fake.atOnce).toBe(8);
+    expect(fake.atOnce).toBe(10);
   });
 });
 
