@@ -1,5 +1,5 @@
 /*
- * What the page answers, whoever carries it: Nest on Express or Fastify, or a plain server.
+ * What the page answers, on any server: Nest on Express or Fastify, or a plain one.
  */
 
 /** An answer. */
@@ -9,7 +9,7 @@ export interface Answer {
   readonly body: string;
 }
 
-/** Nothing is loaded from elsewhere, nothing is written into the page but by its own script, and no other page may show it in a frame. */
+/** 1. The page loads nothing from elsewhere. 2. Only its own script runs. 3. No other page shows the page in a frame. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -39,7 +39,7 @@ export const json = (document: unknown, status = 200): Answer => ({
   body: JSON.stringify(document),
 });
 
-/** A file whose address has its version. */
+/** A file with its version in its address. */
 export const asset = (type: string, body: string): Answer => ({
   status: 200,
   headers: {

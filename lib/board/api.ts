@@ -8,13 +8,13 @@ import { withoutToken } from '../stores/lock-info.js';
 import { verdictOf } from './views/verdict.js';
 
 /*
- * JSON for other programs. `monitoring/board-api.json` describes it: what is there stays.
+ * JSON for other programs. `monitoring/board-api.json` describes the format: fields that are there stay.
  */
 
-/** How many answers are kept for others. */
+/** How many answers are kept for others who ask the same. */
 const MOST_SHARED = 100;
 
-/** What each answer says besides: of what time it is, and whether it is all. */
+/** The content of an answer. Each answer also says of what time it is, and whether anything is missing. */
 type Document = Readonly<Record<string, unknown>>;
 
 /** The routes of `api/v1`. */
@@ -43,7 +43,7 @@ export class Api {
 
   instances(): Promise<Answer> {
     return this.#ofSnapshot(({ told }) => ({
-      // Whole lists of jobs for each of a thousand instances would be a hundred megabytes.
+      // The lists of jobs of a thousand instances would be a hundred megabytes.
       instances: told.map(({ info, record: { jobs } }) => ({
         ...info,
         jobs: jobs.length,
@@ -87,7 +87,7 @@ export class Api {
     });
   }
 
-  /** A switch was used: the next answers are read from the store after that. */
+  /** Call this after a switch was used: the next answers come from a later read of the store. */
   expire(): void {
     this.#answers.clear();
   }
@@ -112,7 +112,7 @@ export class Api {
     const document = part(looked);
     if (document === undefined) return json({ error: 'No instance knows this job.' }, 404);
     const { now: time, unreadable } = looked;
-    // Old facts are not told as if they were new.
+    // `stale` marks old facts.
     return json({ time, age: Math.round(age), stale: failure !== undefined, unreadable, ...document });
   }
 }

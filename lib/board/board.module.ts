@@ -23,7 +23,7 @@ class ApplicationBoard implements OnModuleInit {
     @Inject(ModuleRef) private readonly modules: ModuleRef,
   ) {}
 
-  /** Not before the application starts: its parts are made in any order. */
+  /** Not earlier: Nest makes the parts of an application in any order. */
   onModuleInit(): void {
     const insight = insightOf(this.modules);
     this.#board = new Board({
@@ -42,14 +42,15 @@ class ApplicationBoard implements OnModuleInit {
 }
 
 /**
- * A page of all jobs of the fleet: which need attention, why, who ran what. Import it beside `SchedulerLockModule`:
+ * A page of all jobs of the fleet: which jobs need attention, why, and which instance ran what. Import this module beside
+ * `SchedulerLockModule`:
  *
  * ```ts
  * SchedulerLockBoardModule.forRoot({ path: 'admin/jobs', guards: [AdminGuard] })
  * ```
  *
- * It is a controller like any other, on Express and on Fastify: guards, a global prefix and throttling apply to it. Interceptors do not
- * change what it sends.
+ * The page is a controller like any other, on Express and on Fastify: guards, a global prefix and throttling apply. Interceptors do not
+ * change the answers.
  */
 @Module({})
 export class SchedulerLockBoardModule {

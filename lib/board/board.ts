@@ -1,7 +1,8 @@
 /*
- * lib/board: the page, and its JSON. They show what insight tells, computed once for all who look, and hand the switches to control.
+ * lib/board: the page, and its JSON. Both show what insight says, computed once for all viewers, and hand the switches to control.
  * May not enter: stores, judgements of its own, anything computed for one viewer.
- * The package has one copy of this file, and of what it imports of its folder: see tools/build.mjs. Errors of both builds know each other.
+ * The package has one copy of this file, and of the files of this folder that this file imports: see tools/build.mjs. Both builds of the package
+ * recognise each other's errors.
  */
 import { type Answer, asset, html, json } from './answer.js';
 import { Api } from './api.js';
@@ -14,17 +15,17 @@ import { Snapshots } from './snapshots.js';
 import type { BoardSource } from './source.js';
 import { type Act, act } from './switches.js';
 
-/** So many entries of locks are read at a time: of each lock at least {@link LEAST}, at most {@link MOST}. */
+/** How many entries of all locks are read at a time: of each lock at least {@link LEAST}, and at most {@link MOST}. */
 const ENTRIES = 6_000;
 const LEAST = 20;
 const MOST = 200;
 
-/** The page and its JSON. It only answers: who may ask has been decided before. */
+/** Answers requests for the page and its JSON. The caller has checked who may ask. */
 export class Board {
   readonly api: Api;
   readonly #snapshots: Snapshots;
   readonly #pages: Pages;
-  /** How many jobs there were last: of fewer jobs more is read. */
+  /** How many jobs the last answer had. The fewer jobs, the more entries of each are read. */
   #jobs = ENTRIES / LEAST;
 
   constructor(private readonly source: BoardSource) {
@@ -53,7 +54,7 @@ export class Board {
     return token === undefined ? answer : { ...answer, headers: { ...answer.headers, 'set-cookie': token } };
   }
 
-  /** Does what a person asks for. */
+  /** Uses a switch for a person. */
   async act(request: Act): Promise<Answer> {
     const { control, clock } = this.source;
     if (control === undefined) return json({ error: 'This page only reads.' }, 404);

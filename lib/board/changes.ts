@@ -6,25 +6,25 @@ import type { KnownJob } from '../stores/history-store.js';
 import type { Looked } from './looked.js';
 import { outagesOf } from './outages.js';
 
-/** What may have made a difference. The compiler checks that each kind has its row. */
+/** Kinds of changes that may explain a problem. The compiler checks that the page has a row for each kind. */
 export type ChangeKind = 'miss' | 'version' | 'schedule' | 'switch' | 'gone' | 'outage';
 
-/** Something that changed at a time. Times are the store's, as far as they are known. */
+/** Something that changed at a time. Times are the store's where the offset of the instance's clock is known. */
 export interface Change {
   readonly kind: ChangeKind;
   readonly at: number;
-  /** For what has an end. */
+  /** Absent: a moment, not a period. */
   readonly to?: number;
   readonly text: string;
-  /** The job that it is about, and of a missed tick the tick. */
+  /** The job that has changed; `tick`, if the job missed one. */
   readonly job?: string;
   readonly tick?: number;
 }
 
-/** So many changes of a kind are told, the newest ones. */
+/** How many changes of a kind are shown, the newest ones. */
 export const MOST_CHANGES = 40;
 
-/** What changed since a time, newest first. */
+/** The changes since a time, newest first. */
 export async function changesOf(looked: Looked, since: number): Promise<Change[]> {
   const all = [
     ...missesOf(looked, since),
@@ -58,7 +58,7 @@ function switchesOf({ controls }: Looked): Change[] {
   }));
 }
 
-/** One for each missed tick: several instances may have noted the same one. */
+/** One change for each missed tick: several instances may have noted the same tick. */
 function missesOf({ misses }: Looked, since: number): Change[] {
   const seen = new Set<string>();
   return misses.flatMap(({ job, tick, reason, count }) => {
@@ -70,7 +70,7 @@ function missesOf({ misses }: Looked, since: number): Change[] {
   });
 }
 
-/** By the store's clock. */
+/** When an instance started, by the store's clock. */
 export const startOf = ({ info: { startedAt, clockOffset = 0 } }: Told): number => startedAt + clockOffset;
 
 /** The first instance of each version of an application. */
@@ -87,14 +87,14 @@ function versionsOf(told: readonly Told[]): Change[] {
         at: startOf(one),
         text: `Version ${version} after ${[...versions].at(-1)}, first on ${instance}`,
       });
-    // The newest is last.
+    // The version moves to the end: the newest version is the last one.
     versions.delete(version);
     seen.set(application, versions.add(version));
   }
   return changes;
 }
 
-/** Where a list of jobs differs from the one before it. Most instances share one. */
+/** The jobs whose schedules differ from those of the instance that started before. Most instances share one list of jobs. */
 async function schedulesOf(told: readonly Told[], since: number): Promise<Change[]> {
   const first = new Map<readonly KnownJob[], Told>();
   for (const one of [...told].sort((a, b) => startOf(a) - startOf(b)))

@@ -15,23 +15,23 @@ import type { Answer } from './answer.js';
 import type { Board } from './board.js';
 import type { SchedulerLockBoardOptions } from './options.js';
 
-/** Injection token of a board, in the module of its own. */
+/** Injection token of a board, in the board's own module. */
 export const BOARD = Symbol('board of SchedulerLockBoardModule');
 
-/** What is needed of a request of Express, and of Fastify. */
+/** The parts of a request that Express and Fastify have in common, and that the board uses. */
 export interface PlatformRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** What is needed of a response of Express, and of Fastify. */
+/** The parts of a response that the board uses, of Express or of Fastify. */
 export interface PlatformResponse {
   status(code: number): this;
   header(name: string, value: string): this;
   send(body: string): unknown;
 }
 
-/** What can be read. All of it has the guards of the board, as they are those of the class. */
+/** The routes that only read. The guards of the board are those of the class, so they protect all routes. */
 class Reading {
   constructor(@Inject(BOARD) protected readonly host: { readonly board: Board }) {}
 
@@ -85,7 +85,7 @@ class Reading {
   }
 }
 
-/** The controller of one board. Its routes have no version: others would change where the page is. */
+/** The controller of one board. Its routes are version-neutral: the application's default version must not move the page. */
 export function controllerOf({ path, guards, control }: SchedulerLockBoardOptions): Type<unknown> {
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(...guards)

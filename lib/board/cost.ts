@@ -3,15 +3,15 @@ import { hasFailed } from '../insight/facts.js';
 import type { JobView, RunInfo } from '../insight/types.js';
 import { lockOf, type Kept, type Looked, NOTHING_KEPT } from './looked.js';
 
-/** Since when a job is not well, and what that has cost. */
+/** Since when a job has its problem, and what the problem has cost. */
 export interface Cost {
-  /** The store's clock. Absent: nobody knows. */
+  /** By the store's clock. Absent: nobody knows. */
   readonly since?: number;
-  /** What it has cost, and what it means: short clauses. */
+  /** What the problem has cost, and what it means, in short clauses. */
   readonly clauses: readonly string[];
 }
 
-/** So many ticks are counted: the dates of an expression take their time. */
+/** How many ticks are counted at most: each date of an expression takes time to compute. */
 const MOST = 60;
 
 export function costOf(looked: Looked, view: JobView): Cost {
@@ -32,7 +32,7 @@ function sinceOf(view: JobView, { runs }: Kept, missed: readonly number[]): numb
   return runOf(view)?.startedAt ?? view.last?.startedAt;
 }
 
-/** The run that the answer rests on. */
+/** The run that explains the state of the job. */
 const runOf = ({ why }: JobView): RunInfo | undefined =>
   why !== undefined && 'run' in why ? why.run : undefined;
 
@@ -74,7 +74,7 @@ function goingOf(looked: Looked, view: JobView, { runs }: Kept): string[] {
 
 export const plural = (count: number, noun: string): string => (count === 1 ? noun : `${noun}s`);
 
-/** How long runs that completed take, by half of those that are kept; `undefined`: none is. */
+/** The median duration of the completed runs that are kept; `undefined`: there is none. */
 export function usualOf(runs: readonly RunInfo[]): number | undefined {
   const took = runs
     .filter(({ outcome }) => outcome === 'completed')

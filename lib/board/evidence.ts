@@ -5,7 +5,7 @@ import type { PauseInfo, RunInfo, ScheduleView, Why, WhyCause } from '../insight
 
 type Pair = readonly [name: string, value: string];
 
-/** What an answer rests on, as names and values. Times have their date and offset. */
+/** The facts behind an answer, as names and values. Times have a date and an offset. */
 export function evidenceOf(why: Why, times: Times): Pair[] {
   const { job, tick, cause } = why;
   return [['job', job], ...timesOf({ tick }, times), ['cause', cause], ...factsOf(why, times)];

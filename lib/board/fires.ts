@@ -2,30 +2,30 @@ import type { TickFinder } from '../insight/facts.js';
 import { inTurns } from '../insight/turns.js';
 import type { JobView } from '../insight/types.js';
 
-/** When a job is to fire within a day. */
+/** The fires of a job within the next day. */
 export interface Fires {
   readonly job: JobView;
-  /** The first of them, epoch milliseconds. */
+  /** The next fire, epoch milliseconds. */
   readonly next: number;
-  /** Those that are known. More than {@link MOST_FIRES} come so often that a list would tell nothing. */
+  /** The fires in order. A list of more than {@link MOST_FIRES} would not help a reader. */
   readonly at: readonly number[];
   readonly isFrequent: boolean;
-  /** When the clocks of its zone change within that day, and by how much, ms. */
+  /** When daylight saving time begins or ends in the zone of the job within that day, and by how much the clocks change, ms. */
   readonly change?: { readonly at: number; readonly by: number };
 }
 
 export const DAY = 86_400_000;
-/** So many fires of a job are looked for. */
+/** How many fires of a job are computed. */
 export const MOST_FIRES = 24;
-/** So many jobs are shown. */
+/** How many jobs are shown. */
 export const MOST_FIRING = 40;
 
-/** More schedules than a fleet has, unless it makes up new ones all the time. */
+/** How many schedules are kept: more than a fleet has, unless an application keeps making new ones. */
 const MOST_SCHEDULES = 2_000;
 
 /**
- * Finds fires. It keeps the dates of each schedule, as a question to `cron` takes a millisecond: from one answer of the store to the next
- * only those are asked for that have come within a day since.
+ * Finds fires. It keeps the dates of each schedule, because `cron` takes a millisecond for a date: for a new answer of the store, it
+ * computes only the dates that have come within a day since the last answer.
  */
 export class FireFinder {
   readonly #known = new Map<string, number[]>();
@@ -39,7 +39,7 @@ export class FireFinder {
     return inTurns(this.#steps(firing, now, ticks), (found) => (found === undefined ? [] : [found]));
   }
 
-  /** One date at a time, so that whatever else waits has its turn in between; behind the last one of a job its fires. */
+  /** Computes one date per step, so that other work of the process can run in between. After its last date, a job's fires follow. */
   *#steps(
     firing: readonly JobView[],
     now: number,
@@ -79,7 +79,7 @@ function dateAfter(
   return (at) => dates?.next(at) ?? Infinity;
 }
 
-/** The next change of the clocks in a zone, within a day. */
+/** The next beginning or end of daylight saving time in a zone, within a day. */
 export function changeOf(zone: string, now: number): { at: number; by: number } | undefined {
   const before = offsetOf(zone, now);
   const by = offsetOf(zone, now + DAY) - before;
@@ -94,10 +94,10 @@ export function changeOf(zone: string, now: number): { at: number; by: number } 
 }
 
 const formats = new Map<string, Intl.DateTimeFormat | undefined>();
-/** There are about so many zones. */
+/** About as many as there are zones. */
 const MOST_FORMATS = 600;
 
-/** How far the clocks of a zone are ahead of UTC, ms. NaN for what is no zone, such as an offset. */
+/** How far the clocks of a zone are ahead of UTC, ms. NaN for a text that is no zone, such as an offset. */
 function offsetOf(zone: string, at: number): number {
   if (!formats.has(zone)) {
     if (formats.size >= MOST_FORMATS) formats.clear();

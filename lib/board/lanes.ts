@@ -9,9 +9,9 @@ export interface Bar {
   readonly run: RunInfo;
   readonly from: number;
   readonly to: number;
-  /** Which of the lines of its lane, from 0: runs at the same time lie below each other. */
+  /** The line of the lane, from 0: runs at the same time have lines of their own. */
   readonly line: number;
-  /** A run of the same job went on at the same time. */
+  /** Whether another run of the same job went on at the same time. */
   readonly overlaps: boolean;
 }
 
@@ -21,20 +21,20 @@ export interface Lane {
   readonly info?: Told['info'];
   readonly bars: readonly Bar[];
   readonly lines: number;
-  /** When it was not up. */
+  /** When the instance was not up. */
   readonly gaps: readonly { readonly from: number; readonly to: number }[];
-  /** How many of its runs are not drawn. */
+  /** How many runs of the instance are not drawn. */
   readonly hidden: number;
 }
 
-/** So many lanes, and so many runs on each, are drawn. */
+/** How many lanes are drawn, and how many runs on each. */
 export const MOST_LANES = 30;
 const MOST_BARS = 120;
-/** And so many in all. */
+/** How many runs are drawn on all lanes together. */
 const MOST_IN_ALL = 900;
 const MOST_LINES = 4;
 
-/** The lanes of a time, ordered by name: an order that stays as it is. */
+/** The lanes of a span of time, ordered by name: the order stays the same from page to page. */
 export async function lanesOf(
   runs: readonly RunInfo[],
   told: readonly Told[],
@@ -72,11 +72,11 @@ export async function lanesOf(
   });
 }
 
-/** Of one that was interrupted nobody knows when it ended. */
+/** When a run ended. Of an interrupted run nobody knows. */
 export const endOf = ({ startedAt, endedAt, duration, outcome }: RunInfo, now: number): number =>
   outcome === 'running' ? now : Math.min(endedAt ?? startedAt, startedAt + (duration ?? Infinity));
 
-/** Those that went wrong or go on, and then the newest ones. */
+/** First the runs that went wrong or go on, then the newest ones. */
 function mostTelling(runs: readonly RunInfo[], most: number): RunInfo[] {
   if (runs.length <= most) return [...runs];
   const tells = (run: RunInfo): boolean => run.outcome !== 'completed' || (run.attempt ?? 1) > 1;

@@ -15,14 +15,14 @@ export interface Kept {
   readonly misses: MissEntry[];
 }
 
-/** One look at the store, put in order for people. */
+/** One answer of the store, put in order for people. */
 export interface Looked extends Omit<Look, 'jobs'> {
   /** The store's time. */
   readonly now: number;
   /** The jobs that need attention come first. */
   readonly jobs: readonly JobView[];
   readonly kept: ReadonlyMap<string, Kept>;
-  /** All runs that are kept, those without a job included, newest first. */
+  /** All runs that are kept, newest first, with runs that belong to no job. */
   readonly runs: readonly RunInfo[];
   /** What people did, newest first. */
   readonly controls: readonly ControlInfo[];
@@ -32,7 +32,7 @@ export interface Looked extends Omit<Look, 'jobs'> {
 
 export const NOTHING_KEPT: Kept = { runs: [], misses: [] };
 
-/** Puts it in order, a few milliseconds at a stretch. */
+/** Puts an answer of the store in order, a few milliseconds at a stretch. */
 export async function lookedAt(look: Look): Promise<Looked> {
   const kept = new Map<string, Kept>();
   const of = (job: string): Kept => {
@@ -63,7 +63,7 @@ export async function lookedAt(look: Look): Promise<Looked> {
   };
 }
 
-/** Why a job is as it is, with times as they are shown to this viewer. */
+/** Why a job is in its state, with times in the zone of this viewer. */
 export function sentenceIn(
   facts: JobFacts | undefined,
   view: JobView,

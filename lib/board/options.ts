@@ -5,19 +5,22 @@ export type BoardGuards = readonly (Type<CanActivate> | CanActivate)[];
 
 /** Switches of the page. */
 export interface SchedulerLockBoardControl {
-  /** Who may use them, besides the guards of the page. `[]` says that whoever may see the page may do so. */
+  /** Guards of the switches, besides the guards of the page. `[]`: everybody who may see the page may use the switches. */
   readonly guards: BoardGuards;
-  /** Names the person of a request, for the history. It gets the request of the platform: give its type. */
+  /** Names the person of a request, for the history. The parameter is the request of Express or Fastify: declare its type. */
   readonly actor: (request: never) => string | Promise<string>;
 }
 
 /** Options of `SchedulerLockBoardModule.forRoot()`. */
 export interface SchedulerLockBoardOptions {
-  /** Where the page is, such as `admin/jobs`. A global prefix comes before it. */
+  /** The path of the page, such as `admin/jobs`. A global prefix comes before it. */
   readonly path: string;
-  /** Who may see the page, and its JSON: it shows names, schedules, and what jobs throw. `[]` says that a global guard protects it. */
+  /**
+   * Guards of the page and its JSON, which show names, schedules, and the errors that jobs throw. `[]` says that a global guard protects
+   * them.
+   */
   readonly guards: BoardGuards;
-  /** Modules with the providers that these guards inject. */
+  /** Modules with the providers that the guards inject. */
   readonly imports?: ModuleMetadata['imports'];
   /**
    * Who may pause, resume, break, run and redeliver.
@@ -26,7 +29,7 @@ export interface SchedulerLockBoardOptions {
    */
   readonly control?: SchedulerLockBoardControl | undefined;
   /**
-   * Where traces are, with `{traceId}`, such as `https://tempo.example/trace/{traceId}`.
+   * The address of a trace, with `{traceId}`, such as `https://tempo.example/trace/{traceId}`.
    *
    * @default no links
    */

@@ -1,19 +1,19 @@
 import type { MissEntry } from '../stores/history-store.js';
 
-/** A time in which instances could not ask the store. Times are theirs, as near to the store's clock as they have told. */
+/** A time in which instances could not reach the store. Times are those of the instances, corrected by the offsets that they have reported. */
 export interface Outage {
   readonly from: number;
-  /** Absent: at least one instance has not noted when the store answered it again. */
+  /** Absent: at least one instance has not noted when the store answered again. */
   readonly to?: number;
   readonly instances: readonly string[];
-  /** The jobs that missed ticks by it. */
+  /** The jobs that missed ticks because of the outage. */
   readonly jobs: readonly string[];
 }
 
-/** Outages that come so soon after one another are one, ms. */
+/** Outages with less time than this between them count as one, ms. */
 const APART = 30_000;
 
-/** The outages of the store that instances have noted, newest first. An instance notes one only if it missed a tick by it. */
+/** The outages of the store, newest first. An instance notes an outage only if the instance missed a tick because of the outage. */
 export function outagesOf(misses: readonly MissEntry[]): Outage[] {
   const spans = misses
     .filter(({ reason }) => reason === 'store-unavailable')

@@ -25,26 +25,26 @@ import { Running } from './views/running.js';
 import { Switches } from './views/switches.js';
 import { VerdictLine } from './views/verdict.js';
 
-/** A part of a page: what it needs is worked out before it is drawn. */
+/** A part of a page: its data are computed first, then it is drawn. */
 interface Part {
   readonly id: string;
   readonly title: string;
   draw(): h.JSX.Element | Promise<h.JSX.Element>;
 }
 
-/** A page, and whether there is one. */
+/** A page, with its HTTP status. */
 export interface Page {
   readonly body: string;
   readonly status: number;
 }
 
-/** So many pages are kept for others who ask the same. */
+/** How many pages are kept for others who ask the same. */
 const MOST_KEPT = 64;
 
-/** Makes pages. One serves all who ask the same of one answer of the store: the work does not grow with the viewers. */
+/** Makes pages. Viewers who ask the same of one answer of the store share a page: the work does not grow with the viewers. */
 export class Pages {
   readonly #made = new WeakMap<Looked, Map<string, Promise<string[]>>>();
-  /** What was asked for since the store was read last. */
+  /** The questions since the store was read last. */
   readonly #asked = new Map<string, Question>();
   readonly #fires = new FireFinder();
 
@@ -53,7 +53,7 @@ export class Pages {
     private readonly snapshots: Snapshots,
   ) {}
 
-  /** Makes of a new answer what was asked for since the last one: whoever asks again finds it made. */
+  /** Answers the questions since the last answer of the store again, from the new one: whoever asks again need not wait. */
   async prepare(looked: Looked): Promise<void> {
     const asked = [...this.#asked.values()];
     this.#asked.clear();
@@ -121,7 +121,7 @@ export class Pages {
     const { at } = question;
     const view = looked.jobs.find((each) => each.job === job);
     const kept = looked.kept.get(job) ?? NOTHING_KEPT;
-    // What belongs to other jobs says nothing of this one.
+    // The page of a job shows nothing of other jobs.
     const own: Scene = {
       ...scene,
       looked: { ...looked, ...kept, jobs: view ? [view] : [], locks: locksFor(looked, view?.lock) },
@@ -191,7 +191,7 @@ const attentionPart = (scene: Scene): Part => ({
   },
 });
 
-/** All jobs: what is most urgent comes first. */
+/** The page of all jobs: the most urgent part comes first. */
 function overview(scene: Scene, fires: FireFinder): Part[] {
   const span = spanOf(scene);
   return [
@@ -211,7 +211,7 @@ function overview(scene: Scene, fires: FireFinder): Part[] {
   ];
 }
 
-/** Draws one part after another. In between, whatever else waits in the event loop has its turn. */
+/** Draws one part after another. In between, other work of the process can run. */
 async function drawn(parts: readonly Part[]): Promise<string[]> {
   const texts: string[] = [];
   for (const { id, draw } of parts) {

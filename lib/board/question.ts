@@ -1,21 +1,21 @@
 import { timesIn } from '../insight/times.js';
 
 /*
- * What a viewer asks for. The whole page is one address, and the rest is in its query: so every link is relative, and stays right under
+ * What a viewer asks for. The page has one address, and the question is its query. So every link is relative, and stays right under
  * any prefix, version and proxy, with and without a slash at the end.
  */
 
 /** A question to the page. */
 export interface Question {
-  /** For times. */
+  /** The zone of all times. */
   readonly zone: string;
   /** How far back timelines go. */
   readonly hours: number;
-  /** One job, instead of all. */
+  /** Absent: all jobs. */
   readonly job?: string;
-  /** A tick of it, epoch milliseconds: why it ran, or did not run. */
+  /** A tick of the job, epoch milliseconds: asks why the tick ran, or did not run. */
   readonly at?: number;
-  /** A part of names: only those jobs are listed. */
+  /** A part of a name: only jobs with it in their names are listed. */
   readonly find: string;
   /** How many jobs of the list come before the ones that are shown. */
   readonly skip: number;
@@ -23,10 +23,10 @@ export interface Question {
 
 export const HOURS = [1, 3, 6, 12, 24, 72] as const;
 const DEFAULTS: Question = { zone: 'UTC', hours: 3, find: '', skip: 0 };
-/** No text of a query is longer than this, characters. */
+/** The longest text in a query, characters. */
 const LONGEST = 300;
 
-/** Reads a query. What it cannot read is as if it was not there: a link that somebody has cut still leads to the page. */
+/** Reads a query. Ignores what it cannot read: a link that was cut still leads to the page. */
 export function readQuestion(query: URLSearchParams): Question {
   const text = (name: string): string => (query.get(name) ?? '').slice(0, LONGEST);
   const number = (name: string): number => (/^\d{1,15}$/.test(text(name)) ? Number(text(name)) : NaN);
@@ -41,7 +41,7 @@ export function readQuestion(query: URLSearchParams): Question {
   };
 }
 
-/** Before 1973 there was no tick: somebody has given seconds. */
+/** A number before 1973 is no tick in milliseconds: the viewer has given seconds. */
 const EARLIEST = 1e11;
 
 export function isZone(zone: string): boolean {
@@ -61,6 +61,6 @@ export function linkTo(question: Partial<Question>): string {
     const value = question[name];
     if (value !== undefined && value !== DEFAULTS[name]) query.set(name, String(value));
   }
-  // Without a query the link would be empty, and keep the query of the page on which it stands.
+  // An empty link would keep the query of the present page.
   return `?${query}`;
 }

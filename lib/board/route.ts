@@ -1,7 +1,7 @@
 import { type Answer, json } from './answer.js';
 import type { Board } from './board.js';
 
-/** The routes of the JSON, below the page. Nest has the same in its controller. */
+/** The routes of the JSON, below the page. The controller for Nest has the same routes. */
 const ROUTES: readonly [
   path: RegExp,
   answer: (board: Board, name: string, query: string) => Promise<Answer>,
@@ -26,7 +26,7 @@ export async function answerAt(board: Board, url: string): Promise<Answer> {
   return json({ error: 'There is no such page.' }, 404);
 }
 
-/** A name that cannot be decoded is that of no job. */
+/** A name that cannot be decoded belongs to no job. */
 function decoded(name: string): string {
   try {
     return decodeURIComponent(name);

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
 
 /*
- * A site elsewhere can make a browser send a request with the cookies of the application. A browser says where a request comes from
- * (`Sec-Fetch-Site`), but over plain HTTP, and an old one, does not: there a token has to come in a header, too, which no other site can
- * read. It is a cookie of its own, so that any instance of the application can compare the two.
+ * Another site can make a browser send a request with the cookies of the application.
+ *
+ * 1. A browser says where a request comes from (`Sec-Fetch-Site`).
+ * 2. Old browsers, and all browsers over plain HTTP, do not. Then the request needs a token twice: as a cookie, and as a header, for
+ *    which a page has to read the cookie. No other site can read it.
+ * 3. The token is in a cookie, not in memory, so that any instance of the application can compare the two.
  */
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;

@@ -1,7 +1,9 @@
 /*
- * The one script of the page. Without it all is there, as it was when the page was loaded. It fetches the page again while somebody
- * looks at it, and replaces the parts that have changed, but for the one under the pointer, or with the focus: nothing moves away from
- * there. It says how old the page is, and greys it if there is no newer one.
+ * The only script of the page. Without a script, the page shows everything as of the time when it was loaded.
+ *
+ * 1. The script fetches the page again while the page is visible, and replaces the parts that have changed.
+ * 2. It leaves the part under the pointer, and the part with the focus: nothing moves away from there.
+ * 3. It says how old the page is, and greys the page if there is no newer one.
  */
 export const SCRIPT = /* js */ `(() => {
   'use strict';
@@ -12,7 +14,7 @@ export const SCRIPT = /* js */ `(() => {
 
   function ageOf(page) { return Number(page.getElementById('verdict')?.dataset.age ?? 0); }
 
-  /** The page, with times of the zone in which the viewer is, unless another one was asked for. */
+  /** The address of the page, with the zone of the viewer, unless the viewer has asked for another zone. */
   function address() {
     const url = new URL(location.href);
     url.hash = '';
@@ -65,7 +67,7 @@ export const SCRIPT = /* js */ `(() => {
       (selected !== null && !selected.isCollapsed && part.contains(selected.anchorNode));
   }
 
-  /** To those who do not see the page: only what is new. */
+  /** Tells users of a screen reader, and only what is new. */
   function say(text) {
     if (text && byId('said').dataset.last !== text) {
       if (byId('said').dataset.last) byId('said').textContent = text;
@@ -104,7 +106,7 @@ export const SCRIPT = /* js */ `(() => {
       const answer = await response.json().catch(() => ({}));
       output.textContent = answer.sentence ?? answer.error ?? answer.message ?? 'The application answered ' + response.status;
     } catch (error) {
-      output.textContent = 'Nothing was heard of it: ' + error.message;
+      output.textContent = 'No answer: ' + error.message;
     } finally {
       button.disabled = false;
       refresh();

@@ -4,41 +4,41 @@ import type { Looked } from './looked.js';
 
 /** One answer of the store, for all who ask within {@link SHARED}. */
 export interface Snapshot {
-  /** Absent: the store has told nothing yet. */
+  /** Absent: the store has not answered yet. */
   readonly looked?: Looked;
-  /** How old it is, ms. */
+  /** How old the answer is, ms. */
   readonly age: number;
-  /** Why there is no newer one, for people. Absent: it is as new as it should be. */
+  /** Why there is no newer answer, as a sentence. Absent: the answer is new enough. */
   readonly failure?: string;
 }
 
-/** For how long an answer serves all, ms. */
+/** For how long one answer serves all viewers, ms. */
 export const SHARED = 2_000;
-/** Up to this age an answer counts as new, ms: whoever asks is not made to wait for the next one, which a large fleet takes a while for. */
+/** Up to this age an answer counts as new, ms: viewers do not wait for the next answer, which takes a while for a large fleet. */
 const NEW = 10_000;
-/** How long a viewer waits for a newer answer if there is a new one, an old one, or none, ms. */
+/** How long a viewer waits for a newer answer if there is a new answer, an old one, or none, ms. */
 const PATIENCE = { new: 100, old: 1_500, none: 10_000 };
 
-/** Reads the store when somebody asks: once at a time, however many ask. */
+/** Reads the store when a viewer asks: one read at a time, however many viewers ask. */
 export class Snapshots {
   #looked: Looked | undefined;
-  /** When the newest answer was asked for, monotonic. */
+  /** When the read of the newest answer began, monotonic. */
   #askedAt = -Infinity;
-  /** When the store was asked last, monotonic. */
+  /** When the last read began, monotonic. */
   #triedAt = -Infinity;
   /** When a switch was used last, monotonic. */
   #changedAt = -Infinity;
   #failure: string | undefined;
   #reading: Promise<void> | undefined;
 
-  /** @param read one look at the store, and all that is made of it in advance */
+  /** @param read reads the store, and prepares pages */
   constructor(
     private readonly read: () => Promise<Looked>,
     private readonly clock: Clock,
   ) {}
 
   async newest(): Promise<Snapshot> {
-    // What is read already may be from before a change.
+    // The present answer may be from before a change.
     const isBehind = this.#askedAt <= this.#changedAt;
     const reading = isBehind ? this.#refresh()?.then(() => this.#refresh()) : this.#refresh();
     if (reading !== undefined) {
@@ -48,7 +48,7 @@ export class Snapshots {
     return this.#snapshot();
   }
 
-  /** A switch was used: the next answer is read from the store after that. */
+  /** Call this after a switch was used: the next answer comes from a later read of the store. */
   expire(): void {
     this.#changedAt = this.clock.monotonic();
   }
@@ -57,7 +57,7 @@ export class Snapshots {
     return this.clock.monotonic() - this.#askedAt;
   }
 
-  /** Reads if it is time to. */
+  /** Reads the store, unless the last read is recent. */
   #refresh(): Promise<void> | undefined {
     const now = this.clock.monotonic();
     const isDue = now - this.#triedAt >= SHARED || this.#triedAt <= this.#changedAt;
@@ -89,7 +89,7 @@ export class Snapshots {
   }
 }
 
-/** An error as people may read it: no credentials, one sentence. */
+/** An error for people: one sentence, without credentials. */
 export function failureText(error: unknown): string {
   const message = error instanceof Error ? error.message || error.name : String(error);
   return `${asClause(withoutSql(message))}.`;

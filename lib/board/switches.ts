@@ -11,12 +11,12 @@ import { failureText } from './snapshots.js';
 /** A request for a switch. */
 export interface Act {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** What the name is of. */
+  /** What the name names. */
   readonly of: string;
   readonly name: string;
   readonly action: string;
   readonly body: unknown;
-  /** Names the person. */
+  /** The name of the person. */
   readonly actor: () => string | Promise<string>;
 }
 
@@ -27,10 +27,10 @@ interface By {
   readonly reason?: string;
 }
 
-/** For how long a browser waits for an answer, ms. A pause that stands in line goes on standing there. */
+/** For how long a browser waits for an answer, ms. After that, a pause still waits in line. */
 const PATIENCE = 5_000;
 
-/** The switches of the page: the same five functions as those of the service and the shell. */
+/** The switches of the page: the same five functions that the service and the shell have. */
 const ACTS: Readonly<
   Record<string, (control: ControlSwitches, name: string, fields: Fields, by: By) => Promise<Result>>
 > = {
@@ -53,7 +53,7 @@ const reasoned = (by: By): Required<By> => ({ ...by, reason: by.reason ?? '' });
 const lasting = (fields: Fields): { for?: Duration } =>
   typeof fields['for'] === 'string' ? { for: fields['for'] as Duration } : {};
 
-/** Does what a person asks for, and answers what became of it. Who may ask has been decided before. */
+/** Uses a switch for a person, and answers what happened. The caller has checked who may use switches. */
 export async function act(control: ControlSwitches, clock: Clock, request: Act): Promise<Answer> {
   const { headers, of, name, action, body } = request;
   const does = ACTS[`${of}/${action}`];
@@ -68,7 +68,7 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
     const by = { actor, ...(typeof reason === 'string' && { reason }) };
     const done = does(control, name, body as Fields, by);
     const result = await noLongerThan(PATIENCE, done, clock, { keepAlive: true });
-    // What fails after this time is in no answer.
+    // An error after this time is in no answer.
     done.catch(() => undefined);
     if (result === undefined)
       return json(

@@ -1,6 +1,6 @@
 import { SchedulerLockConfigError } from '../errors.js';
 import type { MysqlClient } from '../stores/mysql/client.js';
-import type { PostgresClient } from '../stores/postgres/postgres-dialect.js';
+import type { PostgresClient } from '../stores/postgres/client.js';
 
 /*
  * The drivers of databases are those of the application, and optional. They are typed structurally, as in the stores.

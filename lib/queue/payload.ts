@@ -87,9 +87,4 @@ function first(
   return undefined;
 }
 
-const kindOf = (value: unknown): string =>
-  typeof value === 'undefined'
-    ? 'undefined'
-    : typeof value === 'function'
-      ? 'a function'
-      : `a ${typeof value}`;
+const kindOf = (value: unknown): string => (value === undefined ? 'undefined' : `a ${typeof value}`);

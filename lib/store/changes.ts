@@ -18,7 +18,7 @@ export interface Written {
   readonly after: Look;
 }
 
-/** What a rule has decided, over what was seen. @param now by the place's clock, as the rule was told */
+/** What a rule has decided, over what was seen. @param now by the database's clock, as the rule was told */
 export function changeOf(name: string, look: Look, next: Next, now: number): Written {
   const { kept, end, begins } = next;
   const { lease, ended, stranger } = kept;

@@ -31,12 +31,12 @@ const TRYING = 1_000;
 
 /** Options of a {@link DocumentLockStore}. */
 export interface DocumentLockStoreOptions {
-  /** For pauses and limits of this process: the lock goes by the clock of its place. @default the system's clock */
+  /** For pauses and limits of this process: the lock goes by the clock of its database. @default the system's clock */
   readonly clock?: Clock;
 }
 
 /**
- * A `LockStore` of documents: the rules of a lock over any place that can read a document, and write it if nothing has changed.
+ * A `LockStore` of documents: the rules of a lock over any database that can read a document, and write it if nothing has changed.
  *
  * Each call reads, decides by the rules, and writes; if the document has changed meanwhile, it does so again. Calls of one process for
  * one lock take effect in the order in which they were made, but for one that nobody answers for a second: later ones pass it.
@@ -75,7 +75,7 @@ export class DocumentLockStore implements LockStore {
   async extend(leases: readonly LeaseRef[], { limit = TRYING }: ExtendOptions = {}): Promise<ExtendResult[]> {
     const until = this.#clock.monotonic() + limit / 2;
     const results = await Promise.all(leases.map((lease) => this.#extend(lease, until)));
-    // One that is broken does not stop the others; if none was judged, the place itself may not answer.
+    // One that is broken does not stop the others; if none was judged, the database itself may not answer.
     const [first] = results;
     const isAway = first?.held === null && first.error instanceof StoreUnavailableError;
     if (isAway && results.every(({ held }) => held === null)) throw first.error;
@@ -140,7 +140,7 @@ const METHODS = {
 
 function unsettled(): never {
   throw new StoreUnavailableError(
-    'The lock changed again and again while the store was asked about it, so nothing was changed.',
+    'Others changed the lock again and again meanwhile, so the store changed nothing.',
     { outcome: 'not-applied' },
   );
 }

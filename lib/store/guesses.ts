@@ -7,13 +7,13 @@ export interface Look {
   readonly document: LockDocument | undefined;
   /** As it was found; `null`: there is none. */
   readonly seen: Omit<Seen, 'taken'> | null;
-  /** What the place's clock said, */
+  /** What the database's clock said, */
   readonly time: number;
   /** when it answered, monotonic. */
   readonly at: number;
 }
 
-/** How long the place's time is reckoned on from where it was read, ms: clocks drift apart, and are set. */
+/** How long the database's time is reckoned on from where it was read, ms: clocks drift apart, and are set. */
 const YOUNG = 60_000;
 /** How many locks have a guess. A caller can make up a name per call: when there are too many, it starts anew. */
 const MOST = 10_000;
@@ -21,7 +21,7 @@ const MOST = 10_000;
 /** How much slower the time is reckoned on than it goes by: more than clocks differ. */
 const SLOWER = 0.999;
 
-/** The place's time of now, reckoned on. Rather too early: fencing tokens must not run ahead of the place's clock. */
+/** The database's time of now, reckoned on. Rather too early: fencing tokens must not run ahead of the database's clock. */
 export const nowOf = ({ time, at }: Look, clock: Clock): number => time + (clock.monotonic() - at) * SLOWER;
 
 /**

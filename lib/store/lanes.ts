@@ -33,7 +33,7 @@ export const isRenewal = ({ tasks }: Lane): boolean => tasks[0]?.renewal !== und
 /** Nobody waits for the call any more, and nothing of it was sent. */
 export function tooLate(): StoreUnavailableError {
   return new StoreUnavailableError(
-    'The store answered what comes before this call only when nobody waited any more.',
+    'The store answered the calls before this one too late: the caller had given up.',
     {
       outcome: 'not-applied',
     },

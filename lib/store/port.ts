@@ -1,21 +1,21 @@
 /**
- * What a place must be able to do to keep locks: plain data, and no rule of ours. The rules are in {@link DocumentLockStore}, which
- * makes a `LockStore` of it. A contract suite of its own checks each sentence here.
+ * What a database, or whatever else keeps documents, must be able to do to keep locks: plain data, and no rule of ours. The rules are in
+ * {@link DocumentLockStore}, which makes a `LockStore` of it. A contract suite of its own checks each sentence here.
  *
  * 1. A lock is one document, found by its name. Names are kept apart exactly.
- * 2. All times are of the place's clock, epoch milliseconds, and no other clock has a say.
+ * 2. All times are of the database's clock, epoch milliseconds, and no other clock has a say.
  * 3. `write` compares and sets in one operation: of any number of changes over one and the same document, exactly one is written.
  * 4. Each change, and each renewal, is judged alone, and answered by its index. One that cannot be made stops no other.
  * 5. Nothing waits for a document that somebody else has locked: it counts as changed.
  *
- * Other programs may write into the place, too, and know nothing of `version` and `state`: these stay as they are then. So `by` is
+ * Other programs may write into the database, too, and know nothing of `version` and `state`: these stay as they are then. So `by` is
  * compared as well, and whether the lock is taken: one of them may have come and gone twice meanwhile, which changes no decision.
  *
  * A call that fails rejects with `StoreUnavailableError`, as those of a `LockStore` do: with `outcome: 'not-applied'` if it was
  * certainly not carried out.
  */
 export interface LockDocuments {
-  /** Why the place cannot keep the name of a lock, known without asking; see `LockStore.nameProblem`. */
+  /** Why the database cannot keep the name of a lock, known without asking; see `LockStore.nameProblem`. */
   nameProblem?(name: string): string | undefined;
   /**
    * Reads the documents of these locks, or all: each once, and those that there are. Locks nothing.
@@ -41,7 +41,7 @@ export interface LockDocuments {
 
 /** The answer to {@link LockDocuments.read}. */
 export interface DocumentsRead {
-  /** The place's time, which goes with the documents. */
+  /** The database's time, which goes with the documents. */
   readonly now: number;
   readonly documents: readonly ReadDocument[];
 }
@@ -65,7 +65,7 @@ export interface ReadDocument {
 export interface Seen {
   readonly version: string;
   readonly by: string;
-  /** Whether the lock is taken, by the place's clock when it writes. */
+  /** Whether the lock is taken, by the database's clock when it writes. */
   readonly taken: boolean;
 }
 
@@ -74,7 +74,7 @@ export interface Change {
   readonly name: string;
   /** `null`: there is no document. */
   readonly seen: Seen | null;
-  /** Until when it is taken from now on: so many milliseconds after the place writes it, or before. Absent: as before. */
+  /** Until when it is taken from now on: so many milliseconds after the database writes it, or before. Absent: as before. */
   readonly end?: number;
   /** Whether its lease begins now. */
   readonly begins?: true;

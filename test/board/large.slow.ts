@@ -1,10 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { gzipSync } from 'node:zlib';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { seed } from '../bench/insight/fleet.js';
 import { startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
-import { fleet } from './support/fleet.js';
 import { site, statusOf, USER } from './support/site.js';
 
 /**
@@ -71,17 +69,3 @@ test.each([
   },
   300_000,
 );
-
-test('what is served of an ordinary fleet is at most 60 kB on the wire', async () => {
-  const made = await fleet();
-  const place = await site({ store: made.store, clock: made.clock });
-  let whole = 0;
-  for (const part of ['', '?asset=board.js', '?asset=board.css']) {
-    const text = await (await fetch(place.url + part, { headers: USER })).text();
-    const packed = gzipSync(text).length;
-    told(`${part || 'page'}: ${(text.length / 1e3).toFixed(1)} kB, ${(packed / 1e3).toFixed(1)} kB packed`);
-    whole += packed;
-  }
-  expect(whole).toBeLessThan(60_000);
-  await place.close();
-});

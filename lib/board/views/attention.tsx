@@ -6,7 +6,7 @@ import { linkTo } from '../question.js';
 import { h } from '../templates.js';
 import { each, JobLink, lasting, Nothing, Region, type Scene, Status, Time } from './parts.js';
 
-/** So many are shown with their sentences. The list of all jobs has the others. */
+/** How many jobs are shown with their sentences. The list of all jobs has the others. */
 export const MOST_ATTENTION = 30;
 
 /** The jobs that a person should look at. */

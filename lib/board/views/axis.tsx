@@ -2,8 +2,8 @@ import type { Times } from '../../insight/shown.js';
 import { type ComponentChildren, h } from '../templates.js';
 
 /*
- * A time line as SVG: what is in time is placed in percent of its width, so that it fits any window. Without any style of its own: the
- * policy of the page allows none.
+ * A time line as SVG. Positions are percentages of the width, so the line fits any window. It has no inline styles: the policy of the page
+ * allows none.
  */
 
 /** The time that a line shows. */
@@ -14,14 +14,14 @@ export interface Span {
 
 const MINUTE = 60_000;
 const STEPS = [5, 10, 15, 30, 60, 120, 180, 360, 720].map((minutes) => minutes * MINUTE);
-/** So many marks have room beside each other. */
+/** How many marks have room beside each other. */
 const MARKS = 9;
 
 /** Where a time is on the line. */
 export const placeOf = (time: number, { from, to }: Span): string =>
   `${percent(((time - from) / (to - from)) * 100)}%`;
 
-/** How wide a length of time is; never too narrow to be seen. */
+/** The width of a length of time; never too narrow to be seen. */
 export function widthOf(length: number, { from, to }: Span, least = 0.35): string {
   return `${percent(Math.max(least, (length / (to - from)) * 100))}%`;
 }
@@ -51,13 +51,13 @@ export function Axis({ span, times }: { span: Span; times: Times }): h.JSX.Eleme
   );
 }
 
-/** What would be cut off at an end is written inside. */
+/** A text that an end of the line would cut off is written inside. */
 function anchorOf(mark: number, { from, to }: Span): string {
   const place = (mark - from) / (to - from);
   return place < 0.03 ? 'begin' : place > 0.97 ? 'end' : 'middle';
 }
 
-/** One line, with marks behind what is on it. */
+/** One line, with marks in the background. */
 export function Line(props: {
   span: Span;
   times: Times;

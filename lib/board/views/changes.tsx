@@ -14,7 +14,7 @@ const ROWS: Readonly<Record<ChangeKind, string>> = {
 };
 const ROW = 22;
 
-/** What changed just before, above each other, so that one sees what came first. */
+/** Recent changes, one row for each kind, so that a viewer sees which came first. */
 export function Changes(props: { scene: Scene; changes: readonly Change[]; span: Span }): h.JSX.Element {
   const { scene, changes, span } = props;
   return (
@@ -82,7 +82,7 @@ function ChangeRow(props: {
   );
 }
 
-/** A missed tick leads to its answer; nothing else has one. */
+/** A missed tick has a link to the answer why; other changes have none. */
 function Marked(props: { change: Change; scene: Scene; children?: ComponentChildren }): h.JSX.Element {
   const { change, scene, children } = props;
   const { job, tick } = change;

@@ -6,7 +6,7 @@ import { Fragment, h } from '../templates.js';
 import { Line, Shape, type Span } from './axis.js';
 import { each, JobLink, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
-/** What is to come, in the zone of the viewer and in that of each job. */
+/** The next fires, in the zone of the viewer and in the zone of each job. */
 export function Fires({
   scene,
   fires,

@@ -2,7 +2,7 @@ import { h, renderToString } from '../templates.js';
 import { linkTo, type Question } from '../question.js';
 import { lasting } from './parts.js';
 
-/** What is around all parts. */
+/** What surrounds the parts of a page. */
 export interface Frame {
   readonly title: string;
   readonly question: Question;
@@ -40,7 +40,7 @@ function Page({ title, build, question, parts, regions, stale }: Frame): h.JSX.E
   );
 }
 
-/** Its files are the only ones that the policy of the page lets a browser load. */
+/** The policy of the page lets a browser load these files only. */
 const Head = ({ title, build }: Pick<Frame, 'title' | 'build'>): h.JSX.Element => (
   <head>
     <meta charSet="utf-8" />
@@ -72,7 +72,7 @@ const Top = ({ question, regions }: Pick<Frame, 'question' | 'regions'>): h.JSX.
   </header>
 );
 
-/** A part that could not be made: the others are shown. */
+/** Stands for a part that could not be made. The page shows the others. */
 export const BrokenPart = ({ id, problem }: { id: string; problem: string }): h.JSX.Element => (
   <section id={id} class="region" data-live>
     <p class="problem">This part cannot be shown: {problem}</p>

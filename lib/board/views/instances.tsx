@@ -7,11 +7,11 @@ import { clockText, each, Nothing, Region, type Scene, Table, Time } from './par
 
 const MOST = 60;
 
-/** Who is there: those that are up first. */
+/** The instances: first those that are up. */
 export function Instances({ scene }: { scene: Scene }): h.JSX.Element {
   const { told } = scene.looked;
   const up = told.filter(({ info }) => info.state === 'up');
-  // An order that stays as it is, whoever has beaten last.
+  // By name, so that the order stays the same from page to page.
   const shown = [...up.sort(byName), ...told.filter(({ info }) => info.state !== 'up')].slice(0, MOST);
   const disabled = disabledOf();
   const note = `${up.length} up, ${told.length - up.length} before them${told.length > MOST ? `; ${MOST} are shown` : ''}`;

@@ -12,7 +12,7 @@ import { lasting, Region, type Scene, Status, Time, timeOf, WhyLink } from './pa
 import { Run } from './jobs.js';
 import { linkTo } from '../question.js';
 
-/** One job: how it is, and what is known of it. */
+/** One job: its state, and all that is known of the job. */
 export function Job({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
   const { times, question, looked } = scene;
   const { runs } = looked.kept.get(view.job) ?? NOTHING_KEPT;
@@ -79,10 +79,10 @@ const Fact = ({ name, children }: { name: string; children?: ComponentChildren }
   </div>
 );
 
-/** So many runs are compared. */
+/** How many runs are compared. */
 const MOST = 40;
 
-/** How long its runs took, the oldest first. */
+/** How long the runs of a job took, the oldest first. */
 function Durations({ runs, scene }: { runs: readonly RunInfo[]; scene: Scene }): h.JSX.Element {
   const ended = runs
     .filter(({ duration }) => duration !== undefined)
@@ -124,7 +124,7 @@ function Durations({ runs, scene }: { runs: readonly RunInfo[]; scene: Scene }):
   );
 }
 
-/** Why a job ran at a time, or did not: under a link that stays. */
+/** Why a job ran at a time, or did not. Its link is permanent. */
 export function Answer({ scene, answer, at }: { scene: Scene; answer: Why; at: number }): h.JSX.Element {
   const { times, question } = scene;
   const link = linkTo({ ...lasting(question), job: answer.job, at });

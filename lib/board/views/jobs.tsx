@@ -20,7 +20,7 @@ import {
   WhyLink,
 } from './parts.js';
 
-/** So many jobs are listed at a time. */
+/** How many jobs are listed at a time. */
 export const PAGE = 50;
 
 /** All jobs: the last success of each beside its last error. */
@@ -49,7 +49,7 @@ export function Jobs({ scene }: { scene: Scene }): h.JSX.Element {
   );
 }
 
-/** Works without a script, too: the browser puts the fields into the query. */
+/** Works without a script: the browser puts the fields into the query. */
 const Find = ({ scene: { question } }: { scene: Scene }): h.JSX.Element => (
   <form class="find" method="get" role="search">
     <label>
@@ -99,7 +99,7 @@ function rowOf(view: JobView, scene: Scene): h.JSX.Element {
   );
 }
 
-/** When, how long, and what it threw. */
+/** A run: when, how long, and the error that it threw. */
 export function Run({ run, scene }: { run: RunInfo | undefined; scene: Scene }): h.JSX.Element {
   if (run?.job === undefined) return <span class="faint">none is kept</span>;
   const { error, outcome, job } = run;

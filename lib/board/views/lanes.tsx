@@ -7,7 +7,7 @@ import { each, Nothing, Outcome, Region, type Scene, Table, Time, timeOf, took, 
 
 const LINE = 16;
 
-/** Who ran what, in time: a lane for each instance. */
+/** Which instance ran what, and when: a lane for each instance. */
 export function Lanes(props: { scene: Scene; lanes: readonly Lane[]; span: Span }): h.JSX.Element {
   const { scene, lanes, span } = props;
   const shown = lanes.slice(0, MOST_LANES);
@@ -127,10 +127,10 @@ function RunBar({ scene, bar, span }: { scene: Scene; bar: Bar; span: Span }): h
   );
 }
 
-/** So many missed ticks are drawn. */
+/** How many missed ticks are drawn. */
 const MOST_MISSED = 200;
 
-/** What no instance started. */
+/** The ticks that no instance started. */
 function Missed({ scene, span }: { scene: Scene; span: Span }): h.JSX.Element {
   const seen = new Map<string, { job: string; tick: number }>();
   for (const { job, tick } of scene.looked.misses)
@@ -186,7 +186,7 @@ const Legend = (): h.JSX.Element => (
 
 const LEGEND: Readonly<Record<string, string>> = { again: 'run again', overlap: 'overlaps' };
 
-/** The calls that wait for a lock, in line or in the store: the list of locks says who. */
+/** How many calls wait for a lock, in line or queued. The list of locks says which. */
 function Waiting({ scene }: { scene: Scene }): h.JSX.Element {
   const waiting = [...scene.looked.locks.values()].flatMap(({ lock }) => {
     const count = (lock?.queued ?? 0) + (lock?.line?.length ?? 0);
@@ -203,7 +203,7 @@ function Waiting({ scene }: { scene: Scene }): h.JSX.Element {
   );
 }
 
-/** So many runs of a list are shown. */
+/** How many runs of a list are shown. */
 const MOST_ROWS = 100;
 
 export function RunsTable({

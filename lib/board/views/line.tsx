@@ -5,10 +5,10 @@ import type { InLine } from '../../stores/lock-info.js';
 import { Fragment, h } from '../templates.js';
 import { Time } from './parts.js';
 
-/** So many who wait in one line are shown. */
+/** How many calls in one line are shown. */
 const MOST_IN_LINE = 5;
 
-/** Who waits in line for a lock: the first is the next to have it. */
+/** The calls in line for a lock: the first is the next to have the lock. */
 export function Waiting({ line, times }: { line: readonly InLine[]; times: Times }): h.JSX.Element {
   const more = line.length - MOST_IN_LINE;
   return (

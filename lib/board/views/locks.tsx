@@ -19,7 +19,7 @@ const HEADS = [
   'Dead letters',
 ] as const;
 
-/** Whether somebody may want to know of it: others are free, and have nothing waiting. */
+/** Whether a lock is worth showing: not if it is free, and nothing waits for it. */
 const isOfInterest = ({ state, interrupted, line, queued, dead, unknown }: LockInfo): boolean =>
   state !== 'free' ||
   interrupted === true ||

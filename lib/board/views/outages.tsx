@@ -7,7 +7,7 @@ import { each, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
 const MOST = 30;
 
-/** When instances could not ask the store, as spans. */
+/** The times in which instances could not reach the store. */
 export function Outages({ scene, span }: { scene: Scene; span: Span }): h.JSX.Element {
   const all = outagesOf(scene.looked.misses);
   const shown = all.slice(0, MOST);

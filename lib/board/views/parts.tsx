@@ -8,24 +8,24 @@ import { linkTo, type Question } from '../question.js';
 import { type ComponentChildren, Fragment, h } from '../templates.js';
 
 /*
- * What all parts of the page are made of. A state is told by a word and a shape, and by a colour besides.
+ * What all parts of the page are made of. A word and a shape show a state, and a colour besides.
  */
 
-/** What each part is given: one look at the store, and one question. */
+/** What each part gets: one answer of the store, and one question. */
 export interface Scene {
   readonly looked: Looked;
   readonly question: Question;
   /** In the zone of the viewer. */
   readonly times: Times;
-  /** Where traces are, with `{traceId}`. */
+  /** The address of a trace, with `{traceId}`. */
   readonly traceUrl: string | undefined;
-  /** Whether there are switches. */
+  /** Whether the page has switches. */
   readonly control: boolean;
 }
 
 export type Part = (scene: Scene) => h.JSX.Element;
 
-/** A part of the page that is replaced while somebody looks at it. */
+/** A part of the page that the script replaces when it has changed. */
 export function Region(props: {
   id: string;
   title: string;
@@ -48,7 +48,7 @@ export const Nothing = ({ children }: { children: ComponentChildren }): h.JSX.El
   <p class="nothing">{children}</p>
 );
 
-/** A table that can be moved by keyboard where it is wider than the window. */
+/** A table that the keyboard can scroll if it is wider than the window. */
 export function Table(props: {
   label: string;
   heads: readonly string[];
@@ -75,7 +75,7 @@ export function Table(props: {
 
 const BROKEN = 'This record is broken, and cannot be shown.';
 
-/** A row, or an item of a list, for each record. One that is broken does not take the others with it. @param span columns; none: a list */
+/** A row, or an item of a list, for each record. A broken record does not hide the others. @param span columns; none: a list */
 export function each<T>(
   records: readonly T[],
   row: (record: T) => h.JSX.Element,
@@ -102,7 +102,7 @@ export function each<T>(
   });
 }
 
-/** A time, short, with all of it behind. */
+/** A short time; its title is the full one. */
 export function Time({ at, times }: { at: number | undefined; times: Times }): h.JSX.Element {
   if (at === undefined) return <span class="faint">–</span>;
   return (
@@ -127,7 +127,7 @@ const SHAPES: Readonly<Record<JobStatus, string>> = {
   ok: '✓',
 };
 
-/** How a job is. What needs no attention is not shown as if it did. */
+/** The state of a job. A state that needs no attention does not look as if it did. */
 export function Status({ view }: { view: JobView }): h.JSX.Element {
   const { status, attention, failures } = view;
   const tone = attention ? 'bad' : (TONES[status] ?? 'plain');
@@ -182,7 +182,7 @@ export function WhyLink(props: {
   return <a href={linkTo({ ...lasting(scene.question), job, at })}>{children ?? 'why'}</a>;
 }
 
-/** What of a question goes on to the next page. */
+/** The parts of a question that links to other pages keep. */
 export const lasting = ({ zone, hours }: Question): Partial<Question> => ({ zone, hours });
 
 /** The time to ask about, so that the answer is this run. */
@@ -203,12 +203,12 @@ export function TraceLink({ run, scene }: { run: RunInfo; scene: Scene }): h.JSX
   );
 }
 
-/** How wrong a clock is, in words, by that of the store. */
+/** How far a clock differs from the clock of the store, in words. */
 export function clockText(offset: number | undefined): string {
   if (offset === undefined) return 'not known yet';
   if (Math.abs(offset) < CLOCK_OFF) return 'right';
   return `${formatDuration(Math.abs(offset))} ${offset > 0 ? 'behind' : 'ahead of'}${offset > 0 ? '' : ' the store'}`;
 }
 
-/** From here on a clock is worth a look, ms: a network explains less. */
+/** From here on the difference of a clock is shown, ms: less can be the network's doing. */
 const CLOCK_OFF = 1_000;

@@ -8,7 +8,7 @@ import { each, JobLink, Nothing, Outcome, Region, type Scene, Table, Time, took 
 
 const MOST = 50;
 
-/** What runs now: for how long, against how long it usually takes, and whether its holder is there. */
+/** What runs now: for how long, how long it usually takes, and whether its holder is up. */
 export function Running({ scene }: { scene: Scene }): h.JSX.Element {
   const hung = scene.looked.jobs.flatMap(({ last }) => (last?.hung ? [last] : []));
   const tokens = new Set(hung.map(({ fencingToken }) => fencingToken));
@@ -67,7 +67,7 @@ function rowOf(run: RunInfo, scene: Scene): h.JSX.Element {
   );
 }
 
-/** A bar of how long it has taken; the stroke is how long it usually takes. */
+/** The bar shows how long the run has taken, the stroke how long the job usually takes. */
 function Against({ run, usual, now }: { run: RunInfo; usual: number; now: number }): h.JSX.Element {
   const taken = Math.max(0, now - run.startedAt);
   const whole = Math.max(taken, usual) * 1.1;

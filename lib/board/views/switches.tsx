@@ -7,7 +7,7 @@ import { readPause } from '../../stores/pause.js';
 import { Waiting } from './line.js';
 import { Region, type Scene, Time } from './parts.js';
 
-/** What a person can do to a job. Each form goes to the JSON, by the script. */
+/** What a person can do to a job. The script sends each form to the JSON. */
 export function Switches({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
   const { job, paused } = view;
   return (
@@ -43,7 +43,7 @@ export function Switches({ scene, view }: { scene: Scene; view: JobView }): h.JS
   );
 }
 
-/** Pauses that wait behind whoever has its lock. */
+/** Pauses that wait until the present holder of the lock has ended. */
 function Pauses({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
   const { line = [], holder } = lockOf(scene.looked, view)?.lock ?? {};
   const pauses = line.filter((one) => readPause(one.holder) !== undefined);
@@ -55,7 +55,7 @@ function Pauses({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element
   );
 }
 
-/** What is about whoever has its lock, and about calls that it has kept. */
+/** The switches for the holder of the job's lock, and for dead letters. */
 function OfLock({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
   const lock = lockOf(scene.looked, view)?.lock;
   if (lock === undefined) return <Fragment />;
@@ -72,7 +72,7 @@ function OfLock({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element
   );
 }
 
-/** The lease that one has seen, and no other one. */
+/** Breaks the lease that the viewer has seen, and no other one. */
 function Break({ lock: { name, fencingToken, holder } }: { lock: LockInfo }): h.JSX.Element {
   if (fencingToken === undefined) return <Fragment />;
   return (

@@ -3,7 +3,7 @@ import { h } from '../templates.js';
 import type { Scene } from './parts.js';
 import { plural } from '../cost.js';
 
-/** How the fleet is, in one line: the numbers of which it is made. */
+/** The numbers behind the first line, which says how the fleet is. */
 export interface Verdict {
   readonly attention: number;
   readonly unknown: number;
@@ -37,7 +37,7 @@ export function verdictOf({
   };
 }
 
-/** Whether a person can look away: nothing is known to be wrong, and nothing is missing. */
+/** Whether nobody has to do anything: nothing is known to be wrong, and nothing is missing. */
 const isCalm = ({ attention, unknown, instancesUp, complete, fine, off, paused }: Verdict): boolean =>
   attention === 0 && unknown === 0 && instancesUp > 0 && complete && fine + off + paused > 0;
 
@@ -94,7 +94,7 @@ function headlineOf({ attention, unknown, off, paused, fine }: Verdict): string 
   return parts.join(', ');
 }
 
-/** What the answer is without. */
+/** What is missing from the answer. */
 function missingOf({ looked: { unreadable, told }, times }: Scene): string[] {
   const { instances, runs, parts } = unreadable;
   const count = instances + runs;

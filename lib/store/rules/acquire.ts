@@ -14,7 +14,7 @@ import { refusedInterval, startInterval } from './interval.js';
 import { startedBy, type Starts } from './starts.js';
 import { lastTick, refusedTick, startTick } from './tick.js';
 
-/** Rules 1 and 2: one attempt to take a lock. @param now of the place */
+/** Rules 1 and 2: one attempt to take a lock. @param now of the database */
 export function acquire(
   document: LockDocument | undefined,
   now: number,

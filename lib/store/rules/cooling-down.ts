@@ -1,7 +1,7 @@
 import { isTaken, type LockDocument } from './document.js';
 
 /**
- * Rule 5: the end of a lock that was released, ms from now: a day ago, so that it stays free if the place's clock is set back by hours.
+ * Rule 5: the end of a lock that was released, ms from now: a day ago, so that it stays free if the database's clock is set back by hours.
  * Not longer ago: people delete rows whose locks have been free for long.
  */
 export const FREE = -86_400_000;

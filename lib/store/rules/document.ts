@@ -55,7 +55,7 @@ export function isOf({ lease, stranger }: LockDocument, { token, fencingToken }:
 }
 
 /**
- * Rule 3: whether the place may have forgotten a lease which is not that of the document: there is no document, or it names an older
+ * Rule 3: whether the database may have forgotten a lease which is not that of the document: there is no document, or it names an older
  * one, which was over when this one was granted. Not if another program has written last: there is no telling when that was.
  */
 export function isForgotten(document: LockDocument | undefined, { fencingToken }: LeaseRef): boolean {
@@ -83,7 +83,7 @@ export const leaseOf = ({ token, holder, fencingToken, job }: LeaseRef): Lease =
 });
 
 /**
- * Rule 6: the fencing token of the next lease: microseconds of the place's clock, so that it also grows over a place that has lost all
+ * Rule 6: the fencing token of the next lease: microseconds of the database's clock, so that it also grows over a database that has lost all
  * data, and more than the last one, whatever the clock says.
  *
  * @throws LockStateError if no safe integer is left

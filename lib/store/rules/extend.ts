@@ -2,7 +2,7 @@ import type { ExtendResult, LeaseRef } from '../../stores/lock-store.js';
 import { type Decision, holderOf, isForgotten, isOf, isTaken, type LockDocument } from './document.js';
 import { restored } from './restore.js';
 
-/** Rule 3: renews a lease, or restores one that the place has forgotten. @param now of the place */
+/** Rule 3: renews a lease, or restores one that the database has forgotten. @param now of the database */
 export function extend(
   document: LockDocument | undefined,
   now: number,

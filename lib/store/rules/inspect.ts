@@ -3,7 +3,7 @@ import { lockState } from './cooling-down.js';
 import { expiresIn, holderOf, type LockDocument } from './document.js';
 import { jobInfos } from './starts.js';
 
-/** Rule 9: what `acquire` would find. @param now of the place */
+/** Rule 9: what `acquire` would find. @param now of the database */
 export function inspect(name: string, document: LockDocument, now: number): LockInfo {
   const { lease, ended, stranger, since, starts } = document;
   const state = lockState(document, now);

@@ -24,7 +24,7 @@ export function startInterval(starts: Starts, now: number, request: IntervalRequ
 
 /**
  * When a job is due, counted with its present interval, which a deploy may have changed: at once (0) if it never started. So also if
- * that lies further ahead than a start can put it: then the place's clock was set back, and the job would not run for that long.
+ * that lies further ahead than a start can put it: then the database's clock was set back, and the job would not run for that long.
  */
 function dueOf(last: Start | undefined, interval: number, now: number): number {
   if (last === undefined || !('due' in last)) return 0;

@@ -12,7 +12,7 @@ import {
 } from './document.js';
 import { endStart } from './undo.js';
 
-/** Rule 3: releases a lease, and records it as ended. @param now of the place */
+/** Rule 3: releases a lease, and records it as ended. @param now of the database */
 export function release(
   document: LockDocument | undefined,
   now: number,

@@ -17,7 +17,7 @@ export interface TickStart {
 }
 
 export interface IntervalStart {
-  /** When the job is due again, by the place's clock, epoch milliseconds. */
+  /** When the job is due again, by the database's clock, epoch milliseconds. */
   readonly due: number;
   /** The interval that `due` was counted with. */
   readonly interval: number;

@@ -14,7 +14,7 @@ export interface MongoCollection {
   bulkWrite(operations: never[], options?: object): Promise<{ readonly matchedCount: number }>;
 }
 
-/** A `MongoClient` of the package `mongodb`: its database is the one that its URL names. */
+/** A `MongoClient` of the package `mongodb`. Its database is the one that its URL names. */
 export interface MongoClientLike {
   db(): MongoDatabase;
 }
@@ -29,7 +29,7 @@ export interface MongooseConnectionLike {
 export type MongoGiven = MongoDatabase | MongoClientLike | MongooseConnectionLike;
 
 /**
- * How to get the database of the given value. A connection of Mongoose has none until it is connected.
+ * A function that gets the database of a value. A connection of Mongoose has no database until it is connected.
  *
  * @throws SchedulerLockConfigError for a value without a database. The message says what the value is, and what to give
  */
@@ -47,7 +47,7 @@ export function databaseOf(given: MongoGiven): () => MongoDatabase {
 
 function adviceFor(given: unknown): string {
   if (given === undefined || given === null)
-    return 'Perhaps it is made later, or the module that provides it does not export it.';
+    return 'Perhaps the client is made later, or the module that provides it does not export it.';
   return typeof given === 'string' ? 'Make a client of the URL: new MongoClient(url).' : '';
 }
 
@@ -55,7 +55,7 @@ function adviceFor(given: unknown): string {
 function connected({ db }: MongooseConnectionLike): MongoDatabase {
   if (db !== undefined && db !== null) return db;
   throw new StoreUnavailableError(
-    'The connection of Mongoose is not open yet. Await it before the application starts: await connection.asPromise().',
+    'The connection of Mongoose is not open yet. Await the connection before the application starts: await connection.asPromise().',
     { outcome: 'not-applied' },
   );
 }

@@ -5,7 +5,7 @@ import { asClause } from '../../wording.js';
 export interface DriverError {
   readonly code?: unknown;
   readonly message?: string;
-  /** In a batch: which of its writes failed. */
+  /** For a batch: which of its writes failed. */
   readonly writeErrors?: readonly { readonly index: number; readonly code: number }[];
   readonly matchedCount?: number;
   readonly result?: { getWriteConcernError?(): unknown };
@@ -14,8 +14,8 @@ export interface DriverError {
 /** Unauthorized, AuthenticationFailed, and the code of Atlas for both: the next try will fail as well. */
 const DENIED = [13, 18, 8000];
 /**
- * A write that was not made because of another one: there is a document with this `_id`, or a WriteConflict. TooManyRequests is Cosmos DB's
- * answer to more requests than were paid for. Such a write is tried again after a pause, as any write that was not made.
+ * Codes of writes that were not made because of other writes: the `_id` exists, or a WriteConflict. Cosmos DB answers TooManyRequests to more
+ * requests than were paid for. The store tries any write that was not made again, after a pause.
  */
 const NOT_MADE = [11000, 112, 16500];
 
@@ -23,7 +23,7 @@ const isOneOf = (codes: readonly number[], code: unknown): boolean => codes.incl
 
 export const isDenied = (error: unknown): boolean => isOneOf(DENIED, (error as DriverError).code);
 
-/** Which writes of a batch were certainly not made, and for how many the filter matched; `undefined`: not known. */
+/** Which writes of a batch were certainly not made, and for how many writes the filter matched; `undefined`: nobody knows. */
 export function notMade(
   error: DriverError,
   count: number,
@@ -42,12 +42,12 @@ export function notMade(
 /**
  * The error of a call that failed.
  *
- * @param outcome `unknown` for a write: the driver sends it twice, and only reports how the second try failed
+ * @param outcome `unknown` for a write: the driver sends a write twice, and reports only how the second try failed
  */
 export function failed(error: unknown, outcome: 'not-applied' | 'unknown'): StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error;
   const refused = isDenied(error);
-  // Only an answer has a number.
+  // Only the server's answers have a number as their code.
   const isAnswer = typeof (error as DriverError).code === 'number';
   const what = refused ? 'refused the call' : isAnswer ? 'did not carry out the call' : 'cannot be reached';
   return new StoreUnavailableError(`MongoDB ${what}: ${reasonOf(error)}.`, {

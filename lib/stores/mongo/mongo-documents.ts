@@ -4,7 +4,7 @@ import type { Change, DocumentsRead, LockDocuments, ReadDocument, Renewal } from
 import type { MongoCollection, MongoDatabase } from './client.js';
 import { type DriverError, failed, notMade } from './errors.js';
 
-/** Reads from the primary, and only what no failover takes back. Sets every option, so that the client's own settings do not count. */
+/** Reads come from the primary, and only see what no failover takes back. Every option is set, so that the client's settings do not count. */
 const READING = {
   readPreference: 'primary',
   readConcern: { level: 'majority' },
@@ -21,7 +21,7 @@ interface Stored {
   readonly lockedBy?: unknown;
   readonly version?: unknown;
   readonly state?: unknown;
-  /** The time of the server, at which it was read. */
+  /** The time of the server at the read. */
   readonly now: Date;
 }
 
@@ -30,20 +30,20 @@ interface Write {
   readonly name: string;
   /** As the driver takes it. */
   readonly statement: object;
-  /** Whether it makes a document. */
+  /** Whether the write makes a document. */
   readonly isNew: boolean;
-  /** Whether a document shows that it was made. */
+  /** Whether a document shows that the write was made. */
   isIn(found: ReadDocument | undefined): boolean;
 }
 
-/** Whether each of a batch was written; `undefined`: that has to be read. */
+/** Whether each change of a batch was written; `undefined`: a read has to find out. */
 type Answers = (boolean | undefined)[];
 
 /**
  * The documents of locks in a collection of MongoDB.
  *
- * Every end that is written counts from the server's time, read just before: so the same statements run everywhere, and a write that
- * arrives late does not prolong the lease.
+ * The end of a lease counts from the server's time, which was read just before the write. So the same statements run on all versions, and a
+ * late write does not prolong the lease.
  */
 export class MongoDocuments implements LockDocuments {
   constructor(
@@ -65,7 +65,7 @@ export class MongoDocuments implements LockDocuments {
 
   async renew(renewals: readonly Renewal[]): Promise<boolean[]> {
     if (renewals.length === 0) return [];
-    const { now, byName } = await this.#look(renewals);
+    const { now, byName } = await this.#read(renewals);
     const live = renewals.flatMap((renewal) => {
       const { until, by } = byName.get(renewal.name) ?? {};
       return until !== undefined && until > now && by === renewal.by ? renewalOf(renewal, until, now) : [];
@@ -75,7 +75,7 @@ export class MongoDocuments implements LockDocuments {
     return renewals.map(({ name }) => renewed.has(name));
   }
 
-  /** Sends writes in one batch. Where the answer does not say which of them were made, it reads. */
+  /** Sends writes in one batch. If the answer does not say which writes were made, reads the documents. */
   async #send(writes: readonly Write[]): Promise<boolean[]> {
     let problem = new StoreUnavailableError('MongoDB has made some writes, and did not tell which.', {
       outcome: 'unknown',
@@ -93,17 +93,17 @@ export class MongoDocuments implements LockDocuments {
     if (answers?.every((answer) => answer !== undefined) === true) return answers;
     if (problem.outcome === 'not-applied') throw problem;
     const found = await this.#made(writes).catch(() => undefined);
-    // If all are there, they were made. If one is missing without an answer that says so, it may still come.
+    // If the documents show all writes, all were made. A write that is missing may still be made, unless the answer says that it failed.
     if (found === undefined || (answers === undefined && found.includes(false))) throw problem;
     return found.map((isMade, i) => answers?.[i] ?? isMade);
   }
 
   async #made(writes: readonly Write[]): Promise<boolean[]> {
-    const { byName } = await this.#look(writes);
+    const { byName } = await this.#read(writes);
     return writes.map(({ name, isIn }) => isIn(byName.get(name)));
   }
 
-  async #look(at: readonly { readonly name: string }[]) {
+  async #read(at: readonly { readonly name: string }[]) {
     const { now, documents } = await this.read(at.map(({ name }) => name));
     return { now, byName: new Map(documents.map((document) => [document.name, document])) };
   }
@@ -134,7 +134,7 @@ export class MongoDocuments implements LockDocuments {
     try {
       return await call();
     } catch (error) {
-      // A look changes nothing.
+      // A read changes nothing.
       throw failed(error, 'not-applied');
     }
   }
@@ -175,13 +175,13 @@ function writeOf({ name, seen, end, begins, version, by, state }: Change, now: n
     lockedBy: same(seen.by),
     lockUntil: seen.taken ? after : { $not: after },
   };
-  // A renewal leaves the version: of one lease, a longer end is the newer one.
+  // A renewal leaves the version: of two ends of one lease, the later one is newer.
   const goesOn = seen.taken && seen.by === by && end !== undefined && end > 0;
   const update = goesOn ? { $set: set, $max: until } : { $set: { ...set, ...until } };
   return { name, isIn, isNew: false, statement: { updateOne: { filter, update } } };
 }
 
-/** The write for a renewal, over the end that was seen: one that arrives late, after the next, shortens nothing. */
+/** The write for a renewal, over the end that was read: a renewal that arrives after a later one does not shorten the lease. */
 function renewalOf({ name, by, ttl }: Renewal, seen: number, now: number): Write {
   const end = now + ttl;
   const filter = { _id: name, lockedBy: by, lockUntil: dateOf(seen) };
@@ -193,10 +193,10 @@ function renewalOf({ name, by, ttl }: Renewal, seen: number, now: number): Write
   };
 }
 
-/** Rounded up: a lease must not end before its holder thinks so. */
+/** Rounded up: a lease must not end before its holder expects the end. */
 const dateOf = (time: number): Date => new Date(Math.ceil(time));
 
-/** A field with this text. The empty one stands for a field that is not there. */
+/** A condition on a field. The empty text stands for a missing field. */
 const same = (text: string): unknown => (text === '' ? { $in: ['', null] } : text);
 
 /** The answers to a batch: MongoDB names the inserts that failed, but only counts the updates. */

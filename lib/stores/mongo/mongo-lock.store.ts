@@ -1,6 +1,6 @@
 /*
- * lib/stores/mongo: locks in MongoDB: a document each.
- * May not enter: rules of its own; those of lib/store decide.
+ * lib/stores/mongo: locks in MongoDB, each in a document.
+ * May not enter: rules; those of lib/store decide.
  */
 import { SchedulerLockConfigError } from '../../errors.js';
 import { DocumentLockStore } from '../../store/document-lock-store.js';
@@ -12,7 +12,7 @@ import { lookAtServer } from './server.js';
 /** Options of {@link MongoLockStore}. */
 export interface MongoLockStoreOptions {
   /**
-   * The collection of the locks. The store makes it with the first lock.
+   * The collection of the locks. MongoDB creates the collection with the first lock.
    *
    * @default 'shedLock', as ShedLock has it
    */
@@ -28,11 +28,11 @@ const DEFAULT_COLLECTION = 'shedLock';
  * SchedulerLockModule.forRoot({ store: new MongoLockStore(client.db('app')) })
  * ```
  *
- * The client is yours: the store never closes it. Each statement goes to the primary, waits until a majority of the replica set has it, and
- * belongs to no session or transaction of yours, whatever the client is set to.
- *
- * It keeps locks, ticks and intervals. It has no lines, no queued calls and no histories yet: `wait` and `onHeld: 'queue'` are refused at
- * the start, and insight has nothing to show.
+ * 1. The client is yours: the store never closes the client.
+ * 2. Each statement goes to the primary, waits until a majority of the replica set has the write, and belongs to no session or transaction of
+ *    yours, whatever the settings of the client.
+ * 3. The store keeps locks, ticks and intervals. It has no lines, no queued calls and no histories yet: the start refuses `wait` and
+ *    `onHeld: 'queue'`, and insight has nothing to show.
  */
 export class MongoLockStore extends DocumentLockStore {
   readonly #database: () => MongoDatabase;
@@ -41,7 +41,7 @@ export class MongoLockStore extends DocumentLockStore {
 
   /**
    * @param given a `Db` or a `MongoClient` of `mongodb`, or a `Connection` of Mongoose. A client stands for the database in its URL
-   * @throws SchedulerLockConfigError for anything else (the message says what it is), and for a name that no collection can have
+   * @throws SchedulerLockConfigError for any other value (the message says what the value is), and for a name that no collection can have
    */
   constructor(given: MongoGiven, options: MongoLockStoreOptions = {}) {
     const { collection = DEFAULT_COLLECTION } = options;
@@ -57,7 +57,7 @@ export class MongoLockStore extends DocumentLockStore {
   }
 
   /**
-   * Looks at the server, and whether the user may read the collection.
+   * Checks the server, and that the user may read the collection.
    *
    * @throws SchedulerLockConfigError for FerretDB 1, a MongoDB older than 5, a view, and a collection that is capped or has a collation;
    *   if the credentials are rejected, or a right is missing
@@ -81,7 +81,7 @@ export class MongoLockStore extends DocumentLockStore {
     return this.#warning;
   }
 
-  /** The collection, with its database as soon as that is known. */
+  /** The collection, with its database as soon as the database is known. */
   get #collectionName(): string {
     try {
       return `${this.#database().databaseName}.${this.#collection}`;

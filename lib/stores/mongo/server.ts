@@ -2,14 +2,14 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import type { MongoDatabase } from './client.js';
 import { isDenied } from './errors.js';
 
-/** The oldest MongoDB that the store accepts: it has all that the statements need. */
+/** The oldest major version that the store accepts. */
 const OLDEST = 5;
 
 /** What a server says of itself. */
 interface Hello {
   /** The name of its replica set. */
   readonly setName?: unknown;
-  /** `isdbgrid`: it is a `mongos`, before a sharded cluster. */
+  /** `isdbgrid`: the server is a `mongos`, before a sharded cluster. */
   readonly msg?: unknown;
 }
 
@@ -28,7 +28,7 @@ interface CollectionInfo {
 }
 
 /**
- * Looks at a server, and at the collection in it.
+ * Checks a server, and the collection of the locks.
  *
  * @returns what a person should change, for the log
  * @throws SchedulerLockConfigError if no locks can be kept there
@@ -38,7 +38,7 @@ export async function lookAtServer(db: MongoDatabase, name: string): Promise<str
   const hello = (await ask({ hello: 1 })) as Hello;
   const info = (await ask({ buildInfo: 1 })) as BuildInfo;
   const found = await ask({ listCollections: 1, filter: { name } }).catch((error: unknown) => {
-    // A user who may read and write need not have the right to list collections.
+    // A user who may read and write may lack the right to list collections.
     if (isDenied(error)) return {};
     throw error;
   });
@@ -75,7 +75,7 @@ function collectionProblem(
     : `the collection ${name} has a collation (${String(locale)}), which may take two names for one. ${remedy}`;
 }
 
-/** After a crash, a standalone server has lost what it had not written to disk, and no other server takes over. */
+/** A crash of a standalone server loses what was not on disk, and no other server takes over. */
 function standaloneWarning({ setName, msg }: Hello): string | undefined {
   if (setName !== undefined || msg === 'isdbgrid') return undefined;
   return (

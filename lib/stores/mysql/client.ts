@@ -1,14 +1,13 @@
 import type { Sql } from './sql-text.js';
+import type { Row } from '../sql/row.js';
 
 /**
  * A client of MySQL or MariaDB: a pool of `mysql2/promise`, or anything that takes `?` parameters and answers as `mysql2`
- * does. Each call has to be a transaction of its own, as it is unless a transaction was begun.
+ * does. Each call has to be a transaction of its own, as usual without BEGIN.
  */
 export interface MysqlClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
 }
-
-export type Row = Readonly<Record<string, unknown>>;
 
 /** The answer to a write. */
 export interface Written {

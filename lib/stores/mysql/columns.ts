@@ -23,14 +23,14 @@ export const clockOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAM
 export const EPOCH_MICROSECONDS = raw("TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))");
 export const EPOCH_MS = sql`${EPOCH_MICROSECONDS} / 1000`;
 
-/** `lock_until` so many milliseconds from now. */
+/** `lock_until` this many milliseconds from now. */
 export const after = (table: MysqlTable, ms: number | Sql): Sql =>
   afterMicroseconds(table, typeof ms === 'number' ? ms * 1_000 : sql`${ms} * 1000`);
 
 export const afterMicroseconds = (table: MysqlTable, microseconds: unknown): Sql =>
   sql`TIMESTAMPADD(MICROSECOND, ${microseconds}, ${nowOf(table)})`;
 
-/** The end of a lease: rounded up, as its beginning is rounded down and columns round to milliseconds. */
+/** The end of a lease, rounded up: its beginning is rounded down, and columns round to milliseconds. */
 export const endOf = (table: MysqlTable, ttl: number | Sql): Sql =>
   afterMicroseconds(table, typeof ttl === 'number' ? microsecondsOf(ttl) : sql`(${ttl} + 1) * 1000`);
 
@@ -72,8 +72,8 @@ export function nameOf(stored: string): string {
 }
 
 /**
- * Converts a time for TIMESTAMP columns. ShedLock writes UTC_TIMESTAMP into them, which the server takes for a time of the
- * session's zone. ShedLock's sessions have the zone of the server; ours may have another one.
+ * Converts a time for TIMESTAMP columns. ShedLock writes UTC_TIMESTAMP into these columns, which the server takes for a time of the
+ * session's zone. ShedLock's sessions have the zone of the server; our sessions may have another one.
  */
 function asStored({ zoned }: MysqlTable, time: string): Sql {
   return raw(zoned ? `CONVERT_TZ(${time}, @@global.time_zone, @@session.time_zone)` : time);

@@ -1,4 +1,4 @@
-import type { SqlFailure } from '../sql/failure.js';
+import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 
 /** ER_DATA_TOO_LONG */
 export const TOO_LONG = 1406;
@@ -50,7 +50,19 @@ const OF_MARIADB_DRIVER = 45_000;
  * https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html; numbers below 2000 and from 3000 on come from a
  * server.
  */
-export function failureOf(number: number): SqlFailure {
+function failureOfNumber(number: number): SqlFailure {
   const ofClient = (number >= 2000 && number < 3000) || number >= OF_MARIADB_DRIVER;
   return FAILURES[number] ?? (ofClient ? 'unknown' : 'refused');
+}
+
+/** Classifies an error of the driver. */
+export function failureOf(error: unknown): SqlFailure {
+  for (const each of errorsIn(error)) {
+    // Negative numbers are Node's, for network errors.
+    const number = Number(each['errno'] ?? NaN);
+    if (number > 0) return failureOfNumber(number);
+    if (wantsTls(each)) return 'denied';
+    if (isNotConnected(each)) return 'refused';
+  }
+  return 'unknown';
 }

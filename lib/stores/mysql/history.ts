@@ -8,7 +8,7 @@ import { mysqlNames } from './schema.js';
 
 const NOW = `(${EPOCH_MICROSECONDS.text} DIV 1000)`;
 
-/** The columns of a run that has ended take the place of those of its interruption: `kind` as the last, as the others look at it. */
+/** The columns of an ended run replace those of its interruption: `kind` is the last, because the others depend on its old value. */
 const OVER_INTERRUPTION = ['noted_at', 'expires_at', 'data', 'kind']
   .map((column) => `${column} = IF(kind = 'interrupted', VALUES(${column}), ${column})`)
   .join(', ');
@@ -32,7 +32,7 @@ export function mysqlHistory(names: TableNames, client: MysqlClient): HistoryDia
     inRelease: false,
     now: NOW,
     int: 'CAST(? AS SIGNED)',
-    // Without IGNORE a client may count a row that was there.
+    // Without IGNORE, a client may count a row that existed.
     unlessKnown: ['INSERT IGNORE INTO', ''],
     overInterruption: `ON DUPLICATE KEY UPDATE ${OVER_INTERRUPTION}`,
     overList: 'ON DUPLICATE KEY UPDATE data = VALUES(data)',

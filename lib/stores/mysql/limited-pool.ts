@@ -6,7 +6,7 @@ import { KillAbandoned } from './kill-abandoned.js';
 /** A pool of `mysql2` with callbacks. */
 export interface CallbackPool {
   getConnection(callback: (error: Error | null, connection: CallbackConnection) => void): void;
-  /** Its idle connections: there is no other way to tell how many there are. */
+  /** Its idle connections. Nothing else says how many there are. */
   readonly _freeConnections?: { readonly length: number };
 }
 
@@ -15,16 +15,16 @@ export interface CallbackConnection {
   readonly threadId?: unknown;
   /** Its socket. */
   readonly stream?: unknown;
-  /** Returns the command, whose `sql` is the text that is sent. */
+  /** Returns the command, whose `sql` is the text of the statement with its values. */
   query(options: object, callback: (error: Error | null, result: unknown) => void): unknown;
   release(): void;
   destroy(): void;
 }
 
-/** Errors of a read-only server: after a failover such a connection leads to the wrong server. */
+/** Errors of a read-only server: after a failover, the connection leads to the wrong server. */
 const READ_ONLY = [1290, 1792, 1836];
 
-/** The pool inside a client, if the client has one whose connections can be closed. */
+/** The pool inside a client, if its connections can be closed. */
 export function poolOf(client: unknown): CallbackPool | undefined {
   const { getConnection, pool, promise } = Object(client) as Readonly<Record<string, unknown>>;
   if (typeof getConnection !== 'function') return undefined;
@@ -44,13 +44,13 @@ interface Sending {
   readonly limit: number;
   /** Whether to end the statement at the server if it is given up. */
   readonly kill?: boolean;
-  /** Seconds that the statement waits for locks: the session has this limit, so the connection is closed afterwards. */
+  /** Seconds that the statement waits for locks. The limit is one of the session, so the connection is closed afterwards. */
   readonly lockTimeout?: number;
 }
 
 /**
- * Sends statements through a pool of `mysql2`, each with a limit. `mysql2` itself has no limit for an answer that closes the
- * connection: with its `timeout`, a silent connection keeps its place in the pool.
+ * Sends statements through a pool of `mysql2`, each with a limit, and closes a connection that does not answer. `mysql2` itself does not:
+ * after its `timeout`, a silent connection stays in the pool.
  */
 export class LimitedPool {
   readonly #killAbandoned: KillAbandoned;
@@ -85,9 +85,9 @@ export class LimitedPool {
     return this.#send(statement, [], { limit: this.tryLimit, lockTimeout: LOCK_WAIT });
   }
 
-  /** Closes connections on which nobody answers. The next statement gets one that has answered meanwhile, or a new one. */
+  /** Closes dead connections. The next statement gets a connection that has answered meanwhile, or a new one. */
   reconnect(silence: number | undefined): void {
-    // First those that are idle: what follows must not get one of these.
+    // Idle connections first, so that no later statement gets a dead one.
     for (let idle = this.pool._freeConnections?.length ?? 0; idle > 0; idle--) this.#probe();
     if (silence !== undefined) this.#silence.giveUp(silence);
   }
@@ -125,7 +125,7 @@ export class LimitedPool {
         if (statement !== undefined) this.#silence.ended(statement);
         if (error !== null) return reject(error);
         resolve(result);
-        // The database answers, so it can be asked about the statements that it did not answer before.
+        // The database answers again, so the store can kill the statements that were given up.
         if (kill) this.#killAbandoned.resume();
       };
       this.pool.getConnection((noConnection, connection) => {
@@ -161,8 +161,8 @@ export class LimitedPool {
   }
 
   /**
-   * Calls `giveUp` after `limit` milliseconds. If the event loop was blocked past that, it first reads the answers that have
-   * come meanwhile: a busy process is no silent database.
+   * Calls `giveUp` after `limit` milliseconds. If the event loop was blocked by then, first lets it read the answers that have come
+   * meanwhile: a busy process is no silent database.
    */
   #timer(giveUp: () => void, limit: number): { cancel(): void } {
     const due = this.clock.monotonic() + limit;
@@ -176,9 +176,8 @@ export class LimitedPool {
 }
 
 /**
- * Closes a connection on which the server does not answer. With `destroy()` alone, `mysql2` closes its own side and waits for
- * the server to do the same. Destroying the socket with an error also ends the connection's last command, for which
- * `pool.end()` would otherwise wait for ever.
+ * Closes a connection on which the server does not answer. `destroy()` alone closes one side, and waits for the server to close the other.
+ * Destroying the socket with an error also ends the last command of the connection, for which `pool.end()` would otherwise wait for ever.
  *
  * @param connection `undefined` if the pool gave none in time
  * @returns the error for the caller, who has waited `limit` milliseconds

@@ -20,7 +20,7 @@ import { raw, type Sql, sql } from './sql-text.js';
 
 export const NOBODY_IN_LINE = raw("JSON_EXTRACT(job_state, '$.line') IS NULL");
 
-/** Whether the line is as it was seen. */
+/** Whether the line is the one that was read. */
 export const isSeen = ({ seen }: LineChange): Sql =>
   sql`JSON_UNQUOTE(JSON_EXTRACT(job_state, '$.line.version')) = ${seen}`;
 
@@ -53,15 +53,15 @@ export function leaveStatement(
 WHERE ${isNamed(table, storedName(name))} AND JSON_EXTRACT(job_state, ${path}) IS NOT NULL`;
 }
 
-/** Replaces the line of a free lock, if it is as it was seen. */
+/** Replaces the line of a free lock, if the line is the one that was read. */
 export function changeLineStatement(table: MysqlTable, name: string, change: LineChange): Sql {
   return sql`UPDATE ${table.table} SET job_state = ${withLine(raw('job_state'), change.line)}
 WHERE ${isNamed(table, storedName(name))} AND ${isSeen(change)} AND lock_until <= ${clockOf(table)}`;
 }
 
 /**
- * The row of a lost lock, with the oldest of all fencing tokens, so that its holder writes it back. Fails with a duplicate key if there
- * is one by now.
+ * Makes the row of a lost lock, with the smallest fencing token, so that its holder can write the lease back. Fails with a duplicate key if
+ * another client has made the row meanwhile.
  */
 export function keepFreeStatement(table: MysqlTable, name: string, ms: number): Sql {
   return sql`INSERT INTO ${table.table} (name, lock_until, locked_at, locked_by, fencing_token)

@@ -15,10 +15,12 @@ import type { MysqlTableInfo } from './table-look.js';
 /** Options of {@link MysqlLockStore}. */
 export interface MysqlLockStoreOptions extends SqlStoreOptions {
   /**
-   * How long a statement may take, the wait for a connection included; milliseconds, or with a unit. A connection that has not
-   * answered by then is closed, so that one that a network dropped silently does not stay in the pool. The store also ends the
-   * statement that the server still runs on it. Does not apply to a migration, which has limits of its own. Only for pools of
-   * `mysql2`: any other client needs a limit of its own.
+   * How long a statement may take, the wait for a connection included; milliseconds, or with a unit.
+   *
+   * 1. A connection that has not answered by then is closed: if a network has dropped the connection silently, it must not stay in the pool.
+   * 2. The store also ends the statement at the server.
+   * 3. A migration has limits of its own.
+   * 4. Only for pools of `mysql2`: any other client needs a limit of its own.
    *
    * @default '5s'
    */
@@ -35,13 +37,13 @@ const QUERY_TIMEOUT = 5_000;
  * SchedulerLockModule.forRoot({ store: new MysqlLockStore(createPool(uri), { table: 'locks' }) })
  * ```
  *
- * The pool is yours: it is never closed. It needs no session of its own, and any isolation level will do.
+ * The pool is yours: the store never closes the pool. The store needs no session of its own, and any isolation level will do.
  */
 export class MysqlLockStore extends SqlLockStore<MysqlTableInfo> {
   /**
-   * @param client a pool of `mysql2/promise` or of `mysql2`, or any client with its `query(text, values)`. Such a client has to
-   *   end calls without an answer by itself: until it does, they wait, and most of the calls behind them are turned away
-   * @throws SchedulerLockConfigError for what is no pool (the message says what it is), for names that are invalid or hold a question mark, and
+   * @param client a pool of `mysql2/promise` or of `mysql2`, or any client with its `query(text, values)`. Such a client
+   *   has to end calls without an answer by itself. Until then these calls wait, and the store refuses most of the later calls
+   * @throws SchedulerLockConfigError for a value that is no pool (the message says what it is), for names that are invalid or hold a question mark, and
    *   for a `queryTimeout` that is no duration
    */
   constructor(client: MysqlClient | { promise(): MysqlClient }, options: MysqlLockStoreOptions = {}) {

@@ -14,7 +14,7 @@ export function mysqlQueuedCalls(names: TableNames, client: MysqlClient): Queued
     values: [...values],
   });
   const queuedCalls: QueuedCallsDialect<MysqlTableInfo> = {
-    // Made when it is needed: a longer name may be too long.
+    // Not in advance: with the suffix, the name may be too long.
     get table() {
       return names.quoted('_queued');
     },

@@ -6,8 +6,8 @@ import { type SqlStoreOptions, TableNames } from '../sql/table-name.js';
 const NAME_BYTES = 64;
 
 /**
- * @throws SchedulerLockConfigError for an invalid name, and for one with a question mark: some versions of `mysql2`, and other
- *   clients, take it for a parameter even in quotes
+ * @throws SchedulerLockConfigError for an invalid name, and for a name with a question mark: some versions of `mysql2`, and other
+ *   clients, take a quoted question mark for a parameter
  */
 export const mysqlNames = (options: SqlStoreOptions): TableNames =>
   new TableNames(options, {
@@ -22,10 +22,10 @@ export const mysqlNames = (options: SqlStoreOptions): TableNames =>
 const TYPES = { fencing_token: 'BIGINT NULL', job_state: 'JSON NULL' } as const;
 
 /**
- * The SQL that makes a table fit. A new one has DATETIME, as a TIMESTAMP means a different time in each session's zone, and a
- * collation for which no two different names are equal.
+ * The SQL that creates a table, or makes one usable. A new table has DATETIME, because a TIMESTAMP means a different time in each
+ * session's zone, and a collation for which no two different names are equal.
  *
- * @param timeType the type of the times in the table that is there
+ * @param timeType the type of the times in an existing table
  */
 export function mysqlDdl(table: string, timeType: string): TableDdl {
   return {

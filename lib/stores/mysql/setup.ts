@@ -14,7 +14,7 @@ const shedlockDdl = (table: string): string => `CREATE TABLE IF NOT EXISTS ${tab
 )`;
 
 /**
- * All SQL that a store needs whose user may create nothing. It can be run again, but for the columns that it adds to a table of ShedLock.
+ * All SQL for a store whose user may create nothing. It can be run again, except for the columns that it adds to a table of ShedLock.
  *
  * @throws SchedulerLockConfigError if a name is invalid
  */
@@ -33,12 +33,12 @@ export function setupOf(names: TableNames, { user, schema = names.schema, locks 
   const ddl = mysqlDdl(quoted(''), 'datetime');
   return setupText(
     {
-      place:
+      schema:
         schema !== undefined && names.given
           ? [`CREATE DATABASE IF NOT EXISTS ${names.quotedName(schema)}`]
           : [],
       locks: locks ?? ddl.creation,
-      // A user without rights on a table does not see that it is there.
+      // A user without rights on a table does not see that the table exists.
       note:
         (locks ?? ddl.creation).join() === ddl.creation.join()
           ? `If ShedLock has made this table, run this besides, once: ${ddl.addition(OUR_COLUMNS)};`

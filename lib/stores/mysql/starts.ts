@@ -8,7 +8,7 @@ import { raw, type Sql, sql } from './sql-text.js';
  * job_state: { "jobs": { <key>: { "tick", "attempt", "schedule", "outcome" } or { "due", "interval" } } }
  *
  * The last start of each job. Until the lease of that start has ended, also "by", the locked_by of the lease, and "before", the
- * start that it replaced, which comes back if nothing ran. Keys are encoded, so that any name of a job can stand in a path.
+ * start that was replaced, which comes back if nothing ran. Keys are encoded, so that any name of a job can stand in a path.
  */
 
 /** The key of a job. */
@@ -17,7 +17,7 @@ export function jobKey(job: string): string {
     /[!'()*~]/g,
     (char) => `%${char.charCodeAt(0).toString(16)}`,
   );
-  // Only `%` if there is no job. No encoded text ends with a percent sign.
+  // Without a job, the key is `%` alone. No encoded text ends with a percent sign.
   return `${encoded}%`;
 }
 
@@ -25,15 +25,15 @@ export function jobOfKey(key: string): string {
   return decodeURIComponent(key.slice(0, -1));
 }
 
-/** The condition of a start, and its record in the row. */
-export interface Start {
+/** The SQL of a start: its condition, and its record in the row. */
+export interface StartSql {
   /** Whether the request is refused regardless of the job's last start. */
   readonly ahead: Sql;
   /** Whether the job may start, judged by the row. */
   readonly startable: Sql;
   /**
-   * The same, restricted to starts whose answer needs nothing else of the row: the first run of a tick, from the same schedule
-   * as before.
+   * The same, for starts whose answer needs nothing else of the row only: the first run of a tick, with the same schedule as the start
+   * before.
    */
   readonly usual: Sql;
   /** Whether the job may start if there is no row. */
@@ -43,7 +43,7 @@ export interface Start {
   state(attempt: number): Sql;
 }
 
-export function startOf(request: AcquireRequest): Start {
+export function startSql(request: AcquireRequest): StartSql {
   const { tick, interval } = request;
   if (tick !== undefined) return tickStart(request, tick);
   return interval === undefined ? ANY_START : intervalStart(request, interval);
@@ -56,7 +56,7 @@ export const fieldOf = (job: string, field: string): Sql =>
 const pathOf = (key: string): string => `$.jobs."${key}"`;
 const number = (value: Sql): Sql => sql`CAST(${value} AS SIGNED)`;
 
-const ANY_START: Start = {
+const ANY_START: StartSql = {
   ahead: raw('0'),
   startable: raw('1'),
   usual: raw('1'),
@@ -65,7 +65,7 @@ const ANY_START: Start = {
   state: () => raw('job_state'),
 };
 
-function tickStart(request: AcquireRequest, tick: number): Start {
+function tickStart(request: AcquireRequest, tick: number): StartSql {
   const { job = '', maxClockSkew, schedule = '', rerun = 0, only } = request;
   const last = fieldOf(job, 'tick');
   const again = sql`COALESCE(${number(last)} = ${tick} AND COALESCE(${fieldOf(job, 'outcome')}, ${INTERRUPTED}) = ${INTERRUPTED}
@@ -93,7 +93,7 @@ export function unchangedStart(
     AND ${fieldOf(job, 'schedule')} <=> ${seen.schedule}`;
 }
 
-function intervalStart(request: AcquireRequest, interval: number): Start {
+function intervalStart(request: AcquireRequest, interval: number): StartSql {
   const key = jobKey(request.job ?? '');
   const field = (name: string): Sql =>
     sql`CAST(JSON_UNQUOTE(JSON_EXTRACT(job_state, ${`${pathOf(key)}.${name}`})) AS SIGNED)`;
@@ -116,14 +116,14 @@ function intervalStart(request: AcquireRequest, interval: number): Start {
 /** job_state with the start of a restored lease, unless a newer start of its job is known. */
 export function restoredState(lease: LeaseRef): Sql {
   const { job = '', tick, attempt = 1 } = lease;
-  const restored = startOf(lease).state(attempt);
+  const restored = startSql(lease).state(attempt);
   if (tick === undefined) return restored;
   const [last, tries] = [number(fieldOf(job, 'tick')), number(fieldOf(job, 'attempt'))];
   const newer = sql`COALESCE(${last} > ${tick} OR (${last} = ${tick} AND ${tries} > ${attempt}), 0)`;
   return sql`IF(${newer}, ${ANY_START.state(1)}, ${restored})`;
 }
 
-/** job_state with a new start, which replaces the job's last start as a whole. So the last one is removed first. */
+/** job_state with a new start. It replaces the job's last start as a whole, which is therefore removed first. */
 function started(request: Omit<LeaseRef, 'fencingToken'>, start: Sql): Sql {
   const key = jobKey(request.job ?? '');
   return sql`JSON_MERGE_PATCH(COALESCE(job_state, '{}'), ${JSON.stringify({ jobs: { [key]: null } })},
@@ -136,7 +136,7 @@ export const isOwnStart = (lease: LeaseRef): Sql =>
   sql`COALESCE(${fieldOf(lease.job ?? '', 'by')} = ${lockedBy(lease)}, 0)`;
 
 /**
- * job_state when a lease has ended. Only a tick keeps its outcome. The start that an abandoned lease has replaced comes back.
+ * job_state when a lease has ended. Only a tick keeps its outcome. If the lease was abandoned, the start before it comes back.
  */
 export function endedState(lease: LeaseRef, outcome: ReleaseOutcome): Sql {
   const path = pathOf(jobKey(lease.job ?? ''));

@@ -21,7 +21,7 @@ import {
 } from './columns.js';
 import { isSeen, NOBODY_IN_LINE, withLine } from './lines.js';
 import { list, raw, type Sql, sql } from './sql-text.js';
-import { endedState, fieldOf, isOwnStart, restoredState, type Start } from './starts.js';
+import { endedState, fieldOf, isOwnStart, restoredState, type StartSql } from './starts.js';
 
 /*
  * What the statements have in common
@@ -29,25 +29,28 @@ import { endedState, fieldOf, isOwnStart, restoredState, type Start } from './st
  * One row per lock: ShedLock's name, lock_until, locked_at, locked_by, and two nullable columns of ours. ShedLock's statements
  * leave these alone: fencing_token, of the newest lease of ours, and job_state, see starts.ts.
  *
- * They run on MySQL and on MariaDB, which have no RETURNING in common. A write returns its finding as the argument of
- * LAST_INSERT_ID(), which the driver has as `insertId`. So a grant, a renewal and a release are one statement. To explain a refusal
- * takes another statement, a read. If a refusal is likely, the dialect begins with the read, and often needs no more.
+ * 1. They run on MySQL and on MariaDB, which have no RETURNING in common. So a write returns its result as the argument of
+ *    LAST_INSERT_ID(), which the driver answers as `insertId`.
+ * 2. A grant, a renewal and a release are one statement each. To explain a refusal takes another statement, a read. If a refusal is
+ *    likely, the dialect begins with the read, and often needs no other statement.
  *
  * Aliases are quoted: some are names of functions, which sql_mode=ANSI reserves.
  *
- * UPDATE evaluates from left to right, and later columns see the new values of earlier ones. UTC_TIMESTAMP is the beginning of the
- * statement, even after it has waited for a row that another statement had locked. Then a lease that is just over counts as live,
- * and a granted lease counts from before the grant. Both are on the safe side.
+ * 1. UPDATE evaluates from left to right, and later columns see the new values of earlier ones.
+ * 2. UTC_TIMESTAMP is the beginning of the statement, even after the statement has waited for a locked row. Then a lease that is just over
+ *    counts as live, and a granted lease counts from before the grant. Both are on the safe side.
  */
 
 /**
- * Takes the lock if it is free and the job may start: `insertId` is the fencing token. @param condition whether the job may start
- * @param change of the line, by its first call; without it, nobody may stand in line
+ * Takes the lock if it is free and the job may start: `insertId` is the fencing token.
+ *
+ * @param condition whether the job may start
+ * @param change of the line, by its first call; without a change, nobody may stand in line
  */
 export function takeStatement(
   table: MysqlTable,
   request: AcquireRequest,
-  start: Start,
+  start: StartSql,
   { attempt, condition, change }: { attempt: number; condition: Sql; change?: LineChange | undefined },
 ): Sql {
   const state = start.state(attempt);
@@ -64,7 +67,7 @@ WHERE ${isNamed(table, storedName(request.name))} AND lock_until <= ${clockOf(ta
  * The first lease of a name. Fails with a duplicate key if another instance was first. The old state is a NULL with a character
  * type, which MySQL takes for JSON: an untyped NULL would be binary.
  */
-export function firstStatement(table: MysqlTable, request: AcquireRequest, start: Start): Sql {
+export function firstStatement(table: MysqlTable, request: AcquireRequest, start: StartSql): Sql {
   return sql`INSERT INTO ${table.table} (name, lock_until, locked_at, locked_by, fencing_token, job_state)
 SELECT ${storedName(request.name)}, ${endOf(table, request.ttl)}, ${nowOf(table)}, ${lockedBy(request)},
   LAST_INSERT_ID(${EPOCH_MICROSECONDS}), ${start.state(1)} FROM (SELECT CAST(NULL AS CHAR) AS job_state) nothing`;
@@ -72,11 +75,11 @@ SELECT ${storedName(request.name)}, ${endOf(table, request.ttl)}, ${nowOf(table)
 
 /** Whether the last lease of a row was released. */
 export const WAS_RELEASED = sql`SUBSTRING_INDEX(locked_by, '/', -1) IN ${list(OUTCOMES)}`;
-/** One more column: job_state if that is not so. */
+/** One more column: job_state if the last lease was not released. */
 const UNENDED = sql`, IF(${WAS_RELEASED}, NULL, COALESCE(job_state, '{}')) AS \`unended\``;
 
-/** Explains the refusal of an attempt: one row, as AttemptRow, even if the lock has no row. */
-export function refusalStatement(table: MysqlTable, request: AcquireRequest, start: Start): Sql {
+/** Explains the refusal of an attempt: one row, as AttemptAnswer, even if the lock has no row. */
+export function refusalStatement(table: MysqlTable, request: AcquireRequest, start: StartSql): Sql {
   const { job = '', name } = request;
   return sql`SELECT locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\`, fencing_token AS \`recorded\`,
   ${isExactly(storedName(name))} AS \`same\`, ${start.startable} AS \`startable\`, ${start.ahead} AS \`ahead\`, ${start.wait} AS \`wait\`,
@@ -87,16 +90,16 @@ FROM (SELECT 1 AS one) one LEFT JOIN ${table.table} ON name = ${storedName(name)
 }
 
 /**
- * Makes a write fail instead of waiting for a row that another transaction has locked. Only a comment for MySQL, which has no such
- * option.
+ * Makes a write fail instead of waiting for a row that another transaction has locked. For MySQL, which has no such option, this is a
+ * comment.
  */
 const AT_ONCE = raw('/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */');
 
 /**
- * Renews live leases in one statement; the number of affected rows says how many. On MariaDB it fails at once if another
- * transaction has locked one of the rows: waiting would cost the others their leases.
+ * Renews live leases in one statement; the number of affected rows says how many.
  *
- * Forces the index of the names: for a list of about half of all names, a server would read every row, and wait for locked ones.
+ * 1. On MariaDB the statement fails at once if another transaction has locked one of the rows: waiting would cost the others their leases.
+ * 2. It forces the index of the names: for a list of about half of all names, a server would read every row, and wait for locked ones.
  */
 export function extendStatement(table: MysqlTable, leases: readonly LeaseRef[], fenced: boolean): Sql {
   return sql`${AT_ONCE} UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${endOf(table, ttlOf(leases, fenced))}
@@ -105,8 +108,8 @@ WHERE name IN ${list(leases.map(({ name }) => storedName(name)))} AND ${isOneOf(
 }
 
 /*
- * A lease is its locked_by and its fencing token: queued calls of one lock have leases with one locked_by. Without the column, which a
- * migration may have dropped (`fenced` is false), the locked_by has to do. So it has where it is NULL.
+ * A lease is its locked_by and its fencing token: the queued calls of one lock have leases with one locked_by. Only the locked_by counts
+ * if a migration has dropped the column of the fencing tokens (`fenced` is false), or if the column is NULL.
  */
 
 function isOneOf(leases: readonly LeaseRef[], fenced: boolean): Sql {
@@ -118,7 +121,7 @@ function isOneOf(leases: readonly LeaseRef[], fenced: boolean): Sql {
   return sql`COALESCE((locked_by, fencing_token) IN (${all}), TRUE)`;
 }
 
-/** Whether a row is of this lease. The fencing token 0, of a grant that was never answered, stands for any of its token. */
+/** Whether a row is of this lease. The fencing token 0, of a grant that was never answered, stands for every lease with the token. */
 function isOf(lease: LeaseRef, fenced: boolean): Sql {
   const isBy = sql`locked_by = ${lockedBy(lease)}`;
   if (!fenced || lease.fencingToken === 0) return isBy;
@@ -126,8 +129,8 @@ function isOf(lease: LeaseRef, fenced: boolean): Sql {
 }
 
 /**
- * Fails at once if another transaction has locked one of these rows. For MySQL, which has no write that does not wait. Selects more
- * than the name, or the server would lock all names of the index instead.
+ * Fails at once if another transaction has locked one of these rows. For MySQL, whose writes always wait. Selects more than the name:
+ * otherwise the server would lock all names of the index instead.
  */
 export function unlockedStatement(table: MysqlTable, names: readonly string[]): Sql {
   return sql`SELECT name, lock_until FROM ${table.table} FORCE INDEX (${table.index})
@@ -141,9 +144,11 @@ FROM ${table.table} WHERE name IN ${list(names.map(storedName))}`;
 }
 
 /**
- * Releases a lease, and records how its run ended. `insertId` is 2 if the lease was live, and 1 if it had run out and no other
- * holder took the lock over. Then its end is recorded all the same: a run that ended is not repeated. The start of an abandoned
- * lease is taken back even if another holder has or had the lock since: then `insertId` is 0.
+ * Releases a lease, and records how its run ended. `insertId` says what happened:
+ *
+ * - 2: the lease was live.
+ * - 1: the lease had run out, and no other holder took the lock over. Its end is recorded nevertheless: an ended run is not repeated.
+ * - 0: another holder has or had the lock since. The start of an abandoned lease is taken back nevertheless.
  */
 export function releaseStatement(
   table: MysqlTable,
@@ -164,14 +169,17 @@ WHERE ${isNamed(table, storedName(lease.name))}`;
 interface Lost {
   /** locked_by in the row. */
   readonly seen: string;
-  /** How the lease ended, if it has: then only its end is recorded. */
+  /** How the lease ended, if it has ended: then only the end is recorded. */
   readonly outcome: ReleaseOutcome | undefined;
 }
 
 /**
  * Writes a lost lease back, over its own remains or over an older lease: the database went back to a snapshot, or to a replica that
- * lacks the last writes. `seen` is never the locked_by of a ShedLock. An older lease, with a smaller fencing token, loses the lock:
- * it was over when this one was granted. Does not wait for locked rows (on MariaDB): other leases wait for the answer.
+ * lacks the last writes.
+ *
+ * 1. `seen` is never the locked_by of a ShedLock.
+ * 2. An older lease, with a smaller fencing token, loses the lock: it was over when this lease was granted.
+ * 3. On MariaDB the statement does not wait for locked rows: other leases wait for the answer.
  */
 export function writeBackStatement(table: MysqlTable, lease: LeaseRef, { seen, outcome }: Lost): Sql {
   const { by, until, state } = lostLease(table, lease, outcome);
@@ -182,7 +190,7 @@ WHERE ${isNamed(table, storedName(lease.name))} AND locked_by = ${seen} AND (fen
   OR lock_until <= ${clockOf(table)} AND (${isOf(lease, true)} OR fencing_token IS NULL))`;
 }
 
-/** The same if there is no row. Fails with a duplicate key if there is one by now. */
+/** The same if there is no row. Fails with a duplicate key if another client has made the row meanwhile. */
 export function writeBackFirstStatement(
   table: MysqlTable,
   lease: LeaseRef,
@@ -204,7 +212,7 @@ function lostLease(
   return { by: endedBy(by, outcome), until: ranOutOf(table), state: raw('job_state') };
 }
 
-/** Reads these locks, or every lock in the order of their names. */
+/** Reads these locks, or every lock, ordered by name. */
 export function rowsStatement(table: MysqlTable, names?: readonly string[]): Sql {
   const which =
     names === undefined ? raw('ORDER BY name') : sql`WHERE name IN ${list(names.map(storedName))}`;
@@ -213,7 +221,7 @@ export function rowsStatement(table: MysqlTable, names?: readonly string[]): Sql
 FROM ${table.table} ${which}`;
 }
 
-/** The ttl of each lease of a batch; mostly all are the same. */
+/** The ttl of each lease of a batch. Mostly all leases have the same ttl. */
 function ttlOf(leases: readonly LeaseRef[], fenced: boolean): number | Sql {
   const byTtl = new Map<number, LeaseRef[]>();
   for (const lease of leases) byTtl.set(lease.ttl, [...(byTtl.get(lease.ttl) ?? []), lease]);
@@ -224,7 +232,7 @@ function ttlOf(leases: readonly LeaseRef[], fenced: boolean): number | Sql {
   return sql`(${cases} ELSE ${first} END)`;
 }
 
-/** The statements for calls without a tick or an interval: short, with texts that are made once per table. */
+/** The statements for calls without a tick or an interval. They are short, and their texts are made once per table. */
 export interface PlainStatements {
   /** Takes a free lock whose row exists and has a fencing token: `insertId` is the new one. */
   take(request: AcquireRequest): Sql;
@@ -232,7 +240,7 @@ export interface PlainStatements {
   release(lease: LeaseRef, outcome: ReleaseOutcome): Sql;
 }
 
-/** Stands for a value in a text. */
+/** Stands for any value while a text is made. */
 const SOME = '';
 
 export function plainStatements(table: MysqlTable): PlainStatements {

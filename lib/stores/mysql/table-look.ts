@@ -4,6 +4,7 @@ import type { MysqlTable } from './columns.js';
 import { type PlainStatements, plainStatements } from './statements.js';
 import { mysqlDdl } from './schema.js';
 import { raw, type Sql, sql } from './sql-text.js';
+import type { Row } from '../sql/row.js';
 
 /** A table that the store can use. */
 export interface MysqlTableInfo extends MysqlTable {
@@ -13,7 +14,7 @@ export interface MysqlTableInfo extends MysqlTable {
   readonly plain: PlainStatements;
 }
 
-/** A row per column of the table, with settings of the session; no row if there is no table. */
+/** Looks at a table: a row for each column, with settings of the session; no row if there is no table. */
 export function lookStatement({ table, schema }: { table: string; schema: string }): Sql {
   return sql`SELECT c.column_name AS \`name\`, c.data_type AS \`type\`, c.datetime_precision AS \`digits\`,
   c.character_maximum_length AS \`length\`, c.collation_name AS \`collation\`, c.character_set_name AS \`charset\`,
@@ -23,16 +24,14 @@ WHERE c.table_schema = ${schema} AND c.table_name = ${table}`;
 }
 
 /**
- * A row per column of each unique index of the table. A separate statement: a subquery would run for each column. Leaves out
- * indexes of column prefixes: they take names with the same beginning for equal.
+ * A row for each column of each unique index of the table. A separate statement, because a subquery would run for each column. Leaves out
+ * indexes of column prefixes, which take names with the same beginning for equal.
  */
 export function indexStatement({ table, schema }: { table: string; schema: string }): Sql {
   return sql`SELECT s.index_name AS \`index\`, s.column_name AS \`column\` FROM information_schema.statistics s
 WHERE s.table_schema = ${schema} AND s.table_name = ${table} AND s.non_unique = 0
   AND s.sub_part IS NULL`;
 }
-
-type Row = Readonly<Record<string, unknown>>;
 
 /** Reads the answers to {@link lookStatement} and {@link indexStatement}. */
 export function readLook(
@@ -79,7 +78,7 @@ function sessionProblem({ autocommit, mode }: Row): string | undefined {
   return 'The pool has the sql_mode NO_BACKSLASH_ESCAPES, in which mysql2 does not quote values safely.';
 }
 
-/** The unique index on this column alone, if there is one; preferably the primary key. */
+/** The unique index on this column alone, if there is one. Prefers the primary key. */
 function uniqueIndex(column: string, indexes: readonly Row[]): string | undefined {
   const names = indexes
     .filter(

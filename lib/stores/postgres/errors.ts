@@ -1,4 +1,4 @@
-import type { SqlFailure } from '../sql/failure.js';
+import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 
 const FAILURES: Readonly<Record<string, SqlFailure>> = {
   '40001': 'conflict', // serialization_failure
@@ -12,7 +12,7 @@ const FAILURES: Readonly<Record<string, SqlFailure>> = {
   '42P01': 'table', // undefined_table
   '42703': 'table', // undefined_column
   '42P10': 'table', // invalid_column_reference: `name` is not unique
-  '22001': 'too-long', // string_data_right_truncation: of all that is written only a name can be too long
+  '22001': 'too-long', // string_data_right_truncation: only a name can be too long
   '42501': 'forbidden', // insufficient_privilege
   '3D000': 'denied', // the database does not exist
   '3F000': 'forbidden', // the schema does not exist
@@ -33,5 +33,17 @@ const CLASSES: Readonly<Record<string, SqlFailure>> = {
 };
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
-export const failureOf = (sqlState: string): SqlFailure =>
+const failureOfState = (sqlState: string): SqlFailure =>
   FAILURES[sqlState] ?? CLASSES[sqlState.slice(0, 2)] ?? 'refused';
+
+/** Classifies an error of the driver. */
+export function failureOf(error: unknown): SqlFailure {
+  for (const each of errorsIn(error)) {
+    const code = String(each['code']);
+    // Neither a code of Node (EPIPE) nor one of Prisma (P2010), which wraps the error of the database.
+    if (/^(?=.*\d)(?!P[12])[0-9A-Z]{5}$/.test(code)) return failureOfState(code);
+    if (wantsTls(each)) return 'denied';
+    if (isNotConnected(each)) return 'refused';
+  }
+  return 'unknown';
+}

@@ -2,17 +2,19 @@ import type { HistoryDialect } from '../sql/history-dialect.js';
 import { historyProblem } from '../sql/history-names.js';
 import type { TableNames } from '../sql/table-name.js';
 import { postgresNames } from './schema.js';
+import type { Row } from '../sql/row.js';
 
-type Rows = readonly Readonly<Record<string, unknown>>[];
+type Rows = readonly Row[];
 
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
-/** The end of an INSERT of a run that has ended: it takes the place of its interruption, but not of an end. */
+/** The end of an INSERT of an ended run: the end of a run replaces the interruption of the run, but no earlier end. */
 const OVER_INTERRUPTION = `ON CONFLICT (name, entry) DO UPDATE SET kind = excluded.kind, noted_at = excluded.noted_at,
   expires_at = excluded.expires_at, data = excluded.data WHERE r.kind = 'interrupted'`;
 
 /**
- * Keeps a run, as a part of the statement that releases its lease. $1 name  $7 entry  $8 kind  $9 how long it is kept, ms  $10 data
+ * Writes the entry of a run, as a part of the statement that releases its lease. $1 name  $7 entry  $8 kind  $9 how long to keep the
+ * entry, ms  $10 data
  *
  * @param runs the table, quoted
  */
@@ -23,9 +25,9 @@ export const keepRun = (
   ${OVER_INTERRUPTION}`;
 
 /**
- * An instance tells of itself. $1 id  $2 id of its list of jobs  $3 data, JSON
+ * Writes the row of an instance. $1 id  $2 id of its list of jobs  $3 data, JSON
  *
- * Answers the time, and whether that list is known.
+ * Answers the time, and whether the list is known.
  */
 const beat = (instances: string): string => `
 WITH told AS (INSERT INTO ${instances} (id, catalogue, seen_at, data) VALUES ($1, $2, ${NOW}, $3)

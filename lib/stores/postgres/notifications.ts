@@ -3,13 +3,13 @@ import { type Clock, systemClock, type Timer } from '../../clock.js';
 import type { HintChannel } from '../lock-store.js';
 import { describeFailure } from '../sql/failure.js';
 
-/** How often the connection is tried out, ms. A trial that has not come back by the next one counts as failed. */
+/** How often the connection is tested, ms. A test that has not come back when the next one is due counts as failed. */
 const BEAT = 10_000;
-/** The same for the first one, ms. */
+/** When the first test is due, ms. */
 const FIRST_BEAT = 2_000;
 /** How soon a lost connection is opened again, ms. */
 const RECONNECT = 1_000;
-/** How many attempts fail in a row until that is told: a database that restarts is back by then. */
+/** How many attempts fail in a row until a problem is reported: a database that restarts is back by then. */
 const PATIENCE = 10;
 
 /** A connection of `pg` that stays open. */
@@ -26,9 +26,11 @@ export const channelOf = (process: string): string =>
   `scheduler_lock_${createHash('sha256').update(process).digest('hex').slice(0, 40)}`;
 
 /**
- * Hears by LISTEN which call of this process is called. The pool notifies it of something again and again: if that does not arrive, a
- * proxy stands between that pools connections, the connection is dead, or it leads to another database. Whatever goes wrong here costs
- * time, nothing else.
+ * Hears by LISTEN which call of this process is called.
+ *
+ * 1. The pool sends a test again and again. If it does not arrive, a proxy between pools connections, the connection is dead, or it leads
+ *    to another database.
+ * 2. A failure here costs time, and nothing else: calls in line also ask.
  */
 export class Notifications implements HintChannel {
   open = false;
@@ -36,18 +38,18 @@ export class Notifications implements HintChannel {
   #client: ListeningClient | undefined;
   #timer: Timer | undefined;
   #beats = 0;
-  /** The trial that has not come back yet. */
+  /** The test that has not come back yet. */
   #awaited: string | undefined;
-  /** The newest trial that the pool has carried out. */
+  /** The newest test that the pool has sent. */
   #sent: string | undefined;
-  /** How many attempts have failed since the last trial that came back. */
+  /** How many attempts have failed since a test came back. */
   #failures = 0;
   #hasOpened = false;
   #closed = false;
 
   /**
    * @param connect makes a connection, which is not open yet
-   * @param notify notifies a channel, by way of the pool
+   * @param notify sends a text to a channel, through the pool
    * @param called receives the token of a call
    */
   constructor(
@@ -85,7 +87,7 @@ export class Notifications implements HintChannel {
   }
 
   #beat(limit: number): void {
-    // Not if the pool could not send it: that the database is away is found out, and told, by others.
+    // Not if the pool could not send the test: then the database is away, which others find out and report.
     if (this.#awaited !== undefined && this.#awaited === this.#sent) return this.#failed();
     const beat = `beat ${++this.#beats}`;
     this.#awaited = beat;
@@ -107,7 +109,7 @@ export class Notifications implements HintChannel {
   }
 
   #failed(): void {
-    // One that worked before has only died.
+    // A connection that worked before has only died.
     if (!this.#hasOpened)
       this.problem =
         'what the pool notifies of does not arrive. Give the store an address for `listen` that leads to the same database without a proxy such as PgBouncer.';

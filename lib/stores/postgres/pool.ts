@@ -3,8 +3,8 @@ import { Silence } from '../sql/silence.js';
 import type { ListeningClient } from './notifications.js';
 
 /**
- * Values as the server sends them, which is as texts: a user may have set parsers, for a pool or for the whole process, that make
- * anything of them.
+ * Leaves values as the server sends them: as texts. A user may have set parsers, for a pool or for the whole process, that turn values into
+ * anything.
  */
 export const AS_SENT = { getTypeParser: () => (value: unknown) => value };
 
@@ -49,7 +49,7 @@ export function isPool(client: unknown): client is Pool {
   return typeof connect === 'function' && typeof totalCount === 'number';
 }
 
-/** Whether nobody has replaced `query()` alone: what stands in its place has to be called. */
+/** Whether nobody has replaced `query()` alone. A replacement has to be called. */
 export function isPlain(pool: Pool): boolean {
   const { idleCount } = pool as Partial<Pool>;
   return typeof idleCount === 'number' && ownerOf(pool, 'query') === ownerOf(pool, 'connect');
@@ -62,8 +62,8 @@ function ownerOf(object: object, key: string): object | null {
 }
 
 /**
- * Sends statements through a pool of `pg` as its `query()` does, and knows on which connections. The pool itself keeps one on which
- * nobody answers until `query_timeout`, and hands out others that are as dead.
+ * Sends statements through a pool of `pg` as `query()` of the pool does, and knows on which connections. The pool itself keeps a dead
+ * connection until `query_timeout`, and hands out others that are dead, too.
  */
 export class WatchedPool {
   readonly #silence: Silence;
@@ -85,7 +85,7 @@ export class WatchedPool {
           over = true;
           client.off('error', end);
           this.#silence.ended(statement);
-          // As the pool itself does, which trusts no connection with an error.
+          // The pool does the same: it trusts no connection with an error.
           release(error ?? undefined);
           if (error) reject(error);
           else resolve(result);
@@ -101,7 +101,7 @@ export class WatchedPool {
     });
   }
 
-  /** Closes connections on which nobody answers. The next statement gets one that has answered meanwhile, or a new one. */
+  /** Closes dead connections. The next statement gets a connection that has answered meanwhile, or a new one. */
   reconnect(silence: number | undefined): void {
     for (let idle = this.pool.idleCount; idle > 0; idle--) this.#probe();
     if (silence !== undefined) this.#silence.giveUp(silence);

@@ -5,7 +5,8 @@
 import { checkClient } from '../sql/given-client.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS } from '../sql/table-name.js';
-import { type PostgresClient, PostgresDialect, type PostgresStoreOptions } from './postgres-dialect.js';
+import type { PostgresClient } from './client.js';
+import { PostgresDialect, type PostgresStoreOptions } from './postgres-dialect.js';
 import type { PostgresTableInfo } from './table-look.js';
 
 /** Options of {@link PostgresLockStore}. */
@@ -18,15 +19,16 @@ export type PostgresLockStoreOptions = PostgresStoreOptions;
  * SchedulerLockModule.forRoot({ store: new PostgresLockStore(new Pool({ connectionString }), { schema: 'jobs' }) })
  * ```
  *
- * The pool is yours: the store never closes it. Give it a `query_timeout`: without one, a connection that a network dropped
- * silently holds its call, and its place in the pool, until TCP gives up. Also give it a shorter `statement_timeout`: without one,
- * the server goes on with statements that were given up. The store needs no session of its own, so a proxy that pools transactions
- * (PgBouncer) may stand between, and any isolation level will do.
+ * 1. The pool is yours: the store never closes the pool.
+ * 2. Give the pool a `query_timeout`. Without one, a connection that a network dropped silently holds its call, and stays in the pool,
+ *    until TCP gives up.
+ * 3. Give the pool a shorter `statement_timeout`, too. Without one, the server goes on with statements that were given up.
+ * 4. The store needs no session of its own, so a proxy that pools transactions (PgBouncer) may stand between. Any isolation level will do.
  */
 export class PostgresLockStore extends SqlLockStore<PostgresTableInfo> {
   /**
    * @param client a `Pool` of `pg`, or any client with its `query(text, values)`
-   * @throws SchedulerLockConfigError for what is no pool (the message says what it is), for a client that cannot `listen`, and for invalid names
+   * @throws SchedulerLockConfigError for a value that is no pool (the message says what it is), for a client that cannot `listen`, and for invalid names
    */
   constructor(client: PostgresClient, options: PostgresLockStoreOptions = {}) {
     checkClient(client, {

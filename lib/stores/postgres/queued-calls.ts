@@ -2,8 +2,9 @@ import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import { lockedBy } from '../sql/locked-by.js';
 import type { TableNames } from '../sql/table-name.js';
 import type { PostgresTableInfo } from './table-look.js';
+import type { Row } from '../sql/row.js';
 
-type Rows = readonly Readonly<Record<string, unknown>>[];
+type Rows = readonly Row[];
 
 const EPOCH = 'extract(epoch FROM clock_timestamp())';
 
@@ -17,7 +18,7 @@ export function postgresQueuedCalls(
     return text.replaceAll('?', () => `$${++number}`).replaceAll('{t}', () => queuedCalls.table);
   };
   const queuedCalls: QueuedCallsDialect<PostgresTableInfo> = {
-    // Made when it is needed: a longer name may be too long.
+    // Not in advance: with the suffix, the name may be too long.
     get table() {
       return names.quoted('_queued');
     },

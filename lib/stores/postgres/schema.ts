@@ -10,7 +10,7 @@ const NAME_BYTES = 63;
 export const postgresNames = (options: SqlStoreOptions): TableNames =>
   new TableNames(options, { quote: '"', maxLength: NAME_BYTES });
 
-/** The SQL that makes a table fit. Each statement can be repeated. */
+/** The SQL that creates a table, or makes one usable. Each statement can be repeated. */
 export function postgresDdl(table: string): TableDdl {
   const addition = `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS fencing_token BIGINT, ADD COLUMN IF NOT EXISTS job_state JSONB`;
   const creation = `CREATE TABLE IF NOT EXISTS ${table} (
@@ -22,7 +22,7 @@ export function postgresDdl(table: string): TableDdl {
   job_state JSONB
 )`;
   return {
-    // A ShedLock may create it at the same moment.
+    // ShedLock may create the table at the same moment, without our columns.
     creation: [creation, addition],
     addition: () => addition,
     exactTimes: 'ALTER COLUMN lock_until TYPE TIMESTAMP, ALTER COLUMN locked_at TYPE TIMESTAMP',
@@ -32,12 +32,12 @@ export function postgresDdl(table: string): TableDdl {
 }
 
 /**
- * Makes a statement fail when it has waited {@link LOCK_WAIT} for a lock. In one statement, as there is no session in which to set
- * the limit; it applies to this transaction only.
+ * Makes a statement fail when it has waited {@link LOCK_WAIT} for a lock. All in one statement, which sets the limit for its transaction:
+ * the store has no session in which to set a limit.
  */
 export function withLockTimeout(statement: string): string {
   let quote = '$migration$';
-  // A table may have any name.
+  // The name of the table may hold the quote.
   while (statement.includes(quote)) quote = quote.replace('$m', '$mm');
   return `DO ${quote} BEGIN PERFORM set_config('lock_timeout', '${LOCK_WAIT}s', true); ${statement}; END ${quote}`;
 }

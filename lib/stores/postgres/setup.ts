@@ -13,7 +13,7 @@ const shedlockDdl = (table: string): string => `CREATE TABLE IF NOT EXISTS ${tab
 )`;
 
 /**
- * All SQL that a store needs whose user may create nothing. It can be run again.
+ * All SQL for a store whose user may create nothing. It can be run again.
  *
  * @throws SchedulerLockConfigError if a name is invalid
  */
@@ -34,7 +34,7 @@ export function setupOf(names: TableNames, { user, schema = names.schema, locks 
   const home = schema === undefined ? undefined : names.quotedName(schema);
   return setupText(
     {
-      place: home !== undefined && names.given ? [`CREATE SCHEMA IF NOT EXISTS ${home}`] : [],
+      schema: home !== undefined && names.given ? [`CREATE SCHEMA IF NOT EXISTS ${home}`] : [],
       locks: locks ?? postgresDdl(quoted('')).creation,
       queuedCalls: others.includes('_queued') ? queuedCallsDdl(names, schema) : [],
       histories: others.includes('_instances') ? historyDdl(names, schema) : [],

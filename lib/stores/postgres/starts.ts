@@ -1,7 +1,7 @@
 import { INTERRUPTED, INTERVAL_ALLOWANCE, INTERVAL_ROUNDING, NOTHING_RAN } from '../rules.js';
 
-/** The condition of a start, and its record: SQL on the row that `alias` names. */
-export interface Start {
+/** The SQL of a start: its condition, and its record. `alias` names the row. */
+export interface StartSql {
   /** Whether the request is refused regardless of the job's last start. */
   readonly ahead?: string;
   startable(alias: string): string;
@@ -9,7 +9,7 @@ export interface Start {
   readonly firstStartable?: string;
   /** The new job_state; without an alias, that of a new row. */
   state(alias: string | undefined): string;
-  /** Further fields of the row `s` that explain a refusal. */
+  /** Further fields of the row `s`, which explain a refusal. */
   readonly explain: string;
   /** Further fields of a grant besides its fencing token. */
   readonly detail?: string;
@@ -28,21 +28,21 @@ const started = (alias: string | undefined, start: string, by: '$2' | '$3' = '$2
   return `coalesce(${alias}.job_state, '{}') || jsonb_build_object('jobs', ${jobs})`;
 };
 
-/** The last start, for a refusal because the lock is held, or because of that start. */
+/** The last start of the job, for a refusal because the lock is held, or because of that start. */
 const LAST_START = `, 'tick', ${fieldOf('s', 'tick')}, 'outcome', ${fieldOf('s', 'outcome')}, 'attempts', ${fieldOf('s', 'attempt')}`;
 
 /** A call without a tick or an interval. $4 its job */
-export const ANY_START: Start = {
+export const ANY_START: StartSql = {
   startable: () => 'true',
   state: (alias) => (alias === undefined ? 'NULL' : `${alias}.job_state`),
   explain: LAST_START,
 };
 
 /**
- * $4 job  $5 tick, epoch ms  $6 how far it may lie in the future, ms, or NULL  $7 schedule  $8 how often an interrupted run may
+ * $4 job  $5 tick, epoch ms  $6 how far the tick may lie in the future, ms, or NULL  $7 schedule  $8 how often an interrupted run may
  * be repeated  $9 'known', 'interrupted' or NULL
  */
-export function tickStart(now: string): Start {
+export function tickStart(now: string): StartSql {
   const tick = '$5::text::bigint';
   const again = (alias: string): string => `coalesce(${fieldOf(alias, 'tick')} = $5::text
     AND coalesce(${fieldOf(alias, 'outcome')}, '${INTERRUPTED}') = '${INTERRUPTED}' AND ${fieldOf(alias, 'attempt')}::int <= $8::text::int, false)`;
@@ -69,7 +69,7 @@ export function tickStart(now: string): Start {
 }
 
 /** $4 job  $5 interval, ms */
-export function intervalStart(now: string): Start {
+export function intervalStart(now: string): StartSql {
   const interval = '$5::text::bigint';
   const due = (alias: string): string =>
     `(${fieldOf(alias, 'due')}::numeric - ${fieldOf(alias, 'interval')}::numeric + ${interval})`;
@@ -93,7 +93,7 @@ export function intervalStart(now: string): Start {
   };
 }
 
-/** job_state with a lease that is written back. $3 its locked_by  $4 its job  $5 its start, JSON, or NULL */
+/** job_state after a lease was written back. $3 locked_by of the lease  $4 its job  $5 its start, JSON, or NULL */
 export function restoredState(alias: string | undefined): string {
   const start = '$5::text::jsonb';
   if (alias === undefined)
@@ -112,8 +112,8 @@ const IS_OWN = `job_state #>> ARRAY['jobs', $5::text, 'by'] = $2::text`;
 export const TO_BE_TAKEN_BACK = `$4::text = '${NOTHING_RAN}' AND ${IS_OWN}`;
 
 /**
- * job_state when a lease has ended, with the parameters above. Only a tick keeps its outcome. The start that an abandoned lease
- * has replaced comes back.
+ * job_state when a lease has ended, with the parameters above. Only a tick keeps its outcome. If the lease was
+ * abandoned, the start before it comes back.
  */
 export const ENDED = `CASE
     WHEN (${IS_OWN}) IS NOT TRUE THEN job_state

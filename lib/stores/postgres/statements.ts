@@ -3,14 +3,14 @@ import {
   ENDED,
   intervalStart,
   restoredState,
-  type Start,
+  type StartSql,
   tickStart,
   TO_BE_TAKEN_BACK,
 } from './starts.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
 import { OUTCOMES } from '../sql/locked-by.js';
 
-/** How long a restore waits for other transactions at the same row, ms. */
+/** How long a restore waits for other transactions that have locked the row, ms. */
 const WRITE_BACK_WAIT = 100;
 
 /** The facts about the table that the statements need. */
@@ -19,11 +19,11 @@ export interface PostgresTable {
   readonly sql: string;
   /** Whether `lock_until` and `locked_at` are `timestamptz`. ShedLock documents `timestamp`, in which it keeps UTC. */
   readonly zoned: boolean;
-  /** Whether they hold microseconds, as the clock does; columns with fewer digits round. */
+  /** Whether these columns hold microseconds, as the clock does; columns with fewer digits round. */
   readonly exact: boolean;
 }
 
-/** Who may take a free lock, as far as the line is concerned: SQL on the present row `l`. */
+/** The part of an attempt that concerns the line: SQL on the present row `l`. */
 interface AcquireLine {
   readonly condition: string;
   /** job_state without the call that is granted the lock. */
@@ -38,7 +38,7 @@ const LAST_LEASE = `(SELECT jsonb_build_object('by', locked_by, 'recorded', fenc
 
 const NOBODY_IN_LINE: AcquireLine = { condition: `l.job_state -> 'line' IS NULL`, without: (state) => state };
 
-/** @param version of the line that was seen @param rest what is left of it, JSON, or NULL */
+/** @param version of the line that was read @param rest the line without the call, JSON, or NULL */
 const seenLine = (version: string, rest: string): AcquireLine => ({
   condition: `l.job_state #>> '{line,version}' = ${version}::text`,
   without: (state) => `(${state}) - 'line' || CASE WHEN ${rest}::text IS NULL THEN '{}'
@@ -54,20 +54,20 @@ const seenLine = (version: string, rest: string): AcquireLine => ({
  *   fencing_token  of the newest lease of ours
  *   job_state      { "jobs": { <job>: { "tick", "attempt", "schedule", "outcome" } or { "due", "interval" } } }: the last
  *                    start of each job. Until the lease of that start has ended, also "by", the locked_by of the lease, and
- *                    "before", the start that it replaced, which comes back if nothing ran. It is in the row, not in rows of
- *                    its own: after waiting for a lock, a statement sees only its target row as it is now, others as they were.
- *                    Beside it "line", the calls that wait: see sql/lines.ts.
+ *                    "before", the start that it replaced, which comes back if nothing ran. Starts have no rows of their own:
+ *                    after waiting for a lock, a statement sees only its target row as it is now, and other rows as they were.
+ *                    Also "line", the calls that wait: see sql/lines.ts.
  *
- * Each is one statement in a transaction of its own: none keeps anything in the session, none is prepared by name. A statement
- * reads the row of its snapshot (s), to refuse without a write and to explain a refusal. It decides on the present row (l), by the
+ * Each is one statement in a transaction of its own. No statement keeps anything in the session, and none is prepared by name. To refuse
+ * without a write, and to explain a refusal, a statement reads the row of its snapshot (s). It decides on the present row (l), by the
  * conditions of its UPDATE.
  *
- * Which time is which: clock_timestamp() goes on while a statement waits for a row that another one has locked, so it decides
- * whether a lease is over. A lease counts from statement_timestamp(), when the statement arrived: the holder counts from before
- * that, and a statement that waited for long must not grant a longer lease. CURRENT_TIMESTAMP would be the start of a transaction
- * that a user has begun. In columns that would round, times are whole milliseconds, and ends are rounded up: a lease must not end
- * before its holder expects it. The lock_until of a released lock is a day ago, so that the lock stays free even if the clock is
- * set back. Not longer ago: people delete rows whose locks have been free for long.
+ * 1. clock_timestamp() decides whether a lease is over: it goes on while a statement waits for a row that another one has locked.
+ * 2. A lease counts from statement_timestamp(), when the statement arrived. The holder counts from before that, and a statement that
+ *    waited for long must not grant a longer lease. CURRENT_TIMESTAMP would be the beginning of a transaction that a user has begun.
+ * 3. For columns that would round, times are whole milliseconds. Ends are rounded up: no lease ends before its holder expects the end.
+ * 4. The lock_until of a released lock is a day ago, so that the lock stays free even if the clock is set back. Not longer ago: people
+ *    delete rows whose locks have been free for long.
  *
  * Every parameter is a text, and is cast: drivers differ in the types that they send.
  */
@@ -81,14 +81,14 @@ export function postgresStatements({ sql: table, zoned, exact }: PostgresTable) 
   const remaining = `${epoch('lock_until')} - ${clockEpoch}`;
   const after = (ms: string): string => `${now} + ((${ms})::text::bigint) * interval '1 millisecond'`;
   const free = `${now} - interval '1 day'`;
-  // For a lease that had run out before: its release calls nobody in line. RETURNING recognises it by this value, too, as it only
-  // sees the row after the update.
+  // For a lease that had run out before: its release calls nobody in line. RETURNING sees only the row after the update, so it also
+  // recognises such a lease by this value.
   const ranOut = `${now} - interval '2 days'`;
   const wasLive = `lock_until > ${now} - interval '36 hours'`;
   // Leases are renewed and given back also where a migration has dropped the column.
   const recordedIn = (row: string): string => `to_jsonb(${row}) ->> 'fencing_token' AS recorded`;
-  // A lease is its locked_by and its fencing token: queued calls of one lock have leases with one locked_by. The fencing token 0, of a
-  // grant that was never answered, stands for any of them.
+  // A lease is its locked_by and its fencing token: the queued calls of one lock have leases with one locked_by. The fencing token 0, of
+  // a grant that was never answered, stands for any of these leases.
   const isNewest = (row: string, fence: string): string =>
     `(${fence} = 0 OR coalesce((to_jsonb(${row}) ->> 'fencing_token')::bigint, ${fence}) = ${fence})`;
   const end = (ms: string): string => (exact ? after(ms) : `${after(ms)} + interval '1 millisecond'`);
@@ -96,7 +96,7 @@ export function postgresStatements({ sql: table, zoned, exact }: PostgresTable) 
   /**
    * Takes the lock if it is free and its job may start.
    *
-   * $1 name  $2 locked_by of the lease  $3 ttl, ms, and what `start` says
+   * $1 name  $2 locked_by of the lease  $3 ttl, ms, and the parameters of `start`
    *
    * Answers `granted`, the fencing token, with attempt and previous schedule of a tick; or `seen`, JSON that explains the refusal;
    * or nothing, if the row was made a moment ago. Most late calls get only `seen`, without a write.
@@ -104,7 +104,7 @@ export function postgresStatements({ sql: table, zoned, exact }: PostgresTable) 
    * @param last more of the answer to a grant, SQL on `s`
    */
   const acquire = (
-    { ahead, startable, firstStartable, state, explain, detail }: Start,
+    { ahead, startable, firstStartable, state, explain, detail }: StartSql,
     last: string,
     line: AcquireLine = NOBODY_IN_LINE,
   ): string => `
@@ -152,7 +152,7 @@ RETURNING fencing_token AS granted`,
       ofTick: acquire(tickStart(clockEpoch), last),
       ofInterval: acquire(intervalStart(clockEpoch), last),
     },
-    /* The same for the first in line, with the version of the line that was seen, and the line without it, or NULL. */
+    /* The same for the first in line, with the version of the line that was read, and the line without this call, or NULL. */
     claim: {
       any: acquire(ANY_START, last, seenLine('$5', '$6')),
       ofTick: acquire(tickStart(clockEpoch), last, seenLine('$10', '$11')),
@@ -164,9 +164,9 @@ RETURNING fencing_token AS granted`,
    * Releases a lease, and records how its run ended. $1 name  $2 locked_by of the lease  $3 ms to keep the lock taken
    * $4 outcome  $5 job  $6 its fencing token, '0' for any
    *
-   * Answers whether the lease was live, and whether calls stand in line; or the row if the lease was not there. If the lease had
-   * run out, and no other holder took the lock over, its end is recorded all the same: a run that ended is not repeated. The start
-   * of an abandoned lease is taken back even if another holder has or had the lock since.
+   * 1. Answers whether the lease was live, and whether calls stand in line; or what the row says, if the row is of another lease.
+   * 2. If the lease had run out, and no other holder took the lock over, its end is recorded nevertheless: an ended run is not repeated.
+   * 3. The start of an abandoned lease is taken back even if another holder has or had the lock since.
    */
   const isIts = `(locked_by = $2::text AND ${isNewest('l', '$6::text::bigint')})`;
   const release = (also: string): string => `
@@ -186,11 +186,11 @@ UNION ALL SELECT NULL, locked_by, ${remaining}, ${recordedIn('s')}, NULL FROM ${
   return {
     ...taking('', ''),
     /*
-     * The same for requests with a history: a grant tells of the last lease, JSON, if that was not released. The short statement takes
-     * no lock of such a lease.
+     * The same for requests with a history: a grant also answers the last lease, JSON, if that lease was not released. The short statement
+     * does not take a lock whose last lease was not released.
      */
     withHistory: taking(LAST_LEASE, ` AND ${WAS_RELEASED}`),
-    /* A live lease goes on with another fencing token. $1 name  $2 locked_by  $3 ttl, ms  $4 the one before  Answers the token, or nothing. */
+    /* Gives a live lease a new fencing token, which it answers. $1 name  $2 locked_by  $3 ttl, ms  $4 the present fencing token */
     advance: `
 UPDATE ${table} SET lock_until = ${end('$3')}, fencing_token = greatest(fencing_token + 1, ${microseconds})
 WHERE name = $1::text AND locked_by = $2::text AND lock_until > ${clock} AND fencing_token = $4::text::bigint
@@ -210,7 +210,7 @@ UPDATE ${table} SET job_state = coalesce(job_state, '{}') || jsonb_build_object(
   'missed', coalesce(job_state #> '{line,missed}', '{}') - $3::text))
 WHERE name = $1::text`,
 
-    /* A call leaves the line. $1 name  $2 token  $3 version  Answers a row if it stood there. */
+    /* A call leaves the line. $1 name  $2 token  $3 version  Answers a row if the call stood in line. */
     leave: `
 UPDATE ${table} SET job_state = jsonb_set(job_state #- ARRAY['line', 'calls', $2::text], '{line,version}', to_jsonb($3::text))
 WHERE name = $1::text AND job_state #> ARRAY['line', 'calls', $2::text] IS NOT NULL
@@ -219,7 +219,7 @@ RETURNING 1 AS one`,
     /*
      * Replaces the line of a free lock. $1 name  $2 version that was seen  $3 the new line, or NULL: nobody is left
      *
-     * Answers a row if the line was as it was seen.
+     * Answers a row if the line was the one that was read.
      */
     changeLine: `
 UPDATE ${table} SET job_state = ${seenLine('$2', '$3').without('job_state')}
@@ -227,7 +227,7 @@ WHERE name = $1::text AND job_state #>> '{line,version}' = $2::text AND lock_unt
 RETURNING 1 AS one`,
 
     /*
-     * The row of a lost lock, with the oldest of all fencing tokens, so that its holder writes it back.
+     * Makes the row of a lost lock, with the smallest fencing token, so that its holder can write the lease back.
      * $1 name  $2 ms in which nobody else can take it  $3 locked_by
      */
     keepFree: `
@@ -237,8 +237,8 @@ SELECT $1::text, ${end('$2')}, ${now}, $3::text, 0 ON CONFLICT (name) DO NOTHING
     /*
      * Renews leases. $1 JSON: [{ "i": index, "name", "by": locked_by, "ttl": ms, "fence": fencing token }]
      *
-     * Answers a row per lease: i, renewed, and for one that was not renewed, the row of its lock. That row shows a live lease if
-     * another transaction has locked it: the statement skips it, as waiting would cost the others their leases.
+     * Answers a row per lease: i, renewed, and, for a lease that was not renewed, what the row of its lock says. The statement skips rows
+     * that another transaction has locked, as waiting would cost the others their leases: then the answer shows a live lease.
      */
     extend: `
 WITH wanted AS (
@@ -255,14 +255,14 @@ SELECT w.i, d.i IS NOT NULL AS renewed, s.locked_by AS by, ${remaining} AS remai
 FROM wanted w LEFT JOIN done d ON d.i = w.i LEFT JOIN ${table} s ON d.i IS NULL AND s.name = w.name`,
 
     release: release(''),
-    /* The same, and something else in the same statement. @param also an INSERT, with the parameters from $7 on */
+    /* The same, with an INSERT in the same statement. @param also the INSERT, with the parameters from $7 on */
     releaseAnd: (also: string) => release(`, also AS (${also})`),
 
     /*
      * The same for a live lease without a job, whose lock becomes free at once, in half the time.
      * $1 name  $2 locked_by of the lease  $3 locked_by afterwards  $4 its fencing token
      *
-     * Its answer is the number of rows: 1, or 0 if there is no such lease.
+     * The answer is the number of rows: 1, or 0 if there is no such lease.
      */
     releasePlain: `
 UPDATE ${table} AS l SET lock_until = ${free}, locked_by = $3::text
@@ -273,9 +273,10 @@ WHERE name = $1::text AND locked_by = $2::text AND lock_until > ${now} AND ${isN
      * to a replica that lacks the last writes. $1 name  $2 locked_by that was seen, or NULL  $3 locked_by afterwards  $4 job
      * $5 its start, JSON, or NULL  $6 ms that the lease lives, NULL for one that has ended  $7 fencing token
      *
-     * Answers a row if it has written. The locked_by that was seen is never that of a ShedLock. An older lease, with a smaller
-     * fencing token, loses the lock: it was over when this one was granted. Fails rather than wait for long for another
-     * transaction at the same row: other leases wait for the answer.
+     * 1. Answers a row if it has written.
+     * 2. The locked_by that was read is never that of a ShedLock.
+     * 3. An older lease, with a smaller fencing token, loses the lock: it was over when this lease was granted.
+     * 4. Fails rather than wait for long for another transaction that has locked the row: other leases wait for the answer.
      */
     writeBack: `
 INSERT INTO ${table} AS l (name, lock_until, locked_at, locked_by, fencing_token, job_state)
@@ -288,7 +289,7 @@ WHERE l.locked_by = $2::text AND (l.fencing_token < $7::text::bigint
   OR l.lock_until <= ${clock} AND (l.locked_by = $3::text AND ${isNewest('l', '$7::text::bigint')} OR l.fencing_token IS NULL))
 RETURNING 1 AS one`,
 
-    /* Every lock, in the order of their names. */
+    /* Every lock, ordered by name. */
     allRows: `${rows}
 ORDER BY name`,
 

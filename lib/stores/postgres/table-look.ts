@@ -3,14 +3,15 @@ import type { TableLook } from '../sql/dialect.js';
 import { judgeTable, type NameColumn } from '../sql/table-judgement.js';
 import { postgresDdl } from './schema.js';
 import { postgresStatements } from './statements.js';
+import type { Row } from '../sql/row.js';
 
 /**
- * What there is to know of the table. $1 its name, quoted
+ * Looks at a table. $1 its name, quoted
  *
- * Answers a row per column, none if there is no table: name, type, and of the table whether `name` is unique by itself, whether this
- * user may read it, and whether it may write it as well.
+ * Answers a row for each column, and none if there is no table: name, type; and, the same in each row, whether `name` is unique by
+ * itself, whether this user may read the table, and whether the user may write it.
  */
-export const LOOK = `
+export const LOOK_AT_TABLE = `
 SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
   has_table_privilege(a.attrelid, 'SELECT') AS readable,
   has_table_privilege(a.attrelid, 'INSERT') AND has_table_privilege(a.attrelid, 'UPDATE') AS writable,
@@ -26,11 +27,8 @@ export interface PostgresTableInfo extends ReturnType<typeof postgresStatements>
 /** The digits of a type that holds times, and its zone. */
 const TIME = /^timestamp(?:\((\d)\))? (with|without) time zone$/;
 
-/** Reads the answer to {@link LOOK}. */
-export function readLook(
-  table: string,
-  rows: readonly Readonly<Record<string, unknown>>[],
-): TableLook<PostgresTableInfo> {
+/** Reads the answer to {@link LOOK_AT_TABLE}. */
+export function readLook(table: string, rows: readonly Row[]): TableLook<PostgresTableInfo> {
   const types = new Map(rows.map(({ name, type }) => [String(name), String(type)]));
   const columns = new Map(
     [...types].map(([name, type]) => [name, { type, ...digitsOf(type), ...lengthOf(type) }]),
@@ -48,9 +46,8 @@ export function readLook(
   };
 }
 
-/** Whether this user may only read the table, by the answer to {@link LOOK}. */
-export const isReadOnly = (rows: readonly Readonly<Record<string, unknown>>[]): boolean =>
-  rows.some(({ writable }) => !isTrue(writable));
+/** Whether this user may only read the table, by the answer to {@link LOOK_AT_TABLE}. */
+export const isReadOnly = (rows: readonly Row[]): boolean => rows.some(({ writable }) => !isTrue(writable));
 
 export const notAllowed = (table: string): string =>
   `The user may not read and write the table ${table}. Run this as a user who may:`;

@@ -13,10 +13,10 @@ import type { LockRow, Start } from './lock-row.js';
 import { isOurs, lockedBy, NOBODY, readLockedBy } from './locked-by.js';
 
 /**
- * The row of a lock as a statement reports it, as of the beginning of the statement. Drivers represent numbers by different types,
- * so these are read with `Number()`.
+ * What a statement reports of the row of a lock, as of the beginning of the statement. Drivers represent numbers by different types,
+ * so `Number()` reads them.
  */
-export interface SeenRow {
+export interface SeenLock {
   /** `locked_by`, `null` if there is no row. */
   readonly by: string | null;
   /** Milliseconds until `lock_until`, not rounded; 0 or less: free. `Infinity` for a lock that was set without an end. */
@@ -26,10 +26,10 @@ export interface SeenRow {
 }
 
 /** There is no row. */
-export const NO_ROW: SeenRow = { by: null, remaining: null, recorded: null };
+export const NO_ROW: SeenLock = { by: null, remaining: null, recorded: null };
 
 /** The answer to an attempt. */
-export interface AttemptRow extends SeenRow {
+export interface AttemptAnswer extends SeenLock {
   /** The fencing token if the lock was granted now, otherwise `null`. */
   readonly granted: unknown;
   readonly attempt: unknown;
@@ -53,8 +53,8 @@ export interface AttemptRow extends SeenRow {
   readonly last?: LastLease | undefined;
 }
 
-/** The answer if nothing is known of the row: an attempt without a grant has to ask again. */
-export const NOTHING_SEEN: AttemptRow = {
+/** The answer if nothing is known of the row. An attempt without a grant then has to ask again. */
+export const NOTHING_SEEN: AttemptAnswer = {
   granted: null,
   attempt: null,
   previous: null,
@@ -69,14 +69,14 @@ export const NOTHING_SEEN: AttemptRow = {
   line: null,
 };
 
-/** The row changed while the statement was looking at it, so its answer explains nothing: ask again. */
+/** The row changed during the statement, so the answer explains nothing: ask again. */
 export const AGAIN = Symbol('ask again');
 
-/** The answer to a renewal: `true`, or the row of a lease that was not renewed; {@link AGAIN} if the row cannot be read. */
-export type Renewed = true | SeenRow | typeof AGAIN;
+/** The answer to a renewal: `true`; what the row says, for a lease that was not renewed; {@link AGAIN} if the row cannot be read. */
+export type Renewed = true | SeenLock | typeof AGAIN;
 
 /** Interprets the answer to an attempt. */
-export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireResult | typeof AGAIN {
+export function readAttempt(request: AcquireRequest, row: AttemptAnswer): AcquireResult | typeof AGAIN {
   if (row.granted !== null) {
     const granted = grant(request, row.granted, row.attempt, row.previous);
     return row.last === undefined ? granted : { ...granted, ...interruptedIn(row.last) };
@@ -99,23 +99,23 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
   return row.tick !== null && Number(row.tick) >= tick ? { ...refusal, ...lastStartOf(row) } : refusal;
 }
 
-/** Whether an attempt that does not wait was refused only because others stand in line. */
-export function isPassedOver(request: AcquireRequest, row: AttemptRow): boolean {
+/** Whether an attempt that does not wait was refused only because calls stand in line. */
+export function isPassedOver(request: AcquireRequest, row: AttemptAnswer): boolean {
   return request.wait === undefined && row.granted === null && hasLine(row) && mayTake(row);
 }
 
 /** Whether calls stand in line. */
-export const hasLine = ({ line }: AttemptRow): boolean => (line ?? null) !== null;
+export const hasLine = ({ line }: AttemptAnswer): boolean => (line ?? null) !== null;
 
 /**
- * What the row of a lock, which was only read, says of an attempt: its refusal; `undefined` if the attempt may succeed, or if only
- * its own statement can tell. The rules: see stores/rules.ts.
+ * Judges an attempt by the row of its lock, which was only read. Returns the refusal; `undefined` if the attempt may succeed, or if only
+ * the statement of the attempt can tell. The rules: see stores/rules.ts.
  */
 export function refusalByRow(request: AcquireRequest, row: LockRow): AcquireRefusal | undefined {
-  // Nobody's, or nobody known.
+  // No holder is known.
   if ((row.by as string | null) === null) return undefined;
   const found = isFree(row) ? refusedStart(request, row) : readTaken(request, row);
-  // Its own statement knows the time better.
+  // The statement of the attempt knows the time better.
   return found?.acquired === false && found.reason !== 'clock-skew' ? found : undefined;
 }
 
@@ -165,8 +165,8 @@ export function readTaken(request: AcquireRequest, { by, remaining, fence, jobs 
   );
 }
 
-function taken(request: AcquireRequest, row: AttemptRow, by: string): AcquireResult {
-  // The attempt was sent twice, over a connection that broke in between.
+function taken(request: AcquireRequest, row: AttemptAnswer, by: string): AcquireResult {
+  // The attempt was sent twice, because the connection broke in between.
   if (by === lockedBy(request)) return grant(request, row.recorded, row.attempts, null);
   const { holder, outcome } = readLockedBy(by);
   const reason = outcome === undefined ? 'held' : 'cooling-down';
@@ -175,7 +175,7 @@ function taken(request: AcquireRequest, row: AttemptRow, by: string): AcquireRes
 }
 
 /** Whether the lock is free and the job may start, by a row that was only read. */
-export function mayTake({ startable, ahead, remaining, recorded }: AttemptRow): boolean {
+export function mayTake({ startable, ahead, remaining, recorded }: AttemptAnswer): boolean {
   const refused = !isTrue(startable) || isTrue(ahead) || Number(remaining ?? 0) > 0;
   return !refused && hasRoom(recorded);
 }
@@ -186,7 +186,7 @@ const hasRoom = (recorded: unknown): boolean => Number(recorded ?? 0) < Number.M
 /** Interprets the row after a renewal that changed nothing. */
 export function readMissedRenewal(
   lease: LeaseRef,
-  { by, remaining, recorded }: SeenRow,
+  { by, remaining, recorded }: SeenLock,
 ): ExtendResult | typeof AGAIN {
   const live = Number(remaining ?? 0) > 0;
   if (by === null || !live) return { held: false, reason: 'expired' };
@@ -196,11 +196,16 @@ export function readMissedRenewal(
 }
 
 /**
- * Whether the database may have forgotten a lease that is not live. It has if there is no row, or if the row names an older lease of
- * this library, even if that has the lock; without a fencing token in the row, one that is over counts as older. Not if another
- * program wrote the row last: there is no telling when that was. The write-back judges the row by the same rule.
+ * Whether the database may have forgotten a lease that is not live.
+ *
+ * 1. Yes if there is no row.
+ * 2. Yes if the row names an older lease of this library, even if the older lease has the lock. Without a fencing token in the row, a
+ *    lease that is over counts as older.
+ * 3. No if another program wrote the row last: nobody can tell when that was.
+ *
+ * The write-back judges the row by the same rule.
  */
-export function mayBeForgotten(lease: LeaseRef, { by, remaining, recorded }: SeenRow): boolean {
+export function mayBeForgotten(lease: LeaseRef, { by, remaining, recorded }: SeenLock): boolean {
   if (by === null || isOf(lease, by, recorded)) return true;
   if (!isOurs(by)) return false;
   if (recorded !== null) return Number(recorded) < lease.fencingToken;
@@ -208,8 +213,11 @@ export function mayBeForgotten(lease: LeaseRef, { by, remaining, recorded }: See
 }
 
 /**
- * Whether a row is of this very lease: queued calls of one lock have leases with one token. So is one without a fencing token, whose
- * column was dropped. The fencing token 0, of a grant that was never answered, stands for any of them.
+ * Whether a row is of this very lease. The token is not enough: the queued calls of one lock have leases with one token.
+ *
+ * 1. The fencing token has to be the same.
+ * 2. A row without a fencing token, whose column was dropped, counts as the same.
+ * 3. The fencing token 0, of a grant that was never answered, stands for every lease with the token.
  */
 export function isOf(lease: LeaseRef, by: unknown, recorded: unknown): boolean {
   const { fencingToken } = lease;
@@ -220,7 +228,7 @@ export function isOf(lease: LeaseRef, by: unknown, recorded: unknown): boolean {
 /** Interprets the row after a release that changed nothing. */
 export function readMissedRelease(
   lease: LeaseRef,
-  { by, remaining, recorded }: SeenRow,
+  { by, remaining, recorded }: SeenLock,
 ): ReleaseResult | typeof AGAIN {
   if (isOf(lease, by, recorded)) return AGAIN;
   const isIts = (recorded ?? null) === null || [0, Number(recorded)].includes(lease.fencingToken);
@@ -244,10 +252,10 @@ function grant(
   return differs ? { ...started, previousSchedule: previous } : started;
 }
 
-const lastStartOf = ({ tick, outcome }: AttemptRow): Pick<AcquireRefusal, 'tick' | 'finished'> =>
+const lastStartOf = ({ tick, outcome }: AttemptAnswer): Pick<AcquireRefusal, 'tick' | 'finished'> =>
   tick === null ? {} : lastStart(Number(tick), outcome);
 
-/** Rounded down: time has passed while the answer was on its way. */
+/** Rounded down: time has passed while the answer travelled. */
 function expiry(remaining: number): { expiresIn?: number } {
   return Number.isFinite(remaining) ? { expiresIn: Math.max(0, Math.floor(remaining)) } : {};
 }
@@ -255,7 +263,7 @@ function expiry(remaining: number): { expiresIn?: number } {
 /** The error for a row that changed during each of so many tries. */
 export function unsettled(tries: number): StoreUnavailableError {
   return new StoreUnavailableError(
-    `The row changed ${tries} times while the database was asked about it, so nothing was changed.`,
+    `Each of ${tries} tries found that others had changed the row meanwhile, so the database changed nothing.`,
     { outcome: 'not-applied' },
   );
 }

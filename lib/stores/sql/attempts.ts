@@ -8,9 +8,9 @@ import { refusalInLine } from './lines.js';
 import type { LockRow } from './lock-row.js';
 import { Patience } from './patience.js';
 
-/** The most attempts for one look. */
-const MAX_LOOK = 250;
-/** How many go on at a time: a pool of `pg` or `mysql2` has this many connections by default. */
+/** How many rows are read at a time. */
+const MOST_ROWS = 250;
+/** How many attempts are sent at a time: a pool of `pg` or `mysql2` has this many connections by default. */
 const AT_ONCE = 10;
 /** Throws if an attempt is not worth its next statement. */
 export type GoOn = () => void;
@@ -22,24 +22,26 @@ interface Attempt {
 }
 
 /**
- * Attempts of one turn of the event loop look at their rows together. The jobs of the same second have a timer each, and all of these
- * fire in one turn. At the full hour every instance of a fleet tries to take the locks of all its jobs, and nearly all attempts are
- * refused: by one statement, which locks no row.
+ * Attempts of one turn of the event loop read their rows together. The jobs of the same second have a timer each, and all of these timers
+ * fire in one turn. At the full hour, every instance of a fleet tries to take the locks of all its jobs, and nearly all attempts are
+ * refused. So:
  *
- * The others go on by a statement each, a few at a time. Those that are left look again as long as other instances are at it as well.
- * Each instance begins at another place, so that they meet seldom, and share the jobs. What is left when its caller has given
- * up is not sent: nobody would use the lease that it takes.
+ * 1. One statement, which locks no row, reads the rows of many attempts, and refuses most of them.
+ * 2. Each other attempt is a statement of its own. A few are sent at a time.
+ * 3. If one of these did not take its lock, or took long, other instances are taking locks as well: then the rows of the rest are read again.
+ * 4. Each instance begins with a random attempt, so that instances seldom want the same lock at a time, and share the jobs.
+ * 5. An attempt whose caller has given up is not sent: nobody would use its lease.
  */
 export class Attempts {
   #waiting: Attempt[] = [];
   readonly #patience = new Patience();
 
   /**
-   * @param look reads the rows of these locks
-   * @param attempt makes one attempt by itself; calls `goOn` before it writes what it has looked for
+   * @param read reads the rows of these locks
+   * @param attempt makes one attempt by itself; calls `goOn` before it writes
    */
   constructor(
-    private readonly look: (names: readonly [string, ...string[]]) => Promise<readonly LockRow[]>,
+    private readonly read: (names: readonly [string, ...string[]]) => Promise<readonly LockRow[]>,
     private readonly attempt: (request: AcquireRequest, goOn: GoOn) => Promise<AcquireResult>,
   ) {}
 
@@ -50,7 +52,7 @@ export class Attempts {
   readonly #send = (): void => {
     const attempts = this.#waiting;
     this.#waiting = [];
-    for (let i = 0; i < attempts.length; i += MAX_LOOK) void this.#judge(attempts.slice(i, i + MAX_LOOK));
+    for (let i = 0; i < attempts.length; i += MOST_ROWS) void this.#judge(attempts.slice(i, i + MOST_ROWS));
   };
 
   async #judge(attempts: readonly Attempt[]): Promise<void> {
@@ -67,18 +69,18 @@ export class Attempts {
     }
   }
 
-  /** Refuses attempts by a look at their rows. One that is late refuses those that have not been sent by then. */
+  /** Reads the rows of attempts, and refuses those that cannot succeed. A late answer still refuses attempts that were not sent by then. */
   async #withoutRefused(volley: Volley): Promise<void> {
     const [first, ...others] = volley.names();
     if (first === undefined || others.length === 0) return;
-    volley.looking ??= this.#patience
-      .measured(this.look([first, ...others]))
+    volley.reading ??= this.#patience
+      .measured(this.read([first, ...others]))
       .then((rows) => volley.refuse(rows))
-      .finally(() => (volley.looking = undefined));
-    await this.#patience.inTime(volley.looking, undefined);
+      .finally(() => (volley.reading = undefined));
+    await this.#patience.inTime(volley.reading, undefined);
   }
 
-  /** Makes attempts by themselves. Returns whether all are known to have succeeded. */
+  /** Sends attempts, each by itself. Returns whether all are known to have succeeded. */
   async #take(attempts: readonly Attempt[]): Promise<boolean> {
     const taken = attempts.map(async ({ request, told }) => {
       let result: AcquireResult;
@@ -95,14 +97,14 @@ export class Attempts {
   }
 }
 
-/** The attempts of one turn that have not been sent yet. */
+/** The attempts of one turn of the event loop that are not sent yet. */
 class Volley {
-  /** The look that is under way. */
-  looking: Promise<void> | undefined;
+  /** The read that is under way. */
+  reading: Promise<void> | undefined;
 
   constructor(private left: Attempt[]) {}
 
-  /** Leaves out those that nobody waits for any more. */
+  /** Whether attempts are left. Leaves out those whose callers have given up. */
   get isOpen(): boolean {
     this.left = this.left.filter(isWanted);
     return this.left.length > 0;
@@ -133,7 +135,7 @@ class Volley {
   }
 }
 
-/** Whether somebody waits for an attempt. If not, tells that it was not sent. */
+/** Whether the caller still waits for an attempt. If not, the attempt fails as not sent. */
 function isWanted({ told }: Attempt): boolean {
   try {
     goOnFor(told);
@@ -144,9 +146,10 @@ function isWanted({ told }: Attempt): boolean {
   }
 }
 
-/** @throws StoreUnavailableError if nobody waits for the attempt any more: its undo may be over, so a late lease would stay. */
+/** @throws StoreUnavailableError if the caller has given up: the caller's undo may be over, so a late lease would stay */
 function goOnFor({ givenUp }: Told<AcquireResult>): void {
   if (givenUp !== true) return;
-  const message = 'The database answered what comes before this attempt only when nobody waited any more.';
+  const message =
+    'The database answered the statements before this attempt too late: the caller had given up.';
   throw new StoreUnavailableError(message, { outcome: 'not-applied' });
 }

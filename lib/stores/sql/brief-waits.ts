@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../clock.js';
 
-/** How long a caller waits for a statement, ms: half as long as one waits for a release by default. */
+/** How long a caller waits for a statement, ms: half as long as callers wait for a release by default. */
 const PATIENCE = 1_000;
 /** How many statements are under way at the same time: half of the connections of a usual pool. */
 const AT_ONCE = 5;
@@ -10,7 +10,8 @@ export const LATE: unique symbol = Symbol('late');
 
 /**
  * Waits for statements that write into the table of the runs, but not for long. Somebody may have locked that table, for `VACUUM FULL` or
- * a change of its columns. PostgreSQL waits for it before it carries out any part of a statement, and no limit can be set within one.
+ * a change of its columns. PostgreSQL waits for the lock before it carries out any part of a statement, and a statement cannot set itself a
+ * limit.
  */
 export class BriefWaits {
   readonly #waiting: (() => void)[] = [];
@@ -20,17 +21,17 @@ export class BriefWaits {
   constructor(private readonly clock: Clock) {}
 
   /**
-   * Settles as the statement does, or resolves to LATE: after a second, or at once if another one is late. Then the statement may still
-   * be carried out.
+   * Settles as the statement does, or resolves to LATE: after a second, or at once if another statement is late. A late statement may
+   * still be carried out.
    *
-   * @param otherwise is called if it is late, and will not be carried out
+   * @param otherwise is called for a late statement that will not be carried out
    */
   async within<T>(statement: () => Promise<T>, otherwise: () => void): Promise<T | typeof LATE> {
     if (this.#late > 0) {
       otherwise();
       return LATE;
     }
-    const sent = this.#inTurn(statement);
+    const sent = this.#afterOthers(statement);
     let timer: Timer | undefined;
     const passed = new Promise<typeof LATE>((resolve) => {
       timer = this.clock.setTimer(() => resolve(LATE), PATIENCE);
@@ -49,7 +50,7 @@ export class BriefWaits {
     void sent.catch(otherwise).finally(() => (this.#late -= 1));
   }
 
-  async #inTurn<T>(statement: () => Promise<T>): Promise<T> {
+  async #afterOthers<T>(statement: () => Promise<T>): Promise<T> {
     if (this.#underWay < AT_ONCE) this.#underWay += 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {

@@ -1,44 +1,46 @@
 import type { AcquireRequest, HintChannel, LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import type { AttemptRow, Renewed, SeenRow } from './answers.js';
+import type { AttemptAnswer, Renewed, SeenLock } from './answers.js';
 import type { QueuedCallsDialect } from './queued-calls-dialect.js';
 import type { SqlFailure } from './failure.js';
-import type { HistoryDialect, HistoryRow } from './history-dialect.js';
+import type { HistoryDialect, EntryRow } from './history-dialect.js';
 import type { Ending } from './locked-by.js';
 import type { LockRow } from './lock-row.js';
 
 /**
- * How long a statement of a migration waits for locks, seconds. For that time all other users of the table wait behind it. No limit
- * once it has its locks.
+ * How long a statement of a migration waits for locks, seconds. For that time, all other users of the table wait behind the statement.
+ * Once it has its locks, there is no limit.
  */
 export const LOCK_WAIT = 2;
 /**
- * How long a statement of a migration may take as a whole until its connection is given up, ms: many times what it needs once it has
- * its locks.
+ * How long a statement of a migration may take as a whole until its connection is given up, ms: many times as long as the statement needs
+ * with its locks.
  */
 export const TRY_LIMIT = 60_000;
 
-/** What {@link SqlLockStore} needs of a kind of database. `Table` is what it knows of a table that it can use. */
+/** What {@link SqlLockStore} needs of a kind of database. `Table` is what the dialect knows of a table that can be used. */
 export interface SqlDialect<Table> {
   /** The kind of database. */
   readonly kind: string;
-  /** The table as messages show it. */
+  /** The table, for messages. */
   readonly table: string;
-  /** Looks at the table. It is enough that the user may read it. */
+  /** Looks at the table. The user needs the right to read the table, and no other. */
   look(): Promise<TableLook<Table>>;
-  /** Why the user may not write the table that was found; `undefined` if it may. Or it fails as a write would. */
+  /** Why the user may not write the table of the last look; `undefined` if the user may. Or rejects as a write would. */
   unwritable(): Promise<Fault | undefined>;
   /**
-   * All SQL that a person has to run for the store and what it may be used for, with rights for the user and in the place of the last
-   * look.
+   * All SQL that a person has to run for the store, its queued calls and its histories, with rights for the user, and in the schema that
+   * the last look has found.
    *
-   * @param locks what makes the table of the locks fit, if that is not to create it
+   * @param locks the statements that make an existing table of the locks usable; absent: those that create it
    */
   setup(locks?: readonly string[]): string;
-  /** Why the table cannot keep a name, with what to do; `undefined` if it can. */
+  /** Why the table cannot keep a name, and what to do; `undefined` if the table can. */
   nameProblem(table: Table, name: string): string | undefined;
   /**
-   * Runs a statement of the migration. It waits for locks for no longer than `LOCK_WAIT`, and then fails as `locked`. If the client
-   * supports a limit, a statement without an answer within `TRY_LIMIT` fails as `unknown`, and its connection is closed.
+   * Runs a statement of the migration.
+   *
+   * 1. A statement waits for locks for at most `LOCK_WAIT`, and then fails as `locked`.
+   * 2. If the client supports a limit, a statement without an answer within `TRY_LIMIT` fails as `unknown`, and its connection is closed.
    */
   migrate(statement: string): Promise<void>;
 
@@ -49,25 +51,27 @@ export interface SqlDialect<Table> {
    */
   reconnect(silence: number | undefined): void;
 
-  /** Takes a lock that is free, if nobody stands in line; with a change, if the line is as it was seen. */
-  attempt(table: Table, request: AcquireRequest, how?: HowToAttempt): Promise<AttemptRow>;
+  /** Takes a lock that is free, if nobody stands in line; with a change, if the line is the one that was seen. */
+  attempt(table: Table, request: AcquireRequest, how?: HowToAttempt): Promise<AttemptAnswer>;
   /**
-   * Renews leases, with one result for each. Does not wait for rows that other transactions have locked: leaves them out, or fails
-   * as `locked` without having renewed any.
+   * Renews leases, with one result for each. Does not wait for rows that other transactions have locked: leaves these rows out, or fails
+   * as `locked` and renews none.
    */
   renew(table: Table, leases: readonly LeaseRef[]): Promise<Renewed[]>;
   /**
-   * Releases a lease. Answers whether it was still live, and whether calls stand in line that can be told; or what the row says if the
-   * lease was not there.
+   * Releases a lease. Answers whether the lease was still live, and whether calls stand in line that need a hint; or what the row says, if
+   * the row is of another lease.
    *
-   * @param run what to keep of it in the same statement, whatever becomes of the release; only if `history.inRelease`
+   * @param run the entry to write in the same statement, even if the lease is not there; only if `history.inRelease`
    */
-  giveBack(table: Table, lease: LeaseRef, ending: Ending, run?: HistoryRow): Promise<GivenBack | SeenRow>;
+  giveBack(table: Table, lease: LeaseRef, ending: Ending, run?: EntryRow): Promise<GivenBack | SeenLock>;
   /**
-   * Writes a lease back that the database has lost; with an outcome, only records that it has ended. Answers whether it did: not if
-   * a newer lease is known, or the row has changed. An older lease loses the lock.
+   * Writes a lease back that the database has lost; with an outcome, only records that the lease has ended.
    *
-   * @param seen the `locked_by` that the row had, `null` if there was no row
+   * 1. Does nothing if the row names a newer lease, or has changed. Answers whether it has written.
+   * 2. An older lease loses the lock.
+   *
+   * @param seen the `locked_by` that was read; `null` if there was no row
    */
   writeBack(table: Table, lease: LeaseRef, seen: string | null, outcome?: ReleaseOutcome): Promise<boolean>;
   /** The rows of these locks, or of all locks in the order of their names. Locks no row. */
@@ -75,15 +79,15 @@ export interface SqlDialect<Table> {
 
   /** A call enters the line of a lock, or stays at its place there. */
   enter(table: Table, entrant: Entrant): Promise<void>;
-  /** A call leaves the line. Answers whether it stood there. */
+  /** A call leaves the line. Answers whether it stood in line. */
   leave(table: Table, name: string, call: Pick<Entrant, 'token' | 'version'>): Promise<boolean>;
-  /** Replaces the line of a free lock, if it is as it was seen. Answers whether it was. */
+  /** Replaces the line of a free lock, if the line is the one that was seen. Answers whether it was. */
   changeLine(table: Table, name: string, change: LineChange): Promise<boolean>;
-  /** Makes the row of a lock that nobody can take for so many milliseconds, except by a write-back. */
+  /** Makes the row of a lock that nobody can take for this many milliseconds, except by a write-back. */
   keepFree(table: Table, name: string, ms: number): Promise<void>;
-  /** Opens the channel for hints, if calls are told of their turn. */
+  /** Opens the channel for hints, if the database can send any. */
   readonly hints?: ((process: string, called: (token: string) => void) => HintChannel) | undefined;
-  /** Tells a process that a call of it is called. Never rejects. */
+  /** Sends a hint to the process of the call that is called. Never rejects. */
   readonly hint?: ((process: string, token: string) => Promise<void>) | undefined;
 
   /** Queued calls: a table of their own. */
@@ -97,11 +101,11 @@ export interface SqlDialect<Table> {
 
 export interface HowToAttempt {
   readonly change?: LineChange;
-  /** Called before a statement that writes, if others came before it; throws if nobody waits for the attempt any more. */
+  /** Called before a statement that writes, if other statements came before; throws if the caller has given up. */
   readonly goOn?: () => void;
 }
 
-/** A line that replaces the one that was seen, if that is there still. */
+/** A new line, and the version of the line that it replaces. */
 export interface LineChange {
   readonly seen: string;
   /** JSON; `null`: nobody stands in line. */
@@ -116,23 +120,23 @@ export interface Entrant {
   readonly priority: number;
   /** `undefined`: the last of its priority. */
   readonly place: number | undefined;
-  /** How long it waits, ms. */
+  /** How long the call waits, ms. */
   readonly limit: number;
-  /** Of the line from then on. */
+  /** The new version of the line. */
   readonly version: string;
 }
 
 /** The answer to a release. */
 export interface GivenBack {
   readonly live: boolean;
-  /** Whether the store has to call the first in line, who does not find out by asking. */
+  /** Whether the store has to call the first in line, which gets a hint. */
   readonly line?: boolean;
 }
 
 /** The result of a look at the table. */
 export type TableLook<Table> = { readonly table: Table } | Fault;
 
-/** Why the table cannot be used: a migration helps, or a person has to do what `problem` says. */
+/** Why the table cannot be used: a migration helps, or a person has to follow `problem`. */
 export type Fault = MissingParts | { readonly problem: string; readonly setsUp?: boolean };
 
 /** What a migration can create. */
@@ -140,6 +144,6 @@ export interface MissingParts {
   /** What is missing, as a sentence. */
   readonly missing: string;
   readonly lacks: 'table' | 'columns';
-  /** The statements that create it. Several instances may run them, also at once. */
+  /** The statements that create the missing parts. Several instances may run them, also at once. */
   readonly migration: readonly string[];
 }

@@ -23,7 +23,7 @@ export type SqlFailure =
 
 /** Connection errors, before anything was sent. Not EHOSTUNREACH: an open connection can break with it. */
 const NOT_CONNECTED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'];
-/** What Prisma's adapters call the same: they keep neither the code nor the message. */
+/** The same in Prisma's adapters, which keep neither the code nor the message. */
 const PRISMA_NOT_CONNECTED = 'DatabaseNotReachable';
 
 /** An error and the errors that it wraps, outermost first: object-relational mappers wrap those of the driver. */
@@ -60,7 +60,7 @@ export function isNotConnected(error: Readonly<Record<string, unknown>>): boolea
   );
 }
 
-/** Whether a client asks for TLS, and the server has none. Only the messages of drivers tell. */
+/** Whether a client asks for TLS, and the server has none. Only the message of the driver tells. */
 export const wantsTls = ({ code, message }: Readonly<Record<string, unknown>>): boolean =>
   code === 'HANDSHAKE_NO_SSL_SUPPORT' ||
   /server does not support (ssl|secure) connection/i.test(String(message));
@@ -71,8 +71,8 @@ export const wantsTls = ({ code, message }: Readonly<Record<string, unknown>>): 
  */
 export function describeFailure(error: unknown): string {
   const messages = [...errorsIn(error)].map(({ message }) => message).filter(Boolean);
-  // The innermost message is that of the database; mappers put the whole statement in front of it. A single word only names
-  // the kind of error.
+  // 1. The innermost message is that of the database: mappers put the whole statement in front.
+  // 2. A single word only names the kind of error.
   const said = messages.filter((each) => /\s/.test(String(each).trim()));
   const message = String(
     said.at(-1) ?? messages.at(-1) ?? (error instanceof Error ? messageOf(error) : error),

@@ -8,14 +8,14 @@ interface Wanted {
   readonly kind: StoreKind;
   /** The pool that it takes, as foreign-clients.ts calls it. */
   readonly pool: string;
-  /** What else has the `query()` that it needs. */
+  /** Other clients whose `query()` the store can use. */
   readonly also?: string;
-  /** How the pool is made of a URL, and of options. */
+  /** How to make the pool of a URL, and of options. */
   readonly ofUrl: string;
   readonly ofOptions: string;
 }
 
-/** @throws SchedulerLockConfigError unless a store can use this client. The message says what it got, and what to give */
+/** @throws SchedulerLockConfigError unless a store can use this client. The message says what was given, and what to give */
 export function checkClient(given: unknown, wanted: Wanted): void {
   const { store, kind, pool, also = '' } = wanted;
   const foreign = foreignClient(given, kind, [pool, also]);
@@ -29,7 +29,7 @@ export function checkClient(given: unknown, wanted: Wanted): void {
 
 function adviceFor(given: unknown, { ofUrl, ofOptions }: Wanted): string {
   if (given === undefined || given === null)
-    return 'Perhaps it is made later, or the module that provides it does not export it.';
+    return 'Perhaps the pool is made later, or the module that provides it does not export it.';
   if (typeof given === 'string') return `Make a pool of the URL: ${ofUrl}.`;
   return Object.getPrototypeOf(given) === Object.prototype ? `Make a pool of options: ${ofOptions}.` : '';
 }

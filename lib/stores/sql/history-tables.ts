@@ -4,7 +4,7 @@ import { describeFailure } from './failure.js';
 import { giveUp, type Operations } from './operations.js';
 import { tries } from './tries.js';
 
-/** A table of histories. One that cannot be used takes the other one not with it: beats need only that of the instances. */
+/** A table of histories. If one cannot be used, the other still can: beats need only the table of the instances. */
 export type Part = 'runs' | 'instances';
 
 const PARTS = {
@@ -12,12 +12,12 @@ const PARTS = {
   instances: { columns: 'id, catalogue, seen_at, data', key: 'id', text: 'data' },
 } as const;
 
-/** What is not kept without a table. */
+/** What the store does not keep without a table. */
 const LOST: Readonly<Record<Part, string>> = { runs: 'runs', instances: 'histories' };
 
 /**
- * The two tables of histories: looked at when they are needed, and created if they are missing and the store may create them. The store
- * goes on without them: then it keeps no histories, and says why.
+ * The two tables of histories. The store looks at them when it needs them, and creates them if they are missing and it may. It goes on
+ * without them: then it keeps no histories, and says why.
  */
 export class HistoryTables<Table> {
   #ready = false;
@@ -39,7 +39,11 @@ export class HistoryTables<Table> {
     return this.#problems.runs;
   }
 
-  /** Looks, and creates what is missing, unless `migrate` is false. Resolves to the problem that is left: without instances there are no histories. */
+  /**
+   * Looks at both tables, and creates what is missing, unless `migrate` is false.
+   *
+   * @returns why there can be no histories; `undefined` if the table of the instances can be used
+   */
   async init(): Promise<string | undefined> {
     if (this.dialect.history.unusable !== undefined) return this.dialect.history.unusable;
     this.#keeps = true;
@@ -48,7 +52,7 @@ export class HistoryTables<Table> {
     return this.#problems.instances;
   }
 
-  /** Looks unless all is well. Rejects if nothing can be kept in this table. */
+  /** Looks at the tables again, unless both can be used. Rejects if this table cannot be used. */
   async whenReady(part: Part): Promise<void> {
     if (this.#ready) return;
     // The database may have been away when the application started, or somebody has repaired it.
@@ -58,7 +62,7 @@ export class HistoryTables<Table> {
   }
 
   /**
-   * A statement on a table has failed: remembers if that was because of the table.
+   * Call this when a statement on a table has failed: remembers whether the table is the reason.
    *
    * @returns the error for the caller
    */
@@ -71,8 +75,8 @@ export class HistoryTables<Table> {
   }
 
   /**
-   * The table of the runs can be read. If it had a problem, somebody has repaired it: looks whether runs can be kept again. A store that
-   * keeps none tries no right to write: it may be the shell's. Never rejects.
+   * Call this when the table of the runs was read. If the table had a problem, somebody has repaired it: looks whether the store can keep
+   * runs again. A store that only reads, such as that of the shell, does not try to write. Never rejects.
    */
   async runsWereRead(): Promise<void> {
     if (!this.#keeps || this.problem === undefined) return;
@@ -99,13 +103,13 @@ export class HistoryTables<Table> {
     } catch (error) {
       const failure = this.dialect.failure(error);
       if (failure === 'forbidden') return error;
-      // An index needs a column that its table lacks: what else is missing is created all the same.
+      // An index needs a column that its table lacks. The other statements can still succeed.
       if (failure !== 'table') throw error;
     }
     return undefined;
   }
 
-  /** Notes, and resolves to, the error that a table causes. Statements that write nothing show what this user may do. */
+  /** Tries statements that write nothing: they show what this user may do. Notes the problem of the table, and resolves to its error. */
   async #look(part: Part): Promise<unknown> {
     const { history } = this.dialect;
     try {

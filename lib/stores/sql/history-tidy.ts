@@ -4,14 +4,14 @@ import type { HistoryDialect } from './history-dialect.js';
 
 /** How often an instance deletes what is too old, ms. */
 const EVERY = 300_000;
-/** How many locks are counted by one statement. */
+/** The entries of how many locks one statement counts. */
 const AT_ONCE = 100;
 
-/** Deletes what histories do not keep any longer: now and then, in the background, for the locks of which this instance has told. */
+/** Deletes old entries of histories: from time to time, in the background, for the locks of which this instance has written entries. */
 export class HistoryTidy {
   #last = -Infinity;
   #busy: Promise<void> = Promise.resolve();
-  /** How many entries of each kind are kept, by the names of the locks. */
+  /** How many entries of each kind to keep, by the name of the lock. */
   #counts = new Map<string, number>();
 
   constructor(
@@ -19,28 +19,28 @@ export class HistoryTidy {
     private readonly clock: Clock,
   ) {}
 
-  /** There is one more entry. */
+  /** Call this for each new entry. */
   note(name: string, { count }: Kept): void {
     this.#counts.set(name, count);
   }
 
-  /** Begins if it is time. */
+  /** Begins, unless the last time is recent. */
   begin(): void {
     const now = this.clock.monotonic();
     if (now - this.#last < EVERY) return;
     this.#last = now;
-    // What has failed is done the next time.
+    // If it fails, the next time does it.
     this.#busy = this.now().catch(() => undefined);
   }
 
-  /** Resolves when it does not work any more. */
+  /** Resolves when nothing is being deleted. */
   done(): Promise<void> {
     return this.#busy;
   }
 
   async now(): Promise<void> {
     const { history } = this;
-    // First, as the table of runs may be one that cannot be used.
+    // First the instances: the table of the runs may not be usable.
     await this.#forgetInstances();
     const counts = [...this.#counts];
     this.#counts = new Map();
@@ -79,7 +79,7 @@ export class HistoryTidy {
       [],
     );
     if (last !== undefined) await history.read(`${forget} <= ${history.int}`, [String(last['seen_at'])]);
-    // MySQL deletes from no table that a subquery reads, unless that is inside another one.
+    // MySQL deletes from no table that a subquery reads, unless the subquery is inside another one.
     await history.read(
       `DELETE FROM {instances} WHERE catalogue IS NULL AND seen_at < ${history.now} - ${UNUSED_LIST}
 AND id NOT IN (SELECT catalogue FROM (SELECT catalogue FROM {instances} WHERE catalogue IS NOT NULL) used)`,

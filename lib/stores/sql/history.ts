@@ -1,45 +1,30 @@
 import type { Clock } from '../../clock.js';
 import { SchedulerLockError } from '../../errors.js';
-import {
-  type Alarm,
-  type Beat,
-  type BeatResult,
-  type HistoryEntry,
-  type HistoryQuery,
-  type HistoryStore,
-  INSTANCES_KEPT,
-  type InstanceRecord,
-  type Interruption,
-  MAX_INSTANCES,
-  type Miss,
-  type MissResult,
-  type RunRecord,
+import type {
+  Alarm,
+  Beat,
+  BeatResult,
+  HistoryEntry,
+  HistoryQuery,
+  HistoryStore,
+  InstanceRecord,
+  Interruption,
+  Miss,
+  MissResult,
+  RunRecord,
 } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { instanceReader, readEach } from '../readable.js';
-import { isFree, isTrue } from './answers.js';
+import { isTrue } from './answers.js';
 import { BriefWaits, LATE } from './brief-waits.js';
 import type { SqlDialect } from './dialect.js';
 import { errorsIn, isNotConnected } from './failure.js';
-import type { HistoryRow, Row } from './history-dialect.js';
-import {
-  digestOf,
-  endedRow,
-  entryOf,
-  instanceOf,
-  interruptedRow,
-  KINDS,
-  listOf,
-  missRows,
-  newest,
-  TOLD,
-  tellsOf,
-  toldRow,
-} from './history-row.js';
-import { HistoryTables, type Part, refusal } from './history-tables.js';
+import type { EntryRow } from './history-dialect.js';
+import { HistoryReads } from './history-reads.js';
+import { digestOf, endedRow, interruptedRow, missRows, TOLD, tellsOf, toldRow } from './history-row.js';
+import { HistoryTables, type Part } from './history-tables.js';
 import { HistoryTidy } from './history-tidy.js';
 import type { LimitedReads } from './limited-reads.js';
-import type { LockRow } from './lock-row.js';
+import { isHidden, missedTick } from './missed-tick.js';
 import { giveUp, type Operations } from './operations.js';
 import { RecordBatch } from './record-batch.js';
 
@@ -50,53 +35,51 @@ interface Ended {
 }
 
 /**
- * Histories in two tables of their own beside that of the locks: runs and misses, and instances. No lock fails because of them.
+ * Histories in two tables beside that of the locks: one of runs and misses, one of instances. No lock fails because of histories.
  */
 export class SqlHistory<Table> implements HistoryStore {
   readonly #tables: HistoryTables<Table>;
   readonly #batch: RecordBatch;
   readonly #tidy: HistoryTidy;
   readonly #waits: BriefWaits;
-  readonly #reads: LimitedReads;
+  readonly #reads: HistoryReads<Table>;
 
   constructor(
     private readonly dialect: SqlDialect<Table>,
     private readonly operations: Operations<Table>,
     { reads, migrate, clock }: { reads: LimitedReads; migrate: boolean; clock: Clock },
   ) {
-    this.#reads = reads;
     this.#tables = new HistoryTables(dialect, operations, migrate);
     this.#batch = new RecordBatch((rows) => this.#insertEnds(rows), clock);
     this.#tidy = new HistoryTidy(dialect.history, clock);
     this.#waits = new BriefWaits(clock);
+    const flush = (): Promise<void> => this.#batch.flush();
+    this.#reads = new HistoryReads(dialect, operations, { tables: this.#tables, reads, flush });
   }
 
   init(): Promise<string | undefined> {
     return this.#tables.init();
   }
 
-  /** Deletes at once what is too old, or too much. @internal for tests */
+  /** Deletes at once entries that are too old, or too many. @internal for tests */
   async tidy(): Promise<void> {
     await this.#batch.flush();
     await this.#tidy.now();
   }
 
-  /** Keeps what waits to be kept. */
+  /** Writes the records that still wait. */
   async close(): Promise<void> {
     await this.#batch.flush();
     await this.#tidy.done();
   }
 
   /**
-   * Releases a lease, and keeps how its run went. If that cannot be kept, or not soon, the lease is released without it.
+   * Releases a lease, and keeps the record of its run. If the record cannot be written, or not soon, releases the lease without the
+   * record.
    *
-   * @param giveBack releases it, and keeps this in the same statement
+   * @param giveBack releases the lease, and writes this entry in the same statement
    */
-  async withRelease<T>(
-    lease: LeaseRef,
-    ended: Ended,
-    giveBack: (run?: HistoryRow) => Promise<T>,
-  ): Promise<T> {
+  async withRelease<T>(lease: LeaseRef, ended: Ended, giveBack: (run?: EntryRow) => Promise<T>): Promise<T> {
     const run = this.#endedRow(lease, ended);
     if (run === undefined) return giveBack();
     if (!this.dialect.history.inRelease) {
@@ -114,13 +97,13 @@ export class SqlHistory<Table> implements HistoryStore {
     } catch (error) {
       if (!this.#mayBeOfRecord(error)) throw error;
       const answer = await giveBack();
-      // That was it.
+      // The release without the record succeeded, so the record was the reason.
       this.#tables.failed(error, 'runs');
       return answer;
     }
   }
 
-  /** Keeps how the run of a lease went that has ended, while the lease goes on. Never rejects. */
+  /** Keeps the record of an ended run whose lease goes on. Never rejects. */
   async ended(lease: LeaseRef, ended: Ended): Promise<void> {
     const run = this.#endedRow(lease, ended);
     if (run === undefined) return;
@@ -134,23 +117,8 @@ export class SqlHistory<Table> implements HistoryStore {
     await this.#run(() => this.#insertNew(interruptedRow(run)), 'runs', run.name);
   }
 
-  async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
-    const { history } = this.dialect;
-    const most = Math.max(0, Math.trunc(limit));
-    const text = KINDS.map(
-      () =>
-        `(SELECT entry, kind, noted_at, data FROM {runs} WHERE name = ? AND kind = ? AND expires_at > ${history.now} ORDER BY noted_at DESC LIMIT ${most})`,
-    ).join(' UNION ALL ');
-    const values = KINDS.flatMap((kind) => [history.stored(name), kind]);
-    const read = async (): Promise<readonly Row[]> => {
-      await this.#batch.flush();
-      return history.read(text, values);
-    };
-    const rows = await this.#look(read, 'runs', name);
-    return newest(
-      readEach(rows, (row) => entryOf(name, row), onUnreadable),
-      most,
-    );
+  entries(query: HistoryQuery): Promise<HistoryEntry[]> {
+    return this.#reads.entries(query);
   }
 
   async miss(miss: Miss): Promise<MissResult> {
@@ -184,7 +152,7 @@ export class SqlHistory<Table> implements HistoryStore {
     const text = `SELECT data FROM {runs} WHERE name = ? AND kind = ? AND expires_at > ${history.now}`;
     return this.#run(
       async () => {
-        // Another instance may tell of a newer one between these two: then it came later.
+        // Another instance may report a newer tick between these two statements. That counts as later.
         const known = await history.read(text, [history.stored(alarm.name), TOLD]);
         return !known.some((row) => tellsOf(row, alarm)) && this.#insertNew(toldRow(alarm));
       },
@@ -198,7 +166,7 @@ export class SqlHistory<Table> implements HistoryStore {
     const list = digestOf('catalogue', catalogue);
     const result = await this.#run(async () => {
       if (jobs !== undefined) {
-        // In place of one that somebody has damaged.
+        // Replaces a list that somebody has damaged.
         const text = `INSERT INTO {instances} (id, seen_at, data) VALUES (?, ${history.now}, ?) ${history.overList}`;
         await history.write(text, [list, JSON.stringify(jobs)]);
       }
@@ -212,43 +180,25 @@ export class SqlHistory<Table> implements HistoryStore {
   }
 
   instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
-    const { history } = this.dialect;
-    return this.#look(async () => {
-      const rows = await history.read(
-        `SELECT catalogue, seen_at, data, ${history.now} AS now FROM {instances}
-WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORDER BY seen_at DESC LIMIT ${MAX_INSTANCES}`,
-        [],
-      );
-      const all = await history.read('SELECT id, data FROM {instances} WHERE catalogue IS NULL', []);
-      // What a list says that nobody has any more is of no interest.
-      const used = new Set(rows.map(({ catalogue }) => String(catalogue)));
-      const lists = all.filter(({ id }) => used.has(String(id)));
-      const jobs = new Map(readEach(lists, ({ id, data }) => listOf(String(id), data), onUnreadable));
-      const told = instanceReader();
-      return readEach(
-        rows,
-        (row) => instanceOf(row, jobs.get(String(row['catalogue'])) ?? [], told),
-        onUnreadable,
-      );
-    }, 'instances');
+    return this.#reads.instances(onUnreadable);
   }
 
-  #endedRow(lease: LeaseRef, { outcome, record }: Ended): HistoryRow | undefined {
+  #endedRow(lease: LeaseRef, { outcome, record }: Ended): EntryRow | undefined {
     const row = endedRow(lease, outcome, record);
     if (row !== undefined) this.#tidy.note(lease.name, record.kept);
     return row;
   }
 
-  /** Whether a statement was certainly not carried out, and its record may be the reason. */
+  /** Whether a statement was certainly not carried out, and the record in it may be the reason. */
   #mayBeOfRecord(error: unknown): boolean {
     if (error instanceof SchedulerLockError || [...errorsIn(error)].some(isNotConnected)) return false;
     const failure = this.dialect.failure(error);
     return failure !== 'conflict' && failure !== 'unknown';
   }
 
-  /** Keeps ends of runs if that is possible. Never rejects. */
-  async #insertEnds(rows: readonly HistoryRow[]): Promise<void> {
-    // The next beat looks again.
+  /** Writes ends of runs, if possible. Never rejects. */
+  async #insertEnds(rows: readonly EntryRow[]): Promise<void> {
+    // The next beat looks at the tables again.
     if (this.#tables.problem !== undefined) return;
     try {
       await this.#run(
@@ -257,17 +207,17 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
         'runs',
       );
     } catch {
-      // A history is not worth more tries than those of an operation.
+      // An entry of a history is not worth more tries.
     }
   }
 
-  /** Keeps an entry that is not there yet. Returns whether it was not. */
-  async #insertNew(row: HistoryRow): Promise<boolean> {
+  /** Writes an entry, unless it exists. Returns whether it did not. */
+  async #insertNew(row: EntryRow): Promise<boolean> {
     const [start, end] = this.dialect.history.unlessKnown;
     return (await this.#insert([row], (values) => `${start} ${values} ${end}`)) > 0;
   }
 
-  #insert(rows: readonly HistoryRow[], around: (values: string) => string): Promise<number> {
+  #insert(rows: readonly EntryRow[], around: (values: string) => string): Promise<number> {
     const { history } = this.dialect;
     const { now, int } = history;
     const marks = rows.map(() => `(?, ?, ?, ${now}, ${now} + ${int}, ?)`).join(', ');
@@ -295,34 +245,4 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
       lock === undefined ? {} : { lock },
     );
   }
-
-  /** The same for those that only read: whoever looks on may have no right to write, and waits for no other table. */
-  async #look<T>(read: () => Promise<T>, part: Part, lock?: string): Promise<T> {
-    const { history } = this.dialect;
-    if (history.unusable !== undefined) throw refusal(history.unusable);
-    const table = history[part];
-    const tell = (error: unknown): never => {
-      throw this.#tables.failed(this.#reads.refused(table, error), part);
-    };
-    return this.#reads.within(table, async () => {
-      const told = await this.operations.beside(() => read().catch(tell), lock);
-      if (part === 'runs') await this.#tables.runsWereRead();
-      return told;
-    });
-  }
-}
-
-/** The tick that was missed, by the row of the lock; `undefined` if none was. */
-function missedTick({ job, tick, grace = 0 }: Miss, row: LockRow): number | undefined {
-  const start = row.jobs[job];
-  if (start === undefined) return tick;
-  if (!isFree(row) && start['by'] === row.by) return undefined;
-  const due = start['due'];
-  if (due === undefined) return Number(start['tick'] ?? -Infinity) < tick ? tick : undefined;
-  return Number(due) + grace < Number(row.now) ? Number(due) : undefined;
-}
-
-/** Whether a newer tick was started, which hides whether this one was, and somebody tells of it late. */
-function isHidden({ job, tick, late = false }: Miss, row: LockRow): boolean {
-  return late && Number(row.jobs[job]?.['tick'] ?? NaN) > tick;
 }

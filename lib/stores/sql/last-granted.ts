@@ -1,10 +1,12 @@
-/** How many names are remembered: all of a usual application, the newest of one that makes names from arguments. */
+/** How many names are remembered: more than a usual application has. If names are made from arguments, the newest names. */
 const ROOM = 1_000;
 
 /**
- * The locks that were granted to this instance the last time it asked. Most likely the row of such a lock is there and
- * free, and a short statement takes it. Any other lock is more likely held, so the better statement is the one that reports
- * the holder. A wrong guess costs a second statement, and nothing else.
+ * The locks that this instance got the last time it asked.
+ *
+ * 1. Most likely, the row of such a lock exists and the lock is free: then a short statement takes the lock.
+ * 2. Any other lock is more likely held: then the longer statement is better, which reports the holder.
+ * 3. A wrong guess costs a second statement, and nothing else.
  */
 export class LastGranted {
   readonly #names = new Set<string>();

@@ -2,23 +2,26 @@ import type { Clock } from '../../clock.js';
 import { StoreUnavailableError } from '../../errors.js';
 import { describeFailure, type SqlFailure } from './failure.js';
 
-/** How long people wait for what a table says, ms. */
+/** How long people wait for a read of a table, ms. */
 export const READ_LIMIT = 3_000;
-/** How long a silent table is left alone before one more read, ms: twice as long each time, as each may use up a connection for good. */
+/** The pause before one more read of a silent table, ms. Twice as long each time, because each read may use up a connection for good. */
 const FIRST_PAUSE = 3_000;
 const LONGEST_PAUSE = 300_000;
 
-/** A table that has not answered in time, and no read of it has been answered since. */
+/** A table that has not answered in time, nor any read since. */
 interface Silence {
   pause: number;
-  /** When one more read may ask it, monotonic. */
+  /** When one more read may ask the table, monotonic. */
   askAgain: number;
 }
 
 /**
- * Reads for people. A table that somebody has locked must not hold up what the others say: it refuses to tell when the limit is over, and
- * then at once, so that those who ask again do not use up the connections. Now and then one read asks all the same: the one that waits
- * may have lost its connection. The first answer of any read ends that.
+ * Reads for people. A table that somebody has locked must not delay what the other tables say:
+ *
+ * 1. A read without an answer within the limit fails.
+ * 2. Further reads of that table fail at once, so that they do not use up the connections.
+ * 3. From time to time one read is sent nevertheless: the first one may have lost its connection.
+ * 4. The first answer to any of these reads ends this.
  */
 export class LimitedReads {
   readonly #silent = new Map<string, Silence>();
@@ -28,7 +31,7 @@ export class LimitedReads {
     private readonly failure: (error: unknown) => SqlFailure,
   ) {}
 
-  /** @param table as messages show it @param limit Infinity: the answer may be so long that it takes its time */
+  /** @param table as messages show it @param limit Infinity: no limit, for answers that may be long */
   within<T>(table: string, read: () => Promise<T>, limit: number = READ_LIMIT): Promise<T> {
     const refusal = refusalOf(
       `The table ${table} has not answered within ${READ_LIMIT / 1_000} s. Somebody may have locked it (LOCK TABLE, ALTER TABLE).`,
@@ -45,7 +48,7 @@ export class LimitedReads {
     });
   }
 
-  /** An error of a read, which names the table if it is about that. A database may have a limit of its own for the wait. */
+  /** The error of a read: names the table if the table is the reason. A database may have its own limit for the wait for a lock. */
   refused(table: string, error: unknown): unknown {
     const failure = this.failure(error);
     if (failure === 'locked')

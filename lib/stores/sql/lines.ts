@@ -8,12 +8,12 @@ import type { SqlDialect } from './dialect.js';
 import type { LockRow } from './lock-row.js';
 import { lockedBy } from './locked-by.js';
 
-/** The most calls in a line: each look reads all of them. One more is refused, and has to ask again. */
+/** The most calls in a line: each attempt reads all of them. A further call is refused, and has to ask again. */
 const MOST = 100;
-/** How far in the past the `lock_until` of a released lock is, ms. Twice as far: its lease had run out before. */
+/** How far in the past the `lock_until` of a released lock is, ms. Twice as far if the lease had run out before. */
 const DAY = 86_400_000;
 
-/** What `job_state.line` holds. Whatever changes it writes a new version, except for a claim, which needs that of the row it has seen. */
+/** The content of `job_state.line`. Each change writes a new version, except a claim, which needs the version that was read. */
 interface StoredLine {
   readonly version?: string;
   readonly calls?: Readonly<Record<string, StoredCall>>;
@@ -28,13 +28,16 @@ interface StoredCall {
 }
 
 /**
- * Calls that wait for a lock, in the lock's own row. Calls enter and leave by a statement each. Who comes next is found out here, by a
- * look at the row; who is called or granted the lock is written if the line is still as it was seen.
+ * Calls that wait for a lock, in the lock's own row.
+ *
+ * 1. A call enters, and leaves, by one statement.
+ * 2. This class reads the row, and decides who is next.
+ * 3. A statement then calls that call, or grants it the lock, if the line is still the one that was read.
  */
 export class SqlLines<Table> {
   constructor(private readonly dialect: SqlDialect<Table>) {}
 
-  /** One attempt of a call that waits, other than its first. @param goOn called when it has looked; throws if nobody waits any more */
+  /** One attempt of a call that waits, other than its first. @param goOn called after the read; throws if the caller has given up */
   async attempt(
     table: Table,
     request: WaitingRequest,
@@ -52,7 +55,7 @@ export class SqlLines<Table> {
     return this.#atFreeLock(table, request, { row, line });
   }
 
-  /** An attempt that does not wait has found a free lock with a line: calls the first in line. */
+  /** For an attempt that does not wait, and has found a free lock with a line: calls the first in line. */
   async call(table: Table, name: string): Promise<AcquireRefusal | typeof AGAIN> {
     const [row] = await this.dialect.rows(table, [name]);
     if (row?.line === undefined || !isFree(row)) return AGAIN;
@@ -106,7 +109,7 @@ export class SqlLines<Table> {
    * Calls the first in line.
    *
    * @param asks the token of the call that asks now
-   * @returns for how long the lock is kept for the one that is called, ms; `undefined`: look again
+   * @returns for how long the lock is kept for the call that is called, ms; `undefined`: read the row again
    */
   async #call(table: Table, row: LockRow, asks?: string): Promise<number | undefined> {
     const line = readLine(row);
@@ -121,7 +124,7 @@ export class SqlLines<Table> {
     return called.until - Number(row.now);
   }
 
-  /** Nothing is known of the lock. If it was lost, its holder can write it back as long as nobody else has it. */
+  /** There is no row. If the database has lost the row, the holder can write the lease back as long as nobody else has the lock. */
   async #withoutRow(table: Table, request: WaitingRequest): Promise<AcquireResult | typeof AGAIN> {
     const { name, wait } = request;
     if (wait.notBefore === undefined) return readAttempt(request, await this.dialect.attempt(table, request));
@@ -129,7 +132,7 @@ export class SqlLines<Table> {
     return AGAIN;
   }
 
-  /** It was granted before, and the answer was lost. */
+  /** The lock was granted before, and the answer was lost. */
   async #grantAgain(
     table: Table,
     request: WaitingRequest,
@@ -144,8 +147,8 @@ export class SqlLines<Table> {
 }
 
 /**
- * What the row of a lock, which was only read, says of a call in line: why it has to wait on, or may not start; `undefined` if there is
- * something to write.
+ * Judges a call in line by the row of its lock, which was only read. Returns why the call has to wait on, or may not start; `undefined` if
+ * a statement has to write.
  */
 export function refusalInLine(request: WaitingRequest, row: LockRow): AcquireRefusal | undefined {
   if (!isFree(row) && row.by === lockedBy(request)) return undefined;
@@ -155,15 +158,15 @@ export function refusalInLine(request: WaitingRequest, row: LockRow): AcquireRef
   return waiting && { ...(readTaken(request, row) as AcquireRefusal), waiting };
 }
 
-/** Where a call stands, if its process is known to be alive. */
+/** Where a call stands; `undefined` if its process did not come when one of its calls was called. */
 function placeIn(line: Line, { token, wait }: WaitingRequest): AcquireRefusal['waiting'] {
   return line.hasMissed(wait.process) ? undefined : line.find(token);
 }
 
-/** The place of the first call in line; `undefined`: nobody stands there. */
+/** The place of the first call in line; `undefined`: nobody stands in line. */
 export const firstPlace = (row: LockRow): number | undefined => readLine(row).standing[0]?.place;
 
-/** The line of a row as people are shown it. */
+/** The line of a row, for people. */
 export function lineInfo(row: LockRow): Pick<LockInfo, 'line'> {
   try {
     const now = Number(row.now);
@@ -177,16 +180,16 @@ export function lineInfo(row: LockRow): Pick<LockInfo, 'line'> {
   }
 }
 
-/** When a live lease was released, by the store's clock, epoch ms; `undefined` if the last one has run out, or if that is long ago. */
+/** When the last lease was released, by the store's clock, epoch ms; `undefined` if that lease ran out, or was released long ago. */
 function releasedAt(row: LockRow): number | undefined {
   const past = -Number(row.remaining);
   return past >= DAY && past < 2 * DAY ? Number(row.now) - (past - DAY) : undefined;
 }
 
-/** From when on the time of the one that is called counts, if nobody is called yet: a release calls, and so does whoever looks. */
+/** When the time of the called call begins, if nobody is called yet: with the release, or now. */
 const freeSince = (row: LockRow): number => releasedAt(row) ?? Number(row.now);
 
-/** Whether a lock was released to a line of which nobody is called yet: whoever comes now is too late to be the one. */
+/** Whether a lock was just released to a line, and nobody is called yet: then a call that comes now may not take the lock. */
 function isUncalled(row: LockRow, line: Line): boolean {
   if (line.called !== undefined || line.standing.length === 0) return false;
   return Number(row.now) - (releasedAt(row) ?? -Infinity) < CALLED;

@@ -1,8 +1,9 @@
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import type { JobInfo, LockInfo } from '../lock-info.js';
 import { isUnended, NOBODY, readLockedBy } from './locked-by.js';
+import type { Row } from './row.js';
 
-/** A row of the table, as it was read. Drivers represent numbers by different types. */
+/** A row of the table of the locks, as it was read. Drivers represent numbers by different types. */
 export interface LockRow {
   readonly name: string;
   readonly by: string;
@@ -18,14 +19,11 @@ export interface LockRow {
   readonly line?: unknown;
 }
 
-/** The last start of a job, as `job_state` has it. */
+/** The last start of a job, by `job_state`. */
 export type Start = Readonly<Record<string, unknown>>;
 
 /** Reads a row. @param jobOf the job of a key in `job_state` */
-export function lockRow(
-  row: Readonly<Record<string, unknown>>,
-  jobOf: (key: string) => string = (key) => key,
-): LockRow {
+export function lockRow(row: Row, jobOf: (key: string) => string = (key) => key): LockRow {
   const { jobs = {}, line } = stateOf(row['state']);
   return { ...(row as unknown as LockRow), jobs: jobsOf(jobs, jobOf), ...(line && { line }) };
 }
@@ -54,7 +52,7 @@ export function lockInfo(row: LockRow): LockInfo {
 const tokenOf = (token: string | undefined): Pick<LockInfo, 'token'> =>
   token === undefined ? {} : { token };
 
-/** The start of a lease that has not ended, if its job has ticks or an interval. */
+/** The start that a lease which has not ended has begun, if its job has ticks or an interval. */
 export function startedBy(
   by: string,
   jobs: Readonly<Record<string, Start>>,
@@ -73,10 +71,10 @@ interface JobState {
 
 function stateOf(state: unknown): JobState {
   try {
-    // Drivers differ in whether they parse it.
+    // Some drivers parse JSON, some do not.
     return ((typeof state === 'string' ? JSON.parse(state) : state) ?? {}) as JobState;
   } catch {
-    // The operations report foreign text in our column.
+    // Operations report a foreign text in our column.
     return {};
   }
 }
@@ -85,7 +83,7 @@ function jobsOf(jobs: Record<string, Start>, jobOf: (key: string) => string): Re
   try {
     return Object.fromEntries(Object.entries(jobs).map(([key, start]) => [jobOf(key), start]));
   } catch {
-    // A key that is not ours.
+    // Another program has written the key.
     return {};
   }
 }

@@ -5,7 +5,7 @@ import { NOTHING_RAN } from '../rules.js';
 /** A slash, a UUID, another slash and the longest outcome. */
 const RESERVED = 1 + 36 + 1 + 'completed'.length;
 
-/** How a lease can have ended. Where one was released, `locked_by` ends with one of these. */
+/** How a lease can end. The `locked_by` of a released lease ends with one of these. */
 export const OUTCOMES: readonly ReleaseOutcome[] = [
   'completed',
   'failed',
@@ -21,7 +21,7 @@ export type Ending = Required<Omit<ReleaseOptions, 'record'>>;
 export interface LockedBy {
   /** Instance id of the holder; the whole text if the lease is not ours. */
   readonly holder: string;
-  /** Of the lease, if it is ours. */
+  /** The token of the lease; `undefined` for a lease that is not ours. */
   readonly token: string | undefined;
   /** How the lease ended, if it was released. */
   readonly outcome: ReleaseOutcome | undefined;
@@ -29,7 +29,7 @@ export interface LockedBy {
 
 /**
  * What a lease writes into `locked_by`: `instance/token`, and `instance/token/outcome` once it was released. The next holder, a
- * ShedLock too, replaces the whole text. A separate mark for the end would outlive the lease.
+ * ShedLock too, replaces the whole text. A mark in a column of its own would outlive the lease.
  */
 export function lockedBy({ holder, token }: Pick<LeaseRef, 'holder' | 'token'>): string {
   return `${holderText(holder, LOCKED_BY_LENGTH - RESERVED)}/${token}`;
@@ -43,10 +43,10 @@ function readable(holder: string): string {
   }
 }
 
-/** The `locked_by` of a row that keeps a lock free for a holder who may write it back. */
+/** The `locked_by` of a row that keeps a lock free for a holder who may write the lease back. */
 export const NOBODY = '/00000000-0000-0000-0000-000000000000';
 
-/** What stays in `locked_by` after the lease was released. */
+/** The `locked_by` after the release. */
 export function endedBy(by: string, outcome: ReleaseOutcome): string {
   return `${by}/${outcome}`;
 }
@@ -59,7 +59,7 @@ export function isPlain({ job, tick }: LeaseRef, { outcome, keepFor }: Ending): 
   return job === undefined && tick === undefined && outcome !== NOTHING_RAN && keepFor === 0;
 }
 
-/** `instance/token`, perhaps with `/outcome` behind it. A token is a UUID, so no host name looks like one of ours. */
+/** `instance/token`, perhaps with `/outcome` behind it. A token is a UUID, so no host name matches. */
 const OURS = /^(.*)\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\/([a-z-]+))?$/s;
 
 /** Whether a lease of this library has written this `locked_by`. */

@@ -13,13 +13,13 @@ import type { SqlTable } from './sql-table.js';
 import { TableError } from './table-judgement.js';
 
 /**
- * How often a statement is tried if others caused its rollback, or if its answer explains nothing because the row changed
+ * How often a statement is tried if other clients caused its rollback, or if its answer explains nothing because the row changed
  * meanwhile. Each time, another client has made progress.
  */
 const TRIES = 10;
 /** The longest pause before the next try, ms: a few statements long, so that colliding clients move apart. */
 const LONGEST_PAUSE = 50;
-/** How long a statement that is rolled back again and again is tried, ms: half as long as a caller waits by default. */
+/** For how long a statement is tried again if it is rolled back each time, ms: half as long as a caller waits by default. */
 export const TRYING = 1_000;
 
 /** How an operation is run. */
@@ -29,17 +29,17 @@ interface HowToRun {
   /** How long the caller waits, ms. */
   readonly limit?: number | undefined;
   /**
-   * Whether the operation is for leases that may be live. These go on with an incomplete table, as long as their statements do not
-   * need what is missing.
+   * Whether the operation is for leases that may be live. Such operations go on with an incomplete table, as long as their statements do
+   * not need the missing part.
    */
   readonly ofLease?: boolean;
-  /** Whether the operation only reads: then the table need not be one that can be written. */
+  /** Whether the operation only reads: then the user needs no right to write the table. */
   readonly reads?: boolean;
-  /** Called before each try but the first, which it ends by throwing. */
+  /** Called before each try but the first. By throwing, it ends the operation. */
   readonly goOn?: (() => void) | undefined;
 }
 
-/** Carries out what a store does in its table, tries again what others have disturbed, and says what has failed. */
+/** Carries out operations on the tables of a store: tries again after conflicts, and turns errors of the driver into those for callers. */
 export class Operations<Table> {
   readonly #gate: OutageGate;
 
@@ -68,7 +68,7 @@ export class Operations<Table> {
   beside<T>(read: () => Promise<T>, lock?: string): Promise<T> {
     const ask = (): Promise<T> =>
       this.#gated(async () => {
-        // The look tells where the others are.
+        // The look at the table of the locks finds the schema of the other tables.
         await this.table.whenReadable().catch((error: unknown) => {
           if (!(error instanceof TableError)) throw error;
         });
@@ -93,7 +93,7 @@ export class Operations<Table> {
         conflict = undefined;
       } catch (error) {
         if (!lookedAgain && this.#isOfTable(error, how)) {
-          // Another look at the table shows what is missing or too short, or that it has just been repaired.
+          // Another look at the table shows what is missing or too short, or that somebody has just repaired the table.
           this.table.forget();
           lookedAgain = true;
           continue;
@@ -124,8 +124,8 @@ export class Operations<Table> {
   /**
    * Pauses before one more try: colliding clients would collide again if they all came back at once.
    *
-   * @param until when it is too late for that, monotonic
-   * @returns whether there is one more
+   * @param until when it is too late for one more try, monotonic
+   * @returns whether to try once more
    */
   async mayTryAgain(tries: number, until: number): Promise<boolean> {
     const pause = Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
@@ -157,7 +157,7 @@ export class Operations<Table> {
     }
   }
 
-  /** Why the table cannot keep a name; `undefined` as well if nothing is known of the table yet. */
+  /** Why the table cannot keep a name; also `undefined` if nothing is known of the table yet. */
   nameProblem(name: string): string | undefined {
     const { known } = this.table;
     return known === undefined ? undefined : this.dialect.nameProblem(known, name);
@@ -167,7 +167,7 @@ export class Operations<Table> {
   #unkept(lock: string): SchedulerLockConfigError {
     const problem =
       this.nameProblem(lock) ??
-      `the column name of ${this.dialect.table} has no room for it. Give a shorter name.`;
+      `the column name of ${this.dialect.table} has no room for this name. Give a shorter name.`;
     return new SchedulerLockConfigError([`the lock "${lock}": ${problem}`]);
   }
 

@@ -4,7 +4,7 @@ import { StoreUnavailableError } from '../../errors.js';
 /** A database that has not answered for this time counts as away, ms: as long as a caller waits by default. */
 const SILENCE = 2_000;
 /**
- * How many calls may wait for a database that is away: enough for every connection of a usual pool to notice that it is back.
+ * How many calls may wait for a database that is away: enough for every connection of a usual pool to notice that the database is back.
  */
 const MAX_WAITING = 20;
 /** The shortest and the longest time until one more call may probe whether the database is back, ms. */
@@ -12,11 +12,12 @@ const PROBE_AFTER = 2_000;
 const PROBE_AFTER_AT_MOST = 60_000;
 
 /**
- * Turns calls away while a database does not answer. Otherwise they would pile up, and be carried out one by one when their
- * callers have given up. A pool does not limit that.
+ * Refuses calls while a database does not answer.
  *
- * Waiting calls may never get an answer: a network may have dropped their connections, and the driver may have no limit. So
- * one more call gets through now and then, perhaps on another connection; less and less often while none is answered.
+ * 1. Otherwise calls would pile up, and the database would carry them out one by one when their callers have given up. A pool does not
+ *    limit the number of calls that wait.
+ * 2. Calls that wait may never get an answer: a network may have dropped their connections, and the driver may have no limit. So from
+ *    time to time one more call gets through, perhaps on another connection: less and less often, until one is answered.
  */
 export class OutageGate {
   #waiting = 0;
@@ -24,7 +25,7 @@ export class OutageGate {
   #unanswered = 0;
   /** When the silence began: with the first call after the last answer. */
   #silentSince = 0;
-  /** How many of the unanswered calls were let in during a silence. */
+  /** How many of the unanswered calls were let in during the silence. */
   #probes = 0;
   #lastEntered = 0;
 
@@ -63,7 +64,7 @@ export class OutageGate {
   }
 
   async #enterLate(): Promise<void> {
-    // Perhaps this process was blocked, not the database: then answers have arrived that were not read yet.
+    // Perhaps this process was blocked, not the database. Then answers have arrived that the process has not read yet.
     await nextTurn();
     await nextTurn();
     const silence = this.#silence(this.clock.monotonic());
@@ -77,7 +78,7 @@ export class OutageGate {
   }
 }
 
-/** Resolves in a later turn: between two of these the event loop has read all of its sockets. */
+/** Resolves in a later turn of the event loop. Between two such turns, the event loop has read all of its sockets. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

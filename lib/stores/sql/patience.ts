@@ -5,13 +5,13 @@ const SHORTEST = 100;
 const LONGEST = 1_000;
 /** How many times as long as an answer takes. */
 const FACTOR = 3;
-/** How much of a slower answer counts: one that waits for a locked row says little of the next. */
+/** How much a slower answer counts: an answer that waited for a locked row says little of the next one. */
 const SLOWER = 1 / 8;
 
 /**
- * How long attempts wait for those before them, or for a look: a few times as long as an answer took lately, so that a database far
- * away is not asked again before it can have answered. An attempt that waits for a locked row, or that drew a connection on which
- * nobody answers, must not keep the others back.
+ * How long attempts wait for those before them, or for a read: a few times as long as answers took lately. So nobody asks a distant
+ * database again before it can have answered. And an attempt that waits for a locked row, or whose connection is dead, does not keep the
+ * others back for long.
  */
 export class Patience {
   /** How long an answer takes, ms. */
@@ -19,7 +19,7 @@ export class Patience {
 
   constructor(private readonly clock: Clock = systemClock) {}
 
-  /** The same work, whose answer counts. */
+  /** Returns the work, and measures how long its answer takes. */
   async measured<T>(work: Promise<T>): Promise<T> {
     const sentAt = this.clock.monotonic();
     const result = await work;
@@ -29,7 +29,7 @@ export class Patience {
     return result;
   }
 
-  /** The outcome of the work, or `otherwise` if there is none yet when patience is over: then the work goes on. */
+  /** The outcome of the work; `otherwise` if there is none when patience is over. Then the work goes on. */
   inTime<T, U>(work: Promise<T>, otherwise: U): Promise<T | U> {
     const limit = Math.min(Math.max(FACTOR * (this.#usual ?? 0), SHORTEST), LONGEST);
     return new Promise((resolve, reject) => {

@@ -1,12 +1,11 @@
 import type { DeadLetter, DeliveredCall } from '../queued-call-store.js';
+import type { Row } from './row.js';
 
-type Row = Readonly<Record<string, unknown>>;
-
-/** Those of a queued call, but for its arguments, which may be long. */
+/** The columns of a queued call, without its arguments, which may be long. */
 export const COLUMNS =
   'id, name, job, call_key, place, queued_at, merged, redeliver, delivery, taken, dead, dead_at';
 
-/** A queued call as its row has it. */
+/** A queued call, by its row. */
 export interface StoredCall extends DeliveredCall {
   readonly place: number;
   readonly redeliver: number;
@@ -29,7 +28,7 @@ export function storedCall(row: Row): StoredCall {
   };
 }
 
-/** What whoever runs it is told. */
+/** What the holder who runs a queued call gets of it. */
 export function delivered({
   place: _place,
   redeliver: _redeliver,
@@ -46,3 +45,6 @@ export function letterOf(
 ): DeadLetter {
   return { id, job, ...(key === undefined ? undefined : { key }), deliveries: delivery, reason, at };
 }
+
+/** A parameter for each of these values. */
+export const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ');

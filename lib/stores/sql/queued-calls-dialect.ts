@@ -1,6 +1,5 @@
 import type { LeaseRef } from '../lock-store.js';
-
-type Row = Readonly<Record<string, unknown>>;
+import type { Row } from './row.js';
 
 /** What the queued calls need of a kind of database. In its statements `{t}` is their table. */
 export interface QueuedCallsDialect<Table> {
@@ -10,19 +9,19 @@ export interface QueuedCallsDialect<Table> {
   readonly creation: readonly string[];
   /** SQL: the time, whole milliseconds since 1970. */
   readonly now: string;
-  /** The same in microseconds. */
+  /** SQL: the time, whole microseconds since 1970. */
   readonly micros: string;
   /** SQL: a parameter as a whole number. */
   readonly int: string;
   read(text: string, values: readonly unknown[]): Promise<readonly Row[]>;
-  /** Returns how many rows it has found. */
+  /** Runs a write. Returns how many rows it has found. */
   write(text: string, values: readonly unknown[]): Promise<number>;
-  /** A name as the column has it, and back. */
+  /** `stored`: the name of a lock as the column has it; `nameOf` turns it back. */
   stored(name: string): string;
   nameOf(stored: string): string;
   /**
-   * Gives a live lease a new fencing token, and lets it live for so long from now on, ms. Answers the token, or nothing if the lease is
-   * over, or has another fencing token by now.
+   * Gives a live lease a new fencing token, and a new ttl from now on, ms. Answers the fencing token; nothing if the lease is over, or has
+   * another fencing token by now.
    */
   advance(table: Table, lease: LeaseRef, ttl: number): Promise<number | undefined>;
 }

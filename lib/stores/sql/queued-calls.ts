@@ -1,69 +1,49 @@
-import { BY_PERSON, isOfPerson, mergedArguments } from '../queued-arguments.js';
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.js';
-import { SchedulerLockConfigError, SchedulerLockError, StoreUnavailableError } from '../../errors.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import { BY_PERSON, isOfPerson, mergedArguments } from '../queued-arguments.js';
 import {
   DEAD_KEPT,
   type DeadLetter,
   type Enqueued,
-  QUEUED_CALLS_KEPT,
-  type QueuedCallStore,
   type LeftCalls,
   type NewQueuedCall,
   type NextOptions,
   type NextResult,
+  type QueuedCallStore,
 } from '../queued-call-store.js';
-import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import type { LockInfo } from '../lock-info.js';
 import { isAttended, STEP_OF_PRIORITY } from '../rules.js';
 import { AGAIN, isFree } from './answers.js';
 import type { SqlDialect } from './dialect.js';
-import type { Row } from './history-dialect.js';
-import type { LimitedReads } from './limited-reads.js';
 import type { SqlHistory } from './history.js';
-import { COLUMNS, delivered, storedCall, type StoredCall, letterOf } from './queued-call-row.js';
 import { firstPlace } from './lines.js';
-import { describeFailure } from './failure.js';
 import { lockedBy } from './locked-by.js';
-import { giveUp, type Operations } from './operations.js';
-import { tries } from './tries.js';
+import type { Operations } from './operations.js';
+import { COLUMNS, delivered, letterOf, marks, type StoredCall, storedCall } from './queued-call-row.js';
+import { QueuedCallsTable } from './queued-calls-table.js';
 
-/** What people are told of the calls that a lock keeps. */
-type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
-
-/** How often queued calls that are too old are deleted, ms. */
-const TIDY = 3_600_000;
-/** How many locks are looked at for queued calls that were left. */
+/** How many locks a search for left queued calls returns at most. */
 const MOST_LEFT = 1_000;
 
 /**
- * Queued calls in a table of their own beside that of the locks: a row each. Only the holder of a lock takes its queued calls, so
- * statements one after another do what needs one operation elsewhere.
+ * Queued calls, in a table beside that of the locks. Only the holder of a lock takes its queued calls, so a few statements, one after
+ * another, do what other stores need one operation for.
  */
 export class SqlQueuedCalls<Table> implements QueuedCallStore {
-  #tidied = -Infinity;
-  /** Whether the table is there, as far as is known. */
-  #ready = false;
+  readonly #table: QueuedCallsTable<Table>;
 
   constructor(
     private readonly dialect: SqlDialect<Table>,
-    private readonly operations: Operations<Table>,
+    operations: Operations<Table>,
     private readonly history: SqlHistory<Table>,
-    private readonly options: {
-      readonly reads: LimitedReads;
-      readonly migrate: boolean;
-      readonly clock: Clock;
-    },
-  ) {}
+    private readonly options: { readonly migrate: boolean; readonly clock: Clock },
+  ) {
+    this.#table = new QueuedCallsTable(dialect, operations, options);
+  }
 
-  /**
-   * Looks at the table, and creates it if it is missing, unless `migrate` is false.
-   *
-   * @throws SchedulerLockConfigError if it is missing then, or if the user may not use it
-   */
-  async init(): Promise<void> {
-    await this.operations.run(() => this.#prepare(), giveUp);
-    this.#ready = true;
+  /** See {@link QueuedCallsTable.init}. */
+  init(): Promise<void> {
+    return this.#table.init();
   }
 
   enqueue(queuedCall: NewQueuedCall): Promise<Enqueued> {
@@ -71,8 +51,8 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
     const { queuedCalls } = this.dialect;
     const slot = key === undefined ? null : slotOf(name, job, key);
     let isFirst = true;
-    return this.#run(async () => {
-      // The same call, or another one with its key, was faster.
+    return this.#table.run(async () => {
+      // The same call, or another call with its key, was faster.
       const known = isFirst ? undefined : await this.#placeOf('id', id);
       if (known !== undefined) return known;
       isFirst = false;
@@ -82,7 +62,7 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
         'SELECT count(*) AS n FROM {t} WHERE name = ? AND dead IS NULL',
         [queuedCalls.stored(name)],
       );
-      // It may be one of these: then it is sent again.
+      // If the call is one of these, it was sent twice.
       if (Number(count?.['n']) >= max) return (await this.#placeOf('id', id)) ?? { queued: false };
       await queuedCalls.write(
         `INSERT INTO {t} (id, name, job, call_key, slot, place, args, queued_at, merged, redeliver, delivery)
@@ -96,7 +76,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
   async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
     if (outcome !== undefined && record !== undefined) await this.history.ended(lease, { outcome, record });
     const dead: DeadLetter[] = [];
-    return this.#run(async (table): Promise<NextResult | typeof AGAIN> => {
+    return this.#table.run(async (table): Promise<NextResult | typeof AGAIN> => {
       const { fence, first } = await this.#held(table, lease);
       if (fence > lease.fencingToken) return this.#takenBefore(lease, fence);
       if (outcome !== undefined) await this.#end(lease, outcome);
@@ -118,15 +98,15 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     }, lease.name);
   }
 
-  /** The lease of a queued call is released. */
+  /** Ends a queued call whose lease is released. */
   end(lease: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
-    return this.#run(() => this.#end(lease, outcome), lease.name);
+    return this.#table.run(() => this.#end(lease, outcome), lease.name);
   }
 
   left(jobs: readonly string[]): Promise<LeftCalls[]> {
     const { queuedCalls } = this.dialect;
-    return this.#run(async (table) => {
-      await this.#tidy();
+    return this.#table.run(async (table) => {
+      await this.#table.tidy();
       const found = await queuedCalls.read(
         `SELECT name, min(place) AS place FROM {t} WHERE dead IS NULL AND job IN (${marks(jobs)}) GROUP BY name LIMIT ${MOST_LEFT}`,
         [...jobs],
@@ -147,45 +127,10 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
 
   redeliver(name: string, id?: string): Promise<number> {
     const { queuedCalls } = this.dialect;
-    // It is kept for its time once more, which counts from `dead_at`.
+    // The time for which a call is kept begins anew: it counts from `dead_at`.
     const text = `UPDATE {t} SET dead = NULL, dead_at = ${queuedCalls.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL${id === undefined ? '' : ' AND id = ?'}`;
     const values = [queuedCalls.stored(name), ...(id === undefined ? [] : [id])];
-    return this.#run(() => queuedCalls.write(text, values), name);
-  }
-
-  /** What a lock has of queued calls, by its name, for people: of these locks, or all. Nothing if there is no table; or why nobody knows. */
-  async of(names?: readonly string[]): Promise<(name: string) => QueuedCallsInfo | undefined> {
-    try {
-      const infos = await this.#infos(names);
-      return (name) => infos.get(name);
-    } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || !error.refused) throw error;
-      const unknown = { unknown: error.message };
-      return () => unknown;
-    }
-  }
-
-  async #infos(names: readonly string[] | undefined): Promise<ReadonlyMap<string, QueuedCallsInfo>> {
-    const { queuedCalls } = this.dialect;
-    const which = names === undefined ? '' : `WHERE name IN (${marks(names)})`;
-    const text = `SELECT ${COLUMNS} FROM {t} ${which} ORDER BY dead_at DESC, place, id`;
-    const values = (names ?? []).map((name) => queuedCalls.stored(name));
-    const { reads } = this.options;
-    const read = (): Promise<readonly Row[]> =>
-      queuedCalls.read(text, values).catch((error: unknown) => this.#unlessNoTable(error));
-    const rows = await reads.within(queuedCalls.table, () => this.operations.beside(read));
-    const infos = new Map<string, { queued?: number; dead?: DeadLetter[] }>();
-    for (const row of rows) {
-      const name = queuedCalls.nameOf(String(row['name']));
-      const info = infos.get(name) ?? {};
-      infos.set(name, info);
-      if (row['dead'] === null) info.queued = (info.queued ?? 0) + 1;
-      else
-        (info.dead ??= []).push(
-          letterOf(storedCall(row), row['dead'] as DeadLetter['reason'], Number(row['dead_at'])),
-        );
-    }
-    return infos;
+    return this.#table.run(() => queuedCalls.write(text, values), name);
   }
 
   /** @returns `undefined` if no other call with its key waits */
@@ -198,14 +143,14 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     if (row === undefined) return undefined;
     const kept = String(row['id']);
     const before = String(row['args']);
-    // A person who is on record stays. Where none is, one may come in between, and only then is it asked again.
+    // Arguments that name a person keep the person. If these name none, a call with a person may come in between: then the caller asks again.
     const alone = isOfPerson(before) ? '' : ` AND args NOT LIKE '${BY_PERSON}%'`;
     const written = await queuedCalls.write(
       `UPDATE {t} SET args = ?, merged = merged + 1 WHERE id = ? AND slot = ?${alone}`,
       [mergedArguments(before, args), kept, slot],
     );
     const found = written > 0 ? await this.#placeOf('slot', slot) : undefined;
-    // It was taken in between, or became one with a person's.
+    // In between, a holder took the call, or a call with a person was merged into it.
     return found === undefined ? AGAIN : { ...found, id: kept };
   }
 
@@ -232,22 +177,22 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
   async #take(table: Table, lease: LeaseRef, queuedCall: StoredCall, takes: NextOptions['takes']) {
     const { id, job, taken, delivery } = queuedCall;
     const { queuedCalls } = this.dialect;
-    // Otherwise the answer was lost, and it is asked for again.
+    // Otherwise the answer was lost, and the holder asks again.
     if (taken !== lease.token) {
       const text = `UPDATE {t} SET taken = ?, delivery = delivery + 1, slot = NULL WHERE id = ? AND delivery = ${queuedCalls.int}`;
-      // Another holder has taken it meanwhile, so the lease has run out.
+      // Another holder has taken the call meanwhile, so the lease has run out.
       if ((await queuedCalls.write(text, [lease.token, id, String(delivery)])) === 0) return AGAIN;
     }
-    // Only now no call becomes one with it any more.
+    // Read only now: from here on no other call is merged into this one.
     const [row = {}] = await queuedCalls.read(`SELECT ${COLUMNS}, args FROM {t} WHERE id = ?`, [id]);
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
     const fencingToken = await queuedCalls.advance(table, lease, ttl);
-    // The lease has run out meanwhile: the next holder takes the queued call. Or the same was asked twice.
+    // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
     if (fencingToken === undefined) return AGAIN;
     return { held: true as const, queuedCall: delivered(storedCall(row)), fencingToken };
   }
 
-  /** The same is asked again: the lease has got another fencing token with its queued call. */
+  /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
   async #takenBefore({ name, token }: LeaseRef, fencingToken: number): Promise<NextResult> {
     const { queuedCalls } = this.dialect;
     const [row] = await queuedCalls.read(
@@ -278,7 +223,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
       await queuedCalls.write('UPDATE {t} SET taken = NULL WHERE id = ? AND taken = ?', [queuedCall, token]);
   }
 
-  /** Returns nothing if another holder has buried it. */
+  /** Makes a queued call a dead letter. Returns nothing if another holder has done so. */
   async #bury(name: string, queuedCall: StoredCall): Promise<DeadLetter[]> {
     const { queuedCalls } = this.dialect;
     const text = `UPDATE {t} SET dead = 'interrupted', dead_at = ${queuedCalls.now}, taken = NULL, slot = NULL WHERE id = ? AND delivery = ${queuedCalls.int} AND dead IS NULL`;
@@ -287,7 +232,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     return [letterOf(queuedCall, 'interrupted', this.options.clock.now())];
   }
 
-  /** Keeps the newest dead letters of a lock. */
+  /** Deletes all but the newest dead letters of a lock. */
   async #trim(name: string): Promise<void> {
     const { queuedCalls } = this.dialect;
     const old = await queuedCalls.read(
@@ -296,64 +241,8 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     );
     for (const { id } of old) await queuedCalls.write('DELETE FROM {t} WHERE id = ?', [id]);
   }
-
-  /** Deletes what is too old. */
-  async #tidy(): Promise<void> {
-    const now = this.options.clock.monotonic();
-    if (now - this.#tidied < TIDY) return;
-    const { queuedCalls } = this.dialect;
-    await queuedCalls.write(
-      `DELETE FROM {t} WHERE coalesce(dead_at, queued_at) < ${queuedCalls.now} - ${QUEUED_CALLS_KEPT}`,
-      [],
-    );
-    this.#tidied = now;
-  }
-
-  #unlessNoTable(error: unknown): readonly [] {
-    if (this.dialect.failure(error) === 'table') return [];
-    throw this.options.reads.refused(this.dialect.queuedCalls.table, error);
-  }
-
-  /** A user who may create nothing need not, if the table is there. */
-  async #prepare(): Promise<void> {
-    const { dialect, options } = this;
-    try {
-      const isThere = await this.#look().then(
-        () => true,
-        (error: unknown) => {
-          if (!options.migrate || dialect.failure(error) !== 'table') throw error;
-          return false;
-        },
-      );
-      if (!isThere) for (const statement of dialect.queuedCalls.creation) await dialect.migrate(statement);
-    } catch (error) {
-      const failure = error instanceof SchedulerLockError ? undefined : dialect.failure(error);
-      if (failure !== 'table' && failure !== 'forbidden') throw error;
-      const what =
-        failure === 'table'
-          ? 'is missing, or lacks columns'
-          : `cannot be created or used by this user: ${describeFailure(error)}`;
-      throw new SchedulerLockConfigError([
-        `store: the table ${dialect.queuedCalls.table} for queued calls ${what}. Run this as a user who may:\n${dialect.setup()}`,
-      ]);
-    }
-  }
-
-  async #look(): Promise<void> {
-    const columns = `${COLUMNS}, slot, args`;
-    for (const statement of tries('{t}', { columns, key: 'id', text: 'args' }))
-      await this.dialect.queuedCalls.read(statement, []);
-  }
-
-  async #run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, lock?: string): Promise<T> {
-    // The database may have been away when the application started.
-    if (!this.#ready) await this.init();
-    return this.operations.run(operation, giveUp, lock === undefined ? {} : { lock });
-  }
 }
 
 /** Unique among the queued calls that no lease has taken yet. */
 const slotOf = (...parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex');
-
-const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ');

@@ -10,7 +10,7 @@ export class Renewal<Table> {
   #left: [index: number, lease: LeaseRef][];
 
   /**
-   * @param late whether it is time to answer for the leases that could be judged
+   * @param late whether it is time to answer, even if some leases are not judged
    * @param failed turns an error into the one that a caller gets for a lock
    */
   constructor(
@@ -51,7 +51,7 @@ export class Renewal<Table> {
     );
   }
 
-  /** If a batch cannot be renewed because one of its rows is locked, renews its halves, and halves of those. */
+  /** If a batch cannot be renewed because one of its rows is locked, renews its halves, and so on. */
   async #renew(table: Table, batch: readonly LeaseRef[]): Promise<Renewed[]> {
     try {
       return await this.dialect.renew(table, batch);

@@ -4,7 +4,7 @@ interface SetupPart {
   readonly statements: readonly string[];
 }
 
-/** What a person runs in a database so that the store has all that it needs. */
+/** Options of the SQL that a person runs so that the store has all that it needs. */
 export interface SetupOptions {
   /** The user of the applications; absent: the rights are comments. */
   readonly user?: string | undefined;
@@ -12,34 +12,34 @@ export interface SetupOptions {
   readonly shedlock?: boolean | undefined;
 }
 
-/** What the SQL of a database has to know besides its names. */
+/** What the SQL of a setup needs to know besides the names of the tables. */
 export interface SetupFacts {
   readonly user: string | undefined;
-  /** Where the tables are, if that is not known for good. */
+  /** Where the tables are, unless their names are settled. */
   readonly schema?: string | undefined;
   /** The statements for the table of the locks; absent: those that create it. */
   readonly locks?: readonly string[] | undefined;
 }
 
-/** The parts of a setup, of which a database knows the statements. */
+/** The parts of a setup. Each kind of database has statements of its own. */
 export interface SetupParts {
   /** Makes the schema or database, if it was given. */
-  readonly place: readonly string[];
+  readonly schema: readonly string[];
   readonly locks: readonly string[];
-  /** What else there is to know of their table. */
+  /** A comment for the reader. */
   readonly note?: string | undefined;
   readonly queuedCalls: readonly string[];
   readonly histories: readonly string[];
   readonly rights: readonly string[];
 }
 
-/** Stands for the user where that is not known. */
+/** Stands for the user if the name is not known. */
 export const SOME_USER = '<user>';
 
-/** SQL as a person reads it: it can be run as a whole. */
+/** The SQL as a text for people, which can be run as a whole. */
 export function setupText(parts: SetupParts, isUserKnown: boolean): string {
   const all: readonly SetupPart[] = [
-    { what: 'Where the tables are', statements: parts.place },
+    { what: 'Where the tables are', statements: parts.schema },
     { what: parts.note === undefined ? 'Locks' : `Locks. ${parts.note}`, statements: parts.locks },
     { what: "Queued calls (onHeld: 'queue')", statements: parts.queuedCalls },
     { what: 'Histories (insight)', statements: parts.histories },

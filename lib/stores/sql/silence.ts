@@ -1,6 +1,6 @@
 import { atEndOfTurn, type Clock } from '../../clock.js';
 
-/** How long an idle connection may take to answer a question without any work, ms. */
+/** How long an idle connection may take to answer a trivial statement, ms. */
 const PROBE = 500;
 
 /** A statement under way on a connection of a pool. */
@@ -18,7 +18,7 @@ export interface IdleConnection {
   close(waited: number): void;
 }
 
-/** The statements under way, and which connections to give up when one is found dead. */
+/** Knows the statements under way, and which connections to close when one is found dead. */
 export class Silence {
   readonly #underWay = new Set<Statement>();
 
@@ -34,7 +34,7 @@ export class Silence {
     this.#underWay.delete(statement);
   }
 
-  /** Gives up what has waited about as long as a caller that has given up: the other connections may be as dead as its one. */
+  /** Gives up statements that have waited about as long as the caller who has given up: their connections may be dead, too. */
   giveUp(silence: number): void {
     const now = this.clock.monotonic();
     for (const statement of this.#underWay) {
@@ -44,8 +44,8 @@ export class Silence {
   }
 
   /**
-   * Gives an idle connection back to its pool when it has answered. Until then nobody gets it: whoever comes meanwhile gets one that
-   * has answered, or a new one. Closes it if it does not answer.
+   * Gives an idle connection back to its pool when the connection has answered; closes it if it does not answer. Until then no statement
+   * gets the connection: other statements get one that has answered, or a new one.
    */
   probe(connection: IdleConnection): void {
     let over = false;
@@ -55,7 +55,7 @@ export class Silence {
       timer.cancel();
       settle();
     };
-    // An answer that has come while the event loop was blocked is read first.
+    // First reads an answer that came while the event loop was blocked.
     const timer = this.clock.setTimer(() => atEndOfTurn(() => end(() => connection.close(PROBE))), PROBE);
     connection.ask((error) => end(() => (error ? connection.close(PROBE) : connection.giveBack())));
   }

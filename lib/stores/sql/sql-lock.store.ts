@@ -33,14 +33,15 @@ import {
   mayBeForgotten,
   readAttempt,
   readMissedRelease,
-  type SeenRow,
+  type SeenLock,
 } from './answers.js';
 import { Attempts, type GoOn } from './attempts.js';
 import type { GivenBack, SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
 import { SqlQueuedCalls } from './queued-calls.js';
+import { QueuedCallsReads } from './queued-calls-reads.js';
 import { SqlHistory } from './history.js';
-import type { HistoryRow } from './history-dialect.js';
+import type { EntryRow } from './history-dialect.js';
 import { lineInfo, SqlLines } from './lines.js';
 import { LimitedReads } from './limited-reads.js';
 import { lockInfo, type LockRow } from './lock-row.js';
@@ -49,27 +50,28 @@ import { Renewal } from './renewal.js';
 import { SqlTable } from './sql-table.js';
 import { TableError } from './table-judgement.js';
 
-/** How long a start waits for a migration, ms: less than it waits for a store, so that its error can name the migration. */
-const START_WAIT = 8_000;
+/** How long `init` waits for a migration, ms: less than the application waits for `init`, so that the error can name the migration. */
+const INIT_WAIT = 8_000;
 
 /**
- * Leases in a table of a database. What changes a row is one statement, in a transaction of its own, on the database's clock. The
- * statement itself reads the row and decides. Attempts of one turn may be refused by a look: see {@link Attempts}.
+ * Leases in a table of a database. Each change of a row is one statement, in a transaction of its own, on the database's clock. The
+ * statement itself reads the row and decides. {@link Attempts} may refuse attempts by the rows that it has read.
  */
 export class SqlLockStore<Table> implements LockStore {
   readonly queuedCalls: QueuedCallStore;
   readonly history: Required<HistoryStore>;
   readonly #queuedCalls: SqlQueuedCalls<Table>;
+  readonly #queuedCallsReads: QueuedCallsReads<Table>;
   readonly #history: SqlHistory<Table>;
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
   readonly #operations: Operations<Table>;
   readonly #clock: Clock;
-  /** Reads for people. */
+  /** Reads for people have a limit of time. */
   readonly #reads: LimitedReads;
   readonly #lines: SqlLines<Table>;
   readonly #attempts = new Attempts(
-    (names) => this.#look(names),
+    (names) => this.#readRows(names),
     (request, goOn) => this.#attempt(request, goOn),
   );
 
@@ -88,9 +90,10 @@ export class SqlLockStore<Table> implements LockStore {
     const history = new SqlHistory(dialect, this.#operations, common);
     this.history = this.#history = history;
     this.queuedCalls = this.#queuedCalls = new SqlQueuedCalls(dialect, this.#operations, history, common);
+    this.#queuedCallsReads = new QueuedCallsReads(dialect, this.#operations, this.#reads);
   }
 
-  /** The table, with its place as soon as that is known. */
+  /** The table, with its schema as soon as that is known. */
   get label(): string {
     return `the table ${this.#dialect.table} of ${this.#dialect.kind}`;
   }
@@ -100,12 +103,12 @@ export class SqlLockStore<Table> implements LockStore {
    *
    * @throws SchedulerLockConfigError if the table cannot be used (the message says what to do), or if the database rejects the
    *   credentials
-   * @throws StoreUnavailableError if the database cannot be reached now, or if its migration takes long; the migration goes on
+   * @throws StoreUnavailableError if the database cannot be reached now, or if the migration takes long; the migration goes on
    */
   async init(): Promise<void> {
     this.#table.open();
     try {
-      await this.#table.whenReady(START_WAIT);
+      await this.#table.whenReady(INIT_WAIT);
     } catch (error) {
       if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
       if (!(error instanceof SchedulerLockError) && this.#dialect.failure(error) === 'denied') {
@@ -117,10 +120,10 @@ export class SqlLockStore<Table> implements LockStore {
 
   /**
    * Creates the table, or adds the missing columns to one that ShedLock has created. Does nothing if the table is complete. Any
-   * number of instances may call it at once. While others use the table, it tries again and again, and waits for its turn. It also
-   * waits for a migration that the start has begun.
+   * number of instances may call `migrate()` at once. While others use the table, `migrate()` tries again and again. It also waits for a
+   * migration that the start of the application has begun.
    *
-   * @throws SchedulerLockConfigError if the table cannot be used even so
+   * @throws SchedulerLockConfigError if the table cannot be used after the migration
    * @throws StoreUnavailableError if the database cannot be reached or refuses, or if the store is closed meanwhile
    */
   async migrate(): Promise<void> {
@@ -133,8 +136,8 @@ export class SqlLockStore<Table> implements LockStore {
   }
 
   /**
-   * Keeps what waits to be kept of runs that have ended. Ends a migration that is still being tried: a statement of it that was sent
-   * ends by itself, within seconds. The store has nothing else open, and the pool is yours.
+   * Writes the records of ended runs that still wait. Ends a migration that is still being tried: a statement that was sent ends by
+   * itself, within seconds. The store has nothing else open. The pool is yours, and stays open.
    */
   async close(): Promise<void> {
     this.#table.close();
@@ -150,7 +153,7 @@ export class SqlLockStore<Table> implements LockStore {
     return new Promise((answered, failed) => this.#attempts.acquire(request, { answered, failed }));
   }
 
-  /** Tells attempts that are not worth sending any more. @internal */
+  /** Does not send an attempt whose caller has given up. @internal */
   readonly fastPort: FastPort = {
     standsFor: METHODS,
     acquire: (request, told) => this.#attempts.acquire(request, told),
@@ -161,19 +164,19 @@ export class SqlLockStore<Table> implements LockStore {
       ),
   };
 
-  /** Closes connections of a pool that do not answer. Other clients have to do that by themselves. */
+  /** Closes connections of a pool that do not answer. Clients other than pools have to close such connections themselves. */
   reconnect(silence?: number): void {
     this.#dialect.reconnect(silence);
   }
 
-  /** Calls find out by asking that their turn has come, unless the database tells them. */
+  /** `undefined` if the database sends no hints: then calls in line find out by asking. */
   hints(process: string, called: (token: string) => void): HintChannel | undefined {
     return this.#dialect.hints?.(process, called);
   }
 
   /** One attempt by itself. */
   #attempt(request: AcquireRequest, goOn: GoOn): Promise<AcquireResult> {
-    // Most first asks find a free lock.
+    // A first attempt mostly finds a free lock, so it does not read the line first.
     let isFirst = request.wait?.place === undefined && request.wait?.notBefore === undefined;
     return this.#operations.run<AcquireResult>(
       async (table) => {
@@ -183,7 +186,7 @@ export class SqlLockStore<Table> implements LockStore {
         isFirst = false;
         return isWaiting(request) && row.granted === null ? AGAIN : readAttempt(request, row);
       },
-      // The lock changed hands between any two looks, so another holder has it.
+      // The lock had a new holder each time, so another holder has the lock.
       () => ({ acquired: false, reason: 'held' }),
       { lock: request.name, limit: Math.min(TRYING, request.ttl / 3), goOn },
     );
@@ -191,8 +194,8 @@ export class SqlLockStore<Table> implements LockStore {
 
   async extend(leases: readonly LeaseRef[], { limit = TRYING }: ExtendOptions = {}): Promise<ExtendResult[]> {
     if (leases.length === 0) return [];
-    const start = this.#clock.monotonic();
-    const passed = (): number => this.#clock.monotonic() - start;
+    const begun = this.#clock.monotonic();
+    const passed = (): number => this.#clock.monotonic() - begun;
     const late = (): boolean => passed() >= limit / 2;
     const failed = (error: unknown, lock: string): SchedulerLockError => this.#operations.failed(error, lock);
     const renewal = new Renewal(this.#dialect, leases, late, failed);
@@ -204,10 +207,10 @@ export class SqlLockStore<Table> implements LockStore {
         });
       } catch (error) {
         if (tries === 1) throw error;
-        // The earlier tries have judged other leases.
+        // Earlier tries have renewed other leases.
         return renewal.results(error as SchedulerLockError);
       }
-      const isOver = renewal.done || !(await this.#operations.mayTryAgain(tries, start + limit / 2));
+      const isOver = renewal.done || !(await this.#operations.mayTryAgain(tries, begun + limit / 2));
       if (isOver) return renewal.results();
     }
   }
@@ -218,13 +221,13 @@ export class SqlLockStore<Table> implements LockStore {
       async (table): Promise<ReleaseResult | typeof AGAIN> => {
         if (lease.queuedCall !== undefined) await this.#queuedCalls.end(lease, outcome);
         if (lease.wait !== undefined && outcome === NOTHING_RAN) await this.#lines.leave(table, lease);
-        const giveBack = (run?: HistoryRow): Promise<GivenBack | SeenRow> =>
+        const giveBack = (run?: EntryRow): Promise<GivenBack | SeenLock> =>
           this.#dialect.giveBack(table, lease, { outcome, keepFor }, run);
         const row = await (record === undefined
           ? giveBack()
           : this.#history.withRelease(lease, { outcome, record }, giveBack));
         if (!('live' in row)) return this.#missedRelease(table, lease, { row, outcome });
-        // The lease is released, whatever becomes of this: the first in line asks by itself as well.
+        // The lease is released even if this fails: the first in line also asks by itself.
         if (row.live && row.line === true) await this.#lines.call(table, lease.name).catch(() => undefined);
         return row.live ? { released: true } : { released: false, reason: 'expired' };
       },
@@ -241,14 +244,14 @@ export class SqlLockStore<Table> implements LockStore {
     };
     const read = (): Promise<LockRow[]> =>
       this.#operations.run((table) => this.#dialect.rows(table, names).catch(tell), giveUp, { reads: true });
-    // All rows of a large table may take their time.
+    // To read all rows of a large table may take long.
     const rows = await this.#reads.within(shown, read, names === undefined ? Infinity : undefined);
-    const queuedCalls = await this.#queuedCalls.of(names);
+    const queuedCalls = await this.#queuedCallsReads.of(names);
     return rows.map((row) => ({ ...lockInfo(row), ...lineInfo(row), ...queuedCalls(row.name) }));
   }
 
   /** Reads the rows of some locks at once. */
-  async #look(names: readonly [string, ...string[]]): Promise<LockRow[]> {
+  async #readRows(names: readonly [string, ...string[]]): Promise<LockRow[]> {
     try {
       return await this.#operations.run((table) => this.#dialect.rows(table, names), giveUp, {
         lock: names[0],
@@ -257,7 +260,7 @@ export class SqlLockStore<Table> implements LockStore {
       // One of the names may be the reason.
       if (error instanceof LockStateError) return [];
       const { message, outcome, refused } = error as StoreUnavailableError;
-      // The connection may be: the attempts find out by themselves.
+      // The connection may be the reason: the attempts find out by themselves.
       if (outcome === 'unknown') return [];
       throw new StoreUnavailableError(message, { outcome: 'not-applied', refused });
     }
@@ -266,11 +269,12 @@ export class SqlLockStore<Table> implements LockStore {
   async #missedRelease(
     table: Table,
     lease: LeaseRef,
-    { row, outcome }: { row: SeenRow; outcome: ReleaseOutcome },
+    { row, outcome }: { row: SeenLock; outcome: ReleaseOutcome },
   ): Promise<ReleaseResult | typeof AGAIN> {
     const result = readMissedRelease(lease, row);
-    // Records the end, so that no late renewal restores the lease. Not for a lease whose grant was never answered (0): it can never
-    // be restored, and its end could hide a live lease.
+    // 1. Records the end, so that no late renewal restores the lease.
+    // 2. Not for a lease whose grant was never answered (fencing token 0): such a lease can never be restored, and its end could hide a
+    //    live lease.
     if (result === AGAIN || lease.fencingToken === 0 || !mayBeForgotten(lease, row)) return result;
     const recorded = await this.#dialect.writeBack(table, lease, row.by, outcome);
     return recorded ? { released: false, reason: 'expired' } : result;

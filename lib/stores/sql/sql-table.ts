@@ -4,9 +4,9 @@ import type { Fault, MissingParts, SqlDialect, TableLook } from './dialect.js';
 import { describeFailure } from './failure.js';
 import { notAllowed, tableError, TableError } from './table-judgement.js';
 
-/** How long a call waits for a migration, ms: less than a caller waits by default, so that its error can name the migration. */
+/** How long a call waits for a migration, ms: less than its caller waits by default, so that the error can name the migration. */
 const CALL_WAIT = 1_000;
-/** The pauses after a try of a migration, in which other users of the table get on, ms. */
+/** The pauses between two tries of a migration, in which other users of the table can go on, ms. */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 10_000;
 /** Several instances that start at once may make each other's statement fail, each at most once per statement. */
@@ -17,26 +17,26 @@ const LOOK_EVERY = 10_000;
 const FOR_EVER = 30 * 86_400_000;
 
 /**
- * What the store knows of its table, what a call does then, and what comes next:
+ * What the store knows of its table, what calls do in that state, and which state comes next:
  *
- * - `unknown`: nothing was found out yet, or it failed. The next call begins a look: `looking`.
- * - `looking`: all calls wait for the look. A complete table is `ready`. A table that lacks parts which may be created is
- *   `migrating`. For any other finding, and for an error, the calls fail with what to do: `unknown`.
+ * - `unknown`: there was no look yet, or it failed. The next call begins a look: `looking`.
+ * - `looking`: all calls wait for the look. A complete table is `ready`. If parts are missing that the store may
+ *   create: `migrating`. After any other result, or an error, the calls fail, and say what to do: `unknown`.
  * - `migrating`: one try after another creates what is missing, until a look finds the table complete: `ready`. Calls wait a
- *   moment, then fail with how far the migration is. A try that fails for a reason that stays, and `close()`, end it: `unknown`.
- * - `ready`: calls run their statements. One that misses a part of the table makes it `unknown`. `migrate()` looks again: `looking`,
- *   and calls still run their statements until one misses something.
+ *   moment, then fail, and say how far the migration is. A lasting error, and `close()`, end the migration: `unknown`.
+ * - `ready`: calls run their statements. If a statement misses a part of the table: `unknown`. `migrate()` looks again: `looking`, during
+ *   which calls still run their statements until one misses something.
  */
 type State<Table> = 'unknown' | Work<Table> | { readonly ready: Table };
 
-/** A look, and the migration that may follow it: `looking`, and `migrating` from when it knows what is missing. */
+/** A look, and the migration that may follow: `looking`, and `migrating` as soon as `missing` is set. */
 interface Work<Table> {
-  /** The table that calls use meanwhile. */
+  /** The table that calls use in the meantime. */
   ready: Table | undefined;
   readonly table: Promise<Table>;
   resolve(table: Table): void;
   reject(error: unknown): void;
-  /** When it began, monotonic. */
+  /** When the work began, monotonic. */
   readonly since: number;
   /** Whether to create what is missing. */
   create: boolean;
@@ -44,22 +44,22 @@ interface Work<Table> {
   /** Why the last try was given up. */
   failure?: unknown;
   pause?: Timer;
-  /** When a call last checked whether it has ended, monotonic. */
+  /** When a call last checked whether the migration has ended, monotonic. */
   checkedAt: number;
 }
 
 /**
- * The table of a store: looked at once, and created if it is missing and the store may create it.
+ * The table of a store. The store looks at its table once, and creates the table if it is missing and the store may.
  *
- * Never created anew: if the table vanishes under running instances, all live leases are forgotten. An empty table would let other
- * instances win while the holders still run. Without a table, no instance wins until a person decides.
+ * The store never creates its table anew. If the table vanishes under running instances, all live leases are forgotten: an empty table
+ * would let other instances win while the holders still run. Without a table, no instance wins until a person decides.
  */
 export class SqlTable<Table> {
-  /** Work is over when it is not the state any more. */
+  /** Work that is not the state any more is over. */
   #state: State<Table> = 'unknown';
   /** The last complete table. */
   #known: Table | undefined;
-  /** The table as those who only read have found it, until a statement misses something. */
+  /** The table for operations that only read, until a statement misses something. */
   #readable: Table | undefined;
   #closed = false;
   readonly #dialect: Pick<SqlDialect<Table>, 'look' | 'unwritable' | 'setup' | 'migrate' | 'failure'>;
@@ -77,17 +77,18 @@ export class SqlTable<Table> {
     return this.#state === 'unknown' ? undefined : this.#state.ready;
   }
 
-  /** The table as it was found last, even if something is missing by now: not all statements need it. */
+  /** The last complete table, even if a part is missing by now: not all statements need every part. */
   get known(): Table | undefined {
     return this.#known;
   }
 
   /**
-   * The table, when it is `ready`. Looks at it if it is `unknown`, and creates what is missing if it never was complete.
+   * Resolves to the table when the state is `ready`. If the state is `unknown`, looks, and creates what is missing, unless the table was
+   * complete before.
    *
    * @param limit how long to wait for a migration, ms; the migration goes on after that
-   * @throws TableError if it cannot be used
-   * @throws StoreUnavailableError if its migration takes longer
+   * @throws TableError if the table cannot be used
+   * @throws StoreUnavailableError if the migration takes longer
    */
   async whenReady(limit: number = CALL_WAIT): Promise<Table> {
     if (this.ready !== undefined) return this.ready;
@@ -96,14 +97,14 @@ export class SqlTable<Table> {
   }
 
   /**
-   * The table for those who only read: they need no right to write it.
+   * The table for operations that only read: the user needs no right to write.
    *
-   * @throws TableError if it cannot be read
+   * @throws TableError if the table cannot be read
    */
   async whenReadable(): Promise<Table> {
     const found = this.ready ?? this.#readable;
     if (found !== undefined) return found;
-    // What is missing may be about to be created.
+    // The store may be about to create what is missing.
     if (this.#migrate)
       try {
         return await this.whenReady();
@@ -118,12 +119,12 @@ export class SqlTable<Table> {
   /**
    * Looks again, and creates what is missing even if the option `migrate` is false. Waits as long as it takes.
    *
-   * @throws TableError if the table cannot be used even so
+   * @throws TableError if the table still cannot be used
    * @throws StoreUnavailableError if the store is closed meanwhile
    */
   async migrate(): Promise<void> {
     const underWay = this.#work;
-    // That look may never be answered, if its connection is gone.
+    // The look under way may never be answered, if its connection is gone.
     if (underWay !== undefined) this.#lookBeside(underWay);
     const work = underWay ?? this.#look(true);
     work.create = true;
@@ -132,7 +133,7 @@ export class SqlTable<Table> {
     await work.table.finally(() => awake.cancel());
   }
 
-  /** A statement has missed a part of the table: the next call looks again, and says what is missing. */
+  /** Call this when a statement has missed a part of the table: the next call looks again, and says what is missing. */
   forget(): void {
     this.#readable = undefined;
     const work = this.#work;
@@ -140,7 +141,7 @@ export class SqlTable<Table> {
     else work.ready = undefined;
   }
 
-  /** Ends a migration, and lets no call begin another. A statement of it that was sent ends by itself. */
+  /** Ends a migration, and lets no call begin another one. A statement that was sent ends by itself. */
   close(): void {
     this.#closed = true;
     const work = this.#work;
@@ -172,15 +173,16 @@ export class SqlTable<Table> {
   }
 
   /**
-   * Looks, and tries to create what is missing until a look finds nothing missing. In short tries with pauses: a statement that waits
-   * for a lock stops all other users of the table, ShedLock too, even if a transaction has only read it. If a try had no answer, the
-   * next look shows whether it was carried out.
+   * 1. Looks, and tries to create what is missing, until a look finds that nothing is missing.
+   * 2. Tries are short, with pauses: a statement that waits for a lock stops all other users of the table, ShedLock too, even if it waits
+   *    for a transaction that has only read.
+   * 3. If a try had no answer, the next look shows whether the statement was carried out.
    */
   async #run(work: Work<Table>): Promise<void> {
     let [repeats, pause] = [0, FIRST_PAUSE];
     try {
       while (this.#state === work) {
-        // An unneeded migration would wait for, and hold up, all users of the table.
+        // A migration that is not needed would wait for all users of the table, and stop them.
         const look = await this.#lookToWrite();
         if ('table' in look) return this.#complete(work, look.table);
         if (!('missing' in look) || !work.create || repeats === REPEATS) throw this.#errorOf(look);
@@ -192,7 +194,7 @@ export class SqlTable<Table> {
           await this.#pause(work, pause);
           pause = Math.min(pause * 2, LONGEST_PAUSE);
         } else {
-          // After a conflict, the next look may find it done: another instance is doing the same at this moment.
+          // After a conflict, the next look may find that another instance has done the same.
           repeats += 1;
           if (failure !== 'conflict' || (repeats === REPEATS && error !== undefined)) throw error;
         }
@@ -203,7 +205,7 @@ export class SqlTable<Table> {
     }
   }
 
-  /** Looks as whoever has to write it. */
+  /** Looks, and checks that the user may write the table. */
   async #lookToWrite(): Promise<TableLook<Table>> {
     const look = await this.#dialect.look();
     return 'table' in look ? ((await this.#dialect.unwritable()) ?? look) : look;
@@ -217,7 +219,7 @@ export class SqlTable<Table> {
     return this.#dialect.setup(found !== undefined && 'migration' in found ? found.migration : undefined);
   }
 
-  /** Resolves to the error with which it failed. */
+  /** Tries once. Resolves to the error, if there was one. */
   async #try(work: Work<Table>, { migration }: MissingParts): Promise<unknown> {
     try {
       for (const statement of migration) if (this.#state === work) await this.#dialect.migrate(statement);
@@ -227,7 +229,7 @@ export class SqlTable<Table> {
     }
   }
 
-  /** With a random part: instances that start together must not try one right after the other, or they would leave no gap for others. */
+  /** A part of the pause is random: instances that start together would otherwise try one right after the other, without a gap for other users. */
   async #pause(work: Work<Table>, longest: number): Promise<void> {
     if (this.#state !== work) return;
     const pause = longest * (0.5 + Math.random() / 2);
@@ -263,7 +265,7 @@ export class SqlTable<Table> {
     });
   }
 
-  /** Looks whether the work under way is needed any more. */
+  /** Looks whether the work under way is still needed. */
   #lookBeside(work: Work<Table>): void {
     this.#lookToWrite().then(
       (look) => 'table' in look && this.#complete(work, look.table),

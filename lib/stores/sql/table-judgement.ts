@@ -2,13 +2,13 @@ import type { Fault, MissingParts } from './dialect.js';
 import { describeFailure } from './failure.js';
 import { LOCKED_BY_LENGTH } from '../holder-text.js';
 
-/** A column, as the database describes it. */
+/** What the database says of a column. */
 export interface Column {
-  /** Its type, as messages show it. */
+  /** The type, for messages. */
   readonly type: string;
-  /** How many digits of a second it keeps; absent if it holds no time. */
+  /** How many digits of a second the column keeps; absent if it holds no time. */
   readonly digits?: number | undefined;
-  /** How many characters it takes; absent if it holds no text of varying length. */
+  /** How many characters the column takes; absent if it holds no text of varying length. */
   readonly length?: number | undefined;
 }
 
@@ -20,13 +20,13 @@ export interface TableFacts {
   readonly columns: ReadonlyMap<string, Column>;
   /** Whether `name` is unique by itself. */
   readonly unique: boolean;
-  /** What else keeps the store from using the table, with what to do. */
+  /** Another reason why the store cannot use the table, and what to do. */
   readonly problem?: string | undefined;
-  /** Whether that is to run all SQL of the store: it follows. */
+  /** Whether all SQL of the store follows, for a person to run. */
   readonly setsUp?: boolean | undefined;
 }
 
-/** The SQL that makes a table fit. */
+/** The SQL that creates a table, or makes one usable. */
 export interface TableDdl {
   /** The statements that create the table. Several instances may run them, also at once. */
   readonly creation: readonly string[];
@@ -40,15 +40,15 @@ export interface TableDdl {
   readonly widening: string;
 }
 
-/** The columns that ShedLock documents; without them it is another table. */
+/** The columns that ShedLock documents. A table without them belongs to another program. */
 const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'] as const;
 /** The columns that we add. */
 export const OUR_COLUMNS = ['fencing_token', 'job_state'] as const;
 type OurColumn = (typeof OUR_COLUMNS)[number];
-/** Digits of a second. Whole seconds would end leases up to half a second before their holders expect it. */
+/** Digits of a second. A column of whole seconds would end a lease up to half a second before its holder expects the end. */
 const DIGITS = 3;
 
-/** Judges a table by its columns: what is missing or wrong, with what to do; `undefined` if the store can use it. */
+/** Judges a table by its columns: what is missing or wrong, and what to do; `undefined` if the store can use the table. */
 export function judgeTable(facts: TableFacts, ddl: TableDdl): Fault | undefined {
   const { table, columns } = facts;
   const lacking = <Name extends string>(names: readonly Name[]): Name[] =>
@@ -70,7 +70,7 @@ export function judgeTable(facts: TableFacts, ddl: TableDdl): Fault | undefined 
   return unfitFor(facts, ddl);
 }
 
-/** What a table that has all columns cannot do. */
+/** Why a table with all columns cannot be used. */
 function unfitFor({ table, columns, unique, problem, setsUp }: TableFacts, ddl: TableDdl): Fault | undefined {
   const unfit = (column: string, demand: string, remedy: string): { problem: string } => ({
     problem:
@@ -103,7 +103,7 @@ export interface NameColumn {
 }
 
 /**
- * Why the column cannot keep a name, with what to do; `undefined` if it can.
+ * Why the column cannot keep a name, and what to do; `undefined` if the column can.
  *
  * @param stored the name as the column has it
  */
@@ -123,7 +123,7 @@ export class TableError extends Error {}
 /** What to say about a table that was complete before. */
 const WAS_THERE = {
   table:
-    'It was there before. If it was moved or renamed, move it back, or give its place (`schema`, `table`) and start again. Otherwise ' +
+    'It was there before. If it was moved or renamed, move it back, or say where it is (`schema`, `table`) and start again. Otherwise ' +
     'the leases that lived in it are forgotten: an empty one would let others win while their holders still run. When their jobs have ended, start an instance that may create it, call migrate(), or run this:',
   columns:
     'It had that before, and what was in it is forgotten (fencing tokens, which ticks have run); if the table was made anew, so are the ' +
@@ -131,7 +131,7 @@ const WAS_THERE = {
 } as const;
 
 /**
- * The error for what a look has found.
+ * The error for the result of a look.
  *
  * @param wasThere whether an earlier look has found the table complete
  * @param setup all SQL that a person has to run
@@ -146,7 +146,7 @@ export function tableError(found: Fault, wasThere: boolean, setup: string): Tabl
 /**
  * The error if the user lacks a right.
  *
- * @param missing what could not be created; `undefined`: the table could not be looked at, or not be written
+ * @param missing what could not be created; `undefined`: the user may not look at the table, or not write it
  * @param error what the database said
  */
 export function notAllowed(missing: MissingParts | undefined, error: unknown, setup: string): TableError {

@@ -4,34 +4,35 @@ import { show } from '../../wording.js';
 /** Options of a store in a database. */
 export interface SqlStoreOptions {
   /**
-   * Name of the table. ShedLock calls it the same by default.
+   * Name of the table. The default is ShedLock's.
    *
    * @default 'shedlock'
    */
   readonly table?: string | undefined;
   /**
-   * The place of the table: a schema in PostgreSQL, a database in MySQL. It has to exist. Give it if a connection of the pool may have
-   * been led elsewhere (`SET search_path`, `USE`) before the store first looks at its table: that look fails otherwise.
+   * Where the table is: a schema in PostgreSQL, a database in MySQL. The schema has to exist. Give this option if somebody
+   * may have led a connection of the pool elsewhere (`SET search_path`, `USE`) before the store first looks at its table. Without it, that
+   * look fails.
    *
-   * @default where a new connection of the pool looks. The store finds out once, and names its tables in full from then on
+   * @default the schema in which a new connection of the pool looks. The store finds out once, and names its tables in full from then on
    */
   readonly schema?: string | undefined;
   /**
    * Whether the store creates the table when the application starts, or adds the missing columns to one that ShedLock has created.
-   * It tries for 2 s at a time, during which other users of the table have to wait. `false`: the store only looks; if something is
-   * missing, it stops the start, and the error has the SQL to run.
+   * Each try takes at most 2 s, during which other users of the table have to wait. `false`: the store only looks. If something is missing,
+   * the start fails, and the error has the SQL to run.
    *
    * @default true
    */
   readonly migrate?: boolean | undefined;
 }
 
-/** The defaults, in one place. */
+/** The defaults of these options. */
 export const SQL_DEFAULTS = { table: 'shedlock', migrate: true } as const;
 
 /** How a database takes names. */
 export interface NameRules {
-  /** Doubled inside a name. */
+  /** The quotation mark, which is doubled inside a name. */
   readonly quote: '"' | '`';
   /** The longest name, bytes. The database would cut longer ones. */
   readonly maxLength: number;
@@ -39,12 +40,14 @@ export interface NameRules {
   readonly problem?: (quoted: string) => string | undefined;
 }
 
-/** What the names of the other tables have behind that of the locks: queued calls, and histories. */
+/** What the names of the other tables, for queued calls and histories, add to the name of the table of the locks. */
 export type Suffix = '' | '_queued' | '_runs' | '_instances';
 
 /**
- * The tables of a store, as they stand in statements: quoted, so that a name can never be anything but a name; and in full as soon as it
- * is known where they are. What a connection calls `shedlock` is up to whoever has used it before.
+ * The names of the tables of a store in statements.
+ *
+ * 1. They are quoted, so that no name can be read as SQL.
+ * 2. They have the schema as soon as it is known: `shedlock` alone may mean another table on a connection that somebody has used before.
  */
 export class TableNames {
   /** The name of the table of the locks, without quotes. */
@@ -75,7 +78,7 @@ export class TableNames {
     return this.#schema;
   }
 
-  /** From now on all names are in full. */
+  /** From now on all names have this schema. */
   settle(schema: string): void {
     this.#schema = schema;
   }
@@ -83,7 +86,7 @@ export class TableNames {
   /**
    * A table, quoted.
    *
-   * @param schema where it is, if that is not known for good yet
+   * @param schema where the table is, unless that is settled
    * @throws SchedulerLockConfigError if its name is too long
    */
   quoted(suffix: Suffix = '', schema: string | undefined = this.#schema): string {
@@ -98,7 +101,7 @@ export class TableNames {
     return quote + name.replaceAll(quote, quote + quote) + quote;
   }
 
-  /** Those whose names are not too long. */
+  /** The suffixes with which the name is not too long. */
   possible<S extends Suffix>(suffixes: readonly S[]): S[] {
     return suffixes.filter((suffix) => this.problemOf(suffix) === undefined);
   }
@@ -123,7 +126,7 @@ function givenProblem(option: string, name: unknown): string | undefined {
   if (/[\u0000-\u001f\u007f]/.test(name)) return 'it holds a control character.';
   const parts = name.split('.').map(unquoted);
   if (parts.length === 2 && option === 'table')
-    return `${show(name)} would be the name of a table, dot included. Give its place apart: schema: ${show(parts[0])}, table: ${show(parts[1])}.`;
+    return `${show(name)} would be the name of a table, dot included. Give the schema apart: schema: ${show(parts[0])}, table: ${show(parts[1])}.`;
   if (parts.length > 1) return `${show(name)} has a dot. Give the bare name.`;
   return parts[0] === name
     ? undefined

@@ -1,5 +1,5 @@
 /**
- * Statements that write nothing, and show whether a table is there with its columns, and whether this user may read and write it.
+ * Statements that write nothing. They show whether a table exists with its columns, and whether this user may read and write the table.
  *
  * @param key a column of texts that is never empty @param text another one
  */

@@ -136,6 +136,8 @@ export const missCases: readonly CaseDefinition[] = [
       const { name, ...lease } = await begin(kit, kit.name(), { tick: NEXT });
       const late = await history(kit).miss(missOf(name, { tick: TICK, late: true }));
       answers(late, { missed: false, first: false }, 'a late miss while a newer tick runs');
+      const kept = await misses(kit, name);
+      check(kept.length === 1, () => `a late miss should be kept for people, but got ${show(kept)}`);
       await kit.store.release({ ...lease, name }, { outcome: 'abandoned' });
       await missed(kit, missOf(name, { tick: TICK }), 'a miss of the tick, as nothing newer was started');
       const again = await history(kit).miss(missOf(name, { tick: TICK, instance: 'other' }));

@@ -49,6 +49,11 @@ export const queuedCallCases: readonly CaseDefinition[] = [
         lease = { ...lease, fencingToken, queuedCall: result.queuedCall?.id ?? '' };
       }
       check(order.join() === '1,3,0,4,2', () => `the order should be 1,3,0,4,2, but is ${order.join()}`);
+      const left = await next(kit, lease, { outcome: 'completed' });
+      check(
+        left.held && left.queuedCall === undefined,
+        () => `the lease of the last queued call should be held, with nothing to take, but got ${show(left)}`,
+      );
     },
   },
   {

@@ -11,7 +11,7 @@ const definitions: readonly PortCaseDefinition[] = [...readCases, ...writeCases,
 );
 
 /**
- * The contract of `LockDocuments`, what a place must be able to do to keep locks, as cases that any test runner can run, one after
+ * The contract of `LockDocuments`, what a database must be able to do to keep locks, as cases that any test runner can run, one after
  * another. Cases for which `options` has no hook are left out. No case depends on how fast the machine is.
  */
 export function lockDocumentsContract(options: LockDocumentsContractOptions): ContractCase[] {
@@ -30,7 +30,7 @@ export function lockDocumentsContract(options: LockDocumentsContractOptions): Co
     }));
 }
 
-/** Registers the contract suite of a place with a test runner, as `describeLockStore` does that of a store. */
+/** Registers the contract suite of a database with a test runner, as `describeLockStore` does that of a store. */
 export function describeLockDocuments(
   name: string,
   options: LockDocumentsContractOptions,

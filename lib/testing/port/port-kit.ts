@@ -7,10 +7,10 @@ import type { LockDocumentsContractOptions, PortSubject } from './port-options.j
 export const HOUR = 3_600_000;
 /** For documents that must end, ms. */
 export const SHORT = 30;
-/** How long a case waits for an end, on the place's clock, before it fails, ms. */
+/** How long a case waits for an end, on the database's clock, before it fails, ms. */
 const PATIENCE = 30_000;
 
-/** The tools of a case: the place under test, and the usual moves. */
+/** The tools of a case: the database under test, and the usual moves. */
 export class PortKit {
   readonly documents: LockDocuments;
   readonly #all: readonly LockDocuments[];
@@ -29,7 +29,7 @@ export class PortKit {
     return `port-${this.#run}-${label}`;
   }
 
-  /** A change over nothing, or over what was seen. Frozen: a place must not change its arguments. */
+  /** A change over nothing, or over what was seen. Frozen: a database must not change its arguments. */
   change(name: string, seen: Seen | null, fields: Partial<Change> = {}): Change {
     const version = uuid();
     const more = seen === null ? { begins: true as const } : {};
@@ -87,7 +87,7 @@ export class PortKit {
     return Promise.all(each.map((one, i) => call(this.#all[i % this.#all.length] ?? this.documents, one)));
   }
 
-  /** Lets time pass until a lock is free by the place's clock. */
+  /** Lets time pass until a lock is free by the database's clock. */
   async ended(name: string): Promise<ReadDocument> {
     for (let waited = 0; waited < PATIENCE; waited += SHORT) {
       await this.options.wait(SHORT);

@@ -164,7 +164,7 @@ export const readCases: readonly PortCaseDefinition[] = [
   },
   {
     rule: 2,
-    sentence: 'clocks of instances do not count: a read answers with the times of the place',
+    sentence: 'clocks of instances do not count: a read answers with the times of the database',
     needs: ['skewInstanceClock'],
     async run(kit) {
       const before = await kit.documents.read([]);
@@ -177,7 +177,7 @@ export const readCases: readonly PortCaseDefinition[] = [
           check(
             Math.abs(now - before.now) < HOUR && Math.abs(found.since - before.now) < HOUR,
             () =>
-              `the place's time should be about ${before.now}, but is ${now}, and it began at ${found.since}`,
+              `the database's time should be about ${before.now}, but is ${now}, and it began at ${found.since}`,
           );
         }
       } finally {

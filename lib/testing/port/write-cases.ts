@@ -50,7 +50,7 @@ export const writeCases: readonly PortCaseDefinition[] = [
   },
   {
     rule: 3,
-    sentence: "whether a lock is taken is judged by the place's clock when a change is written",
+    sentence: "whether a lock is taken is judged by the database's clock when a change is written",
     async run(kit) {
       const taken = await kit.put(kit.name('taken'));
       await kit.refused(kit.change(taken.name, kit.seen(taken, { taken: false })), 'a change of a free lock');

@@ -30,10 +30,10 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'expiry-by-the-clock-of-the-instance': {
-    file: 'stores/postgres/postgres-dialect.js',
-    search: '#send(text, values) {',
+    file: 'stores/postgres/client.js',
+    search: 'send(text, values) {',
     replace:
-      '#send(text, values) { text = text.replaceAll(/clock_timestamp\\(\\)/g, `to_timestamp(${Date.now() / 1000})`);',
+      'send(text, values) { text = text.replaceAll(/clock_timestamp\\(\\)/g, `to_timestamp(${Date.now() / 1000})`);',
     caughtBy: 'overlaps',
     // With this seed an instance is two seconds ahead, more than the ttl of the leases that it finds.
     only: ['cut'],

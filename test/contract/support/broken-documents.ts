@@ -98,7 +98,7 @@ export const brokenDocuments: readonly BrokenDocuments[] = [
     'it should have begun at 1767225600000, but began at 1767225600030',
   ),
   broken(
-    'rule 2: clocks of instances do not count: a read answers with the times of the place',
+    'rule 2: clocks of instances do not count: a read answers with the times of the database',
     OwnClock,
     "the place's time should be about 1767225600000, but is 1767189600000, and it began at 1767189600000",
   ),
@@ -128,7 +128,7 @@ export const brokenDocuments: readonly BrokenDocuments[] = [
     "a change over 'Host/one' should not be written, but the answer is true",
   ),
   broken(
-    "rule 3: whether a lock is taken is judged by the place's clock when a change is written",
+    "rule 3: whether a lock is taken is judged by the database's clock when a change is written",
     IgnoresTaken,
     'a change of a free lock should not be written, but the answer is true',
   ),

@@ -170,6 +170,7 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
     false,
   ],
   ['a pause that is over by now', facts({ runs: [lastNight], lock: pausedLock(1_000) }), 'overdue', true],
+  ['a pause that ends now', facts({ runs: [lastNight], lock: pausedLock(300_000) }), 'overdue', true],
   [
     'its tick came while it was paused',
     facts({ runs: [lastNight], pauses: [pause('02:00', '03:05')] }),
@@ -193,6 +194,12 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
     poll({ time: at('03:20'), runs: [run(at('02:50'))], pauses: [pause('02:55', '03:15')] }),
     'ok',
     false,
+  ],
+  [
+    'the same, at the end of its grace',
+    poll({ time: at('03:26'), runs: [run(at('02:50'))], pauses: [pause('02:55', '03:15')] }),
+    'overdue',
+    true,
   ],
   [
     'the same, when it should have run by now',
@@ -384,4 +391,61 @@ test('failures in a row are counted up to the last run that completed, without t
   expect(failuresOf(facts({ runs: outcomes.map((outcome) => tonight({ outcome })) }))).toBe(2);
   expect(failuresOf(facts({ runs: [tonight({ outcome: 'failed' })] }))).toBe(1);
   expect(failuresOf(facts())).toBe(0);
+});
+
+const yesterday = run(at('03:00', 21), { tick: at('03:00', 21), outcome: 'running' });
+const started = lockWith({ tick: at('03:00'), outcome: 'failed' });
+const notAsked = { asOf: undefined as never };
+
+test.each<[what: string, facts: JobFacts, rest: object]>([
+  ['nobody has asked yet', facts(notAsked), { reason: 'not-asked' }],
+  ['the store has never shown its lock', facts({ ...notAsked, refusal: 'no right' }), { reason: 'refused' }],
+  [
+    'the store does not show its runs',
+    facts({ runs: [tonight()], refusal: 'no right' }),
+    { reason: 'refused' },
+  ],
+  [
+    'the facts are older than its grace',
+    facts({ asOf: at('03:00:59'), runs: [lastNight] }),
+    { reason: 'old-facts', tick: at('03:00') },
+  ],
+  ['its lock has many names', facts({ known: { ...JOB, lock: undefined as never } }), { reason: 'no-lock' }],
+  [
+    'its dates are not known',
+    facts({ ticks: () => undefined, runs: [run(at('03:00', 1))] }),
+    { reason: 'no-dates' },
+  ],
+  [
+    'its run goes on',
+    facts({ runs: [tonight({ outcome: 'running' })] }),
+    { run: tonight({ outcome: 'running' }) },
+  ],
+  [
+    'its run hangs, and is not the newest that goes on',
+    facts({ runs: [tonight({ outcome: 'running' }), { ...yesterday, hung: true }] }),
+    { run: { ...yesterday, hung: true } },
+  ],
+  ['its run is overrun', facts({ runs: [yesterday] }), { run: yesterday, tick: at('03:00') }],
+  [
+    'its run failed',
+    facts({ runs: [tonight({ outcome: 'failed' })] }),
+    { run: tonight({ outcome: 'failed' }) },
+  ],
+  [
+    'its run was interrupted',
+    facts({ runs: [tonight({ outcome: 'interrupted' })] }),
+    { run: tonight({ outcome: 'interrupted' }) },
+  ],
+  ['only its lock knows of the run that failed', facts({ runs: [lastNight], lock: started }), {}],
+])('a judgement says on what it rests: %s', (_what, known, rest) => {
+  const { status: _status, attention: _attention, disagree: _disagree, ...said } = judge(known);
+  expect(said).toEqual(rest);
+});
+
+test('a store that does not show a lock, or runs, needs attention', () => {
+  const refusal = 'no right';
+  expect(judge(facts({ ...notAsked, refusal }))).toMatchObject({ status: 'unknown', attention: true });
+  expect(judge(facts({ runs: [tonight()], refusal }))).toMatchObject({ status: 'unknown', attention: true });
+  expect(judge(facts({ known: { ...JOB, lock: undefined as never } })).attention).toBe(false);
 });

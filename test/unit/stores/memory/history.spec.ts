@@ -54,9 +54,17 @@ describe('of each lock', () => {
     expect(await tokensOf('nightly')).toEqual([second, first]);
     await clock.advance(1);
     expect(await tokensOf('nightly')).toEqual([second]);
+    // A read that drops what is too old leaves the rest to the next one.
+    expect(await tokensOf('nightly')).toEqual([second]);
     await clock.advance(DAY);
     expect(await tokensOf('nightly')).toEqual([]);
   });
+});
+
+test('the entry of a run has no field without a value', async () => {
+  await run('by hand', { count: 9, age: DAY });
+  const [entry = {}] = await store.history.entries({ name: 'by hand', limit: 1 });
+  expect(Object.entries(entry).filter(([, value]) => value === undefined)).toEqual([]);
 });
 
 test('a lock is remembered as long as its entries are, and forgotten with them', async () => {

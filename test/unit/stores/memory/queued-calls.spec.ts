@@ -50,3 +50,18 @@ test('a queued call is deleted after seven days', async () => {
   await clock.advance(7 * DAY);
   expect((await store.queuedCalls.next(lease, { takes: TAKES })).queuedCall).toBeUndefined();
 });
+
+test('inspect says of a lock only what there is: queued calls, or dead letters', async () => {
+  const store = new MemoryLockStore({ clock: new ManualClock() });
+  const lease = await held(store);
+  const said = async () =>
+    Object.keys((await store.inspect(['calendar']))[0] ?? {}).filter((key) => /queued|dead/.test(key));
+  expect(await said()).toEqual([]);
+  await store.queuedCalls.enqueue(CALL);
+  expect(await said()).toEqual(['queued']);
+  const taken = await store.queuedCalls.next(lease, { takes: TAKES });
+  const fencingToken = 'fencingToken' in taken ? taken.fencingToken : 0;
+  const run = { ...lease, fencingToken, queuedCall: 'one' };
+  await store.queuedCalls.next(run, { takes: TAKES, outcome: 'failed' });
+  expect(await said()).toEqual(['dead']);
+});

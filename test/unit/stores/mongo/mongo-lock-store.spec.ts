@@ -25,7 +25,7 @@ describe('what a store is given', () => {
   });
 
   test.each([
-    ['nothing', undefined, /got undefined\. Perhaps it is made later/],
+    ['nothing', undefined, /got undefined\. Perhaps the client is made later/],
     ['a URL', 'mongodb://me:secret@host', /got a text\. Make a client of the URL: new MongoClient\(url\)/],
     ['options', {}, /got a plain object/],
     ['a promise', Promise.resolve(), /got a promise\. Await it/],

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { RecordBatch } from '../../../../lib/stores/sql/record-batch.js';
-import type { HistoryRow } from '../../../../lib/stores/sql/history-dialect.js';
+import type { EntryRow } from '../../../../lib/stores/sql/history-dialect.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
-const row = (entry: number): HistoryRow => ({
+const row = (entry: number): EntryRow => ({
   name: 'job',
   entry: String(entry),
   kind: 'completed',

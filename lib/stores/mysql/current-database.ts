@@ -1,19 +1,17 @@
 import type { Fault } from '../sql/dialect.js';
 import { sql } from './sql-text.js';
+import type { Row } from '../sql/row.js';
 
-/** Which database the connection is in, who the user is, and whether the server takes names of databases for equal that differ in case. */
-export const PLACE = sql`SELECT DATABASE() AS \`here\`, @@lower_case_table_names AS \`folds\`, CURRENT_USER() AS \`user\``;
+/** The database of the connection, the user, and whether the server ignores case in names of databases. */
+export const CURRENT_DATABASE = sql`SELECT DATABASE() AS \`here\`, @@lower_case_table_names AS \`folds\`, CURRENT_USER() AS \`user\``;
 
 /**
- * Reads the answer to {@link PLACE}: the database, or why it cannot be told. A connection that is elsewhere than a new one was left there
- * (USE) by somebody else.
+ * Reads the answer to {@link CURRENT_DATABASE}: the database, or why it cannot be told. If the database is not that of
+ * a new connection, somebody has changed it (USE).
  *
  * @param usual the database of a new connection; `null`: none; `undefined`: that is not known
  */
-export function placeOf(
-  row: Readonly<Record<string, unknown>> | undefined,
-  usual: string | null | undefined,
-): string | Fault {
+export function databaseIn(row: Row | undefined, usual: string | null | undefined): string | Fault {
   const { here: name = null } = (row ?? {}) as { here?: string | null };
   if (usual !== undefined && !isSame(name, usual, Number(row?.['folds']) !== 0)) {
     const by = usual === null ? 'in none' : `in \`${usual}\``;

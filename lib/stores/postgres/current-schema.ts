@@ -1,28 +1,31 @@
 import type { Fault } from '../sql/dialect.js';
+import type { Row } from '../sql/row.js';
 
-/** The first schema of a path that has the table, or the first of all. @param path SQL, an array of names */
-const placeIn = (
+/** The first schema of a path that has the table, or else the first one. @param path SQL, an array of names */
+const firstOf = (
   path: string,
 ): string => `(SELECT n.nspname::text FROM unnest(${path}) WITH ORDINALITY AS s(name, i)
     JOIN pg_namespace n ON n.nspname = s.name LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = $1::text
     WHERE n.oid <> pg_my_temp_schema() ORDER BY c.oid IS NULL, s.i LIMIT 1)`;
 
 /**
- * Where a table is, or would be made. $1 its name
+ * The schema in which a table is, or would be created. $1 name of the table
  *
- * Answers a schema by the search path of this session, and by the one that a new session of this user has, and the user: what was SET since then may
- * be left by somebody else, on one connection of many. Each part is evaluated after the one before, as it refers to it. The search path
- * is set for this statement only. No temporary table is found: it would hide the table on one connection.
+ * 1. Answers the schema by the search path of this session (`here`), the schema by that of a new session of this user (`usual`), and the
+ *    user. If the two differ, somebody has SET the search path of this one connection.
+ * 2. Each subquery refers to the one before, so the database evaluates them in this order.
+ * 3. The search path is set for this statement only.
+ * 4. Temporary tables do not count: they would hide the table on one connection.
  */
-export const PLACE = `
-SELECT ${placeIn('session.path')} AS here, ${placeIn('usual.path')} AS usual, current_user::text AS "user"
+export const CURRENT_SCHEMA = `
+SELECT ${firstOf('session.path')} AS here, ${firstOf('usual.path')} AS usual, current_user::text AS "user"
 FROM (SELECT current_schemas(false) AS path OFFSET 0) session
 CROSS JOIN LATERAL (SELECT session.path IS NULL AS nothing, set_config('search_path',
   (SELECT reset_val FROM pg_settings WHERE name = 'search_path'), true) AS path OFFSET 0) reset
 CROSS JOIN LATERAL (SELECT current_schemas(false) AS path WHERE reset.path IS NOT NULL OFFSET 0) usual`;
 
-/** Reads the answer to {@link PLACE}: the schema, or why it cannot be told. */
-export function placeOf(row: Readonly<Record<string, unknown>> | undefined): string | Fault {
+/** Reads the answer to {@link CURRENT_SCHEMA}: the schema, or why it cannot be told. */
+export function schemaIn(row: Row | undefined): string | Fault {
   const { here = null, usual = null } = (row ?? {}) as Record<'here' | 'usual', string | null>;
   if (here !== usual) {
     const by = usual === null ? 'nowhere' : `to the schema "${usual}"`;
