@@ -100,7 +100,7 @@ export const brokenDocuments: readonly BrokenDocuments[] = [
   broken(
     'rule 2: clocks of instances do not count: a read answers with the times of the database',
     OwnClock,
-    "the place's time should be about 1767225600000, but is 1767189600000, and it began at 1767189600000",
+    "the database's time should be about 1767225600000, but is 1767189600000, and it began at 1767189600000",
   ),
   broken(
     'rule 3: what another program writes is seen by its `by`, and leaves version and state',

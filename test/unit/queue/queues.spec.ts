@@ -3,7 +3,7 @@ import type { LockCall } from '../../../lib/lease/lock-call.js';
 import type { Drainer, QueueJob } from '../../../lib/lease/drain.js';
 import { Queues } from '../../../lib/queue/queues.js';
 import { STEP_OF_PRIORITY } from '../../../lib/stores/rules.js';
-import { ManualClock } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 /* Which locks a process drains, and when. The store and the runner are told what to answer. */
 
