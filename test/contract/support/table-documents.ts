@@ -1,5 +1,10 @@
-import type { DocumentChange, DocumentRenewal, LockDocuments, ReadDocument } from '../../../lib/index.js';
-import { StoreUnavailableError } from '../../../lib/errors.js';
+import {
+  type DocumentChange,
+  type DocumentRenewal,
+  type LockDocuments,
+  type ReadDocument,
+  StoreUnavailableError,
+} from '../../../lib/index.js';
 
 /** What a pool of `pg` does. */
 interface Database {
