@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import { atEndOfTurn, type Clock, inModuleContext, type Timer } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
-import type { Beat, HistoryStore, HungRun, Kept, KnownJob } from '../stores/history-store.js';
+import {
+  type Beat,
+  type HistoryStore,
+  type HungRun,
+  type Kept,
+  type KnownJob,
+  UNDATED,
+} from '../stores/history-store.js';
 
 /** A job, as an instance shows it to the fleet. */
 export interface ShownJob extends KnownJob {
@@ -166,7 +173,7 @@ export class Beats {
   async #look(found: Shown['twin']): Promise<void> {
     this.#looks--;
     const { instance } = this.shown;
-    const last = (await this.history.instances(undefined, Infinity)).find(
+    const last = (await this.history.instances(undefined, UNDATED)).find(
       (record) => record.instance === instance,
     );
     if (last === undefined || last.left || last.startedAt === this.#startedAt) return;

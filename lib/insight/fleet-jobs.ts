@@ -45,11 +45,6 @@ export class FleetJobs {
     this.#upLists = listsOf(told.slice(0, up));
   }
 
-  /** Since when the instances that count in full were seen. */
-  get recentSince(): number {
-    return Math.min(...this.#recent.map(({ info }) => info.seenAt));
-  }
-
   /** The names of all jobs. */
   get names(): string[] {
     return [...new Set(this.#lists.flatMap((jobs) => jobs.map(({ job }) => job)))];

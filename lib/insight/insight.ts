@@ -4,6 +4,7 @@
  * May not enter: Nest, drivers, cron expressions, code that changes a lock.
  */
 import { SchedulerLockConfigError } from '../errors.js';
+import { UNDATED } from '../stores/history-store.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { show as asCode } from '../wording.js';
 import { asksOnce } from './dates.js';
@@ -209,7 +210,7 @@ export class Insight {
 
   /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
   async #locksFor(job: string | undefined): Promise<string[]> {
-    const { jobs } = await this.#reader.fleet(Infinity).catch((error: unknown) => {
+    const { jobs } = await this.#reader.fleet(UNDATED).catch((error: unknown) => {
       if (job === undefined || !isRefusal(error)) throw error;
       return { jobs: new FleetJobs([]) };
     });

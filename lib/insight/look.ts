@@ -1,3 +1,4 @@
+import { UNDATED } from '../stores/history-store.js';
 import type { JobFacts, TickFinder } from './facts.js';
 import type { KnownByAll, Told } from './fleet-jobs.js';
 import { factsOf, type LockFacts } from './join.js';
@@ -37,10 +38,10 @@ export type Beside = Pick<JobFacts, 'ticks' | 'show'>;
  * @param most how many entries of a lock that one job has. Absent: as few as tell how it is
  */
 export async function lookAtAll(reader: Reader, beside: Beside, most?: number): Promise<Look> {
-  const fleet = await reader.fleet(Infinity);
+  const fleet = await reader.fleet(UNDATED);
   const { views, unwell, locks } = await lookInShort(reader, fleet, beside, most);
   // For these jobs, people want to know why: that takes more instances, with their dates.
-  const all = unwell.length > 0 ? await reader.fleet(fleet.jobs.recentSince) : fleet;
+  const all = unwell.length > 0 ? await reader.fleet(datesFor(unwell, fleet)) : fleet;
   const facts = new Map<string, JobFacts>();
   const more = await inTurns(unwell, (few) => {
     const { job } = few[0].job;
@@ -58,6 +59,14 @@ export async function lookAtAll(reader: Reader, beside: Beside, most?: number): 
     facts,
     ticks: beside.ticks,
   };
+}
+
+/** Of which instances the judgement of these jobs needs dates. Of one that was not there before, it may. */
+function datesFor(jobs: readonly KnownByAll[], { jobs: known, told }: Fleet): (instance: string) => boolean {
+  const needless = new Set(told.map(({ info }) => info.instance));
+  for (const few of jobs)
+    for (const { instance } of known.get(few[0].job.job) ?? few) needless.delete(instance);
+  return (instance) => !needless.has(instance);
 }
 
 /** The jobs that are well, the others, and the locks of all. */

@@ -17,7 +17,7 @@ export interface Fleet {
   readonly time: number;
 }
 
-/** How many locks to ask for in one call, or at the same time. */
+/** How many locks to ask for in one call, or at the same time: Redis reads the histories of ten in one command. */
 const LOCKS_PER_INSPECT = 100;
 const ASKED_AT_ONCE = 10;
 
@@ -50,12 +50,12 @@ export class Reader {
     return { instances: this.#unreadableInstances, runs, parts: [...new Set(this.#refusals.values())] };
   }
 
-  /** @param datedSince with the dates of jobs of instances that were seen since then. @default of all */
-  async fleet(datedSince?: number): Promise<Fleet> {
+  /** @param isDated of which instances to read the dates of jobs, too. @default of all */
+  async fleet(isDated?: (instance: string) => boolean): Promise<Fleet> {
     let unreadable = 0;
     const records = await this.#unlessRefused(
       'instances',
-      this.history.instances(() => unreadable++, datedSince),
+      this.history.instances(() => unreadable++, isDated),
     );
     if (records instanceof StoreUnavailableError) throw records;
     this.#unreadableInstances = unreadable;

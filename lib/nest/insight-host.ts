@@ -14,7 +14,7 @@ import type { JobSettings } from '../options/check.js';
 import type { InsightSettings } from '../options/insight.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { CronTimeClass } from '../scheduler/tick-finder.js';
-import type { HistoryStore, HungRun, KnownJob } from '../stores/history-store.js';
+import { type HistoryStore, type HungRun, type KnownJob, UNDATED } from '../stores/history-store.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import type { BoundJob } from './bound-job.js';
@@ -200,7 +200,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     if (this.#hasLooked || application === undefined) return;
     this.#hasLooked = true;
     const look = async (): Promise<void> => {
-      const instances = (await history.instances(undefined, Infinity)).map((record) => ({
+      const instances = (await history.instances(undefined, UNDATED)).map((record) => ({
         ...toldOf(record).info,
         jobs: record.jobs,
       }));

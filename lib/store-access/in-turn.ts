@@ -44,7 +44,7 @@ export function inTurn(history: HistoryStore, clock: Clock): HistoryStore {
     told: (alarm) => turns.take(() => history.told(alarm)),
     miss: (miss) => turns.take(() => history.miss(miss)),
     beat: (beat) => turns.take(() => history.beat(beat)),
-    instances: (onUnreadable, datedSince) => turns.take(() => history.instances(onUnreadable, datedSince)),
+    instances: (onUnreadable, isDated) => turns.take(() => history.instances(onUnreadable, isDated)),
   };
 }
 

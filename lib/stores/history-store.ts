@@ -34,11 +34,14 @@ export interface HistoryStore {
    * read; one whose list of jobs it cannot read has none.
    *
    * @param onUnreadable called for each record that it leaves out, before this resolves
-   * @param datedSince nobody will ask for the dates of instances that were seen before this time, epoch ms by the store's clock: the store
-   * may leave their `next` and `last` empty, which are most of a record. @default 0, all have dates
+   * @param isDated whether somebody will ask for the dates of an instance, by its id: of others, the store may leave `next` and `last` empty,
+   * which are most of a record. @default all
    */
-  instances(onUnreadable?: () => void, datedSince?: number): Promise<InstanceRecord[]>;
+  instances(onUnreadable?: () => void, isDated?: (instance: string) => boolean): Promise<InstanceRecord[]>;
 }
+
+/** For `instances()`: nobody will ask for the dates of any. */
+export const UNDATED = (): boolean => false;
 
 /** How many entries are kept, and for how long. */
 export interface Kept {

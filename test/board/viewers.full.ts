@@ -24,9 +24,9 @@ class LostStore extends MemoryLockStore {
   constructor() {
     super();
     const instances = this.history.instances.bind(this.history);
-    this.history.instances = (onUnreadable, datedSince) => {
-      if (datedSince === Infinity) this.asked++;
-      return this.lost === undefined ? instances(onUnreadable, datedSince) : Promise.reject(this.lost);
+    this.history.instances = (onUnreadable, isDated) => {
+      if (isDated?.('any') === false) this.asked++;
+      return this.lost === undefined ? instances(onUnreadable, isDated) : Promise.reject(this.lost);
     };
   }
 }

@@ -131,8 +131,8 @@ export class RedisHistory implements HistoryStore {
     return this.#registry.beat(beat);
   }
 
-  instances(onUnreadable?: () => void, datedSince?: number): Promise<InstanceRecord[]> {
-    return this.#registry.instances(onUnreadable, datedSince);
+  instances(onUnreadable?: () => void, isDated?: (instance: string) => boolean): Promise<InstanceRecord[]> {
+    return this.#registry.instances(onUnreadable, isDated);
   }
 
   /** The commands that the user may not run, or why the user may run none on these keys. */

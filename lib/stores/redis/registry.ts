@@ -16,7 +16,10 @@ const LISTS = 5;
 export class RedisRegistry {
   /** The list of jobs that the store has for each instance of this process. */
   readonly #had = new Map<string, string>();
-  /** Instances as they were read last, without dates. One that was not seen since is the same: most are not up any more. */
+  /**
+   * Instances as they were read last, without dates. One that was not seen since is the same, whatever else becomes of its record: most are
+   * not up any more.
+   */
   #known: ReadonlyMap<string, ToldBeat> = new Map();
   /** The lists that were read last. A list never changes: its name is made from it. */
   #lists: ReadonlyMap<string, KnownJob[]> = new Map();
@@ -46,50 +49,58 @@ export class RedisRegistry {
     return { time: Number(time), known: isYes(known) };
   }
 
-  async instances(onUnreadable?: () => void, datedSince = 0): Promise<InstanceRecord[]> {
+  async instances(
+    onUnreadable?: () => void,
+    isDated: (instance: string) => boolean = () => true,
+  ): Promise<InstanceRecord[]> {
     const { instances, seen, list } = this.keys();
     const [time, ...found] = (await this.run(INSTANCES, [seen], [])) as string[];
     const all: Sight[] = [];
     for (let n = 0; n < found.length; n += 2)
       all.push({ instance: found[n] ?? '', seenAt: Number(found[n + 1]) });
-    const isDated = ({ seenAt }: Sight): boolean => seenAt >= datedSince;
-    const dated = await this.#read(instances, all.filter(isDated), { brief: false, onUnreadable });
-    const undated = await this.#undated(
-      instances,
-      all.filter((each) => !isDated(each)),
-      Number(time),
-      onUnreadable,
-    );
-    const told = [...dated, ...undated];
-    const lists = await this.#listsOf(new Set(told.map(({ catalogue }) => catalogue)), list, onUnreadable);
-    const more = (catalogue: string): Pick<InstanceRecord, 'time' | 'jobs'> => ({
-      time: Number(time),
-      jobs: lists.get(catalogue) ?? [],
+    const told = new Map<string, ToldBeat>();
+    const dated = all.filter(({ instance }) => isDated(instance));
+    for (const each of await this.#read(instances, dated, { brief: false, onUnreadable }))
+      told.set(each.record.instance, each);
+    const others = all.filter(({ instance }) => !isDated(instance));
+    for (const each of await this.#undated(instances, others, { all, time: Number(time), onUnreadable }))
+      told.set(each.record.instance, each);
+    const names = new Set([...told.values()].map(({ catalogue }) => catalogue));
+    const lists = await this.#listsOf(names, list, onUnreadable);
+    const none: KnownJob[] = [];
+    return all.flatMap(({ instance }) => {
+      const beat = told.get(instance);
+      if (beat === undefined) return [];
+      const { catalogue, record } = beat;
+      const more = { time: Number(time), jobs: lists.get(catalogue) ?? none };
+      // A copy parses the dates, and what has none is kept for the next look.
+      return isDated(instance) ? Object.assign(record, more) : { ...record, ...more };
     });
-    return [
-      // A copy of these would parse their dates.
-      ...dated.map(({ catalogue, record }) => Object.assign(record, more(catalogue))),
-      ...undated.map(({ catalogue, record }) => ({ ...record, ...more(catalogue) })),
-    ];
   }
 
-  /** The records of these instances, without dates. One that was not seen since it was read is the same. @param time the store's, ms */
+  /** The records of these instances, without dates. */
   async #undated(
     key: string,
     sights: readonly Sight[],
-    time: number,
-    onUnreadable: (() => void) | undefined,
-  ): Promise<readonly ToldBeat[]> {
-    const known = new Map(sights.flatMap((each) => this.#unchanged(each)));
+    {
+      all,
+      time,
+      onUnreadable,
+    }: {
+      /** All that the store has now. */
+      readonly all: readonly Sight[];
+      /** By the store's clock, epoch ms. */
+      readonly time: number;
+      readonly onUnreadable: (() => void) | undefined;
+    },
+  ): Promise<ToldBeat[]> {
+    const known = new Map(all.flatMap((each) => this.#unchanged(each)));
     const others = sights.filter(({ instance }) => !known.has(instance));
     for (const { catalogue, record } of await this.#read(key, others, { brief: true, onUnreadable }))
       known.set(record.instance, { catalogue, record: { ...record } });
-    const all = sights.flatMap(({ instance }) => known.get(instance) ?? []);
     // One that was seen in this millisecond may be seen again in it.
-    this.#known = new Map(
-      all.filter(({ record }) => record.seenAt < time).map((each) => [each.record.instance, each]),
-    );
-    return all;
+    this.#known = new Map([...known].filter(([, { record }]) => record.seenAt < time));
+    return sights.flatMap(({ instance }) => known.get(instance) ?? []);
   }
 
   /** What is known of an instance that was not seen since: at most one. */

@@ -227,6 +227,46 @@ describe('the jobs', () => {
     expect(insight.unreadable.parts).toEqual(['wrong type']);
   });
 
+  describe('are as each is by itself, however many instances have come and gone since', () => {
+    const MINUTE = 60_000;
+    const others = (count: number) =>
+      Array.from({ length: count }, (_, n) =>
+        instance(`later-${n}`, {
+          jobs: [{ ...JOB, job: 'another', lock: 'another' }],
+          startedAt: NOW - 5 * MINUTE,
+          seenAt: NOW - 4 * MINUTE,
+          left: true,
+        }),
+      );
+    const both = async (): Promise<unknown[]> => {
+      const jobs = await insight.jobs();
+      return [jobs.find(({ job }) => job === JOB.job)?.status, await statusOf()];
+    };
+
+    test.each([0, 50, 150])(
+      '%i, and only the instance that is gone knew when the job was to run',
+      async (count) => {
+        insight = new Insight(fake.store);
+        const gone = {
+          startedAt: at('12:00', 20),
+          seenAt: at('23:00', 21),
+          next: [T],
+          last: [at('03:00', 21)],
+        };
+        fake.instances = [instance('gone', gone), ...others(count)];
+        fake.locks = [lockInfo({ jobs: [{ job: JOB.job, tick: at('03:00', 21), outcome: 'completed' }] })];
+        fake.entries = [entry(at('03:00', 21), { tick: at('03:00', 21) })];
+        expect(await both()).toEqual(['overdue', 'overdue']);
+      },
+    );
+
+    test.each([0, 50, 150])('%i, and the job was made at run time after its newest tick', async (count) => {
+      const gone = { startedAt: at('02:00'), seenAt: at('03:05'), next: [at('03:00', 23)], last: [null] };
+      fake.instances = [instance('gone', gone), ...others(count)];
+      expect(await both()).toEqual(['new', 'new']);
+    });
+  });
+
   test('are asked for by their locks, some at a time', async () => {
     const jobs = Array.from({ length: 250 }, (_, index) => ({
       ...JOB,

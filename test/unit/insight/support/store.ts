@@ -64,7 +64,10 @@ export class FakeStore {
       return Promise.resolve(this.locks.filter(({ name }) => names?.includes(name)));
     },
     history: {
-      instances: () => Promise.resolve(this.instances),
+      instances: (_onUnreadable?: () => void, isDated: (instance: string) => boolean = () => true) =>
+        Promise.resolve(
+          this.instances.map((each) => (isDated(each.instance) ? each : { ...each, next: [], last: [] })),
+        ),
       entries: async ({ name, limit }: { name: string; limit: number }) => {
         this.asked.push(`entries ${name} ${limit}`);
         this.#underWay += 1;

@@ -7,6 +7,7 @@ import {
   type InstanceRecord,
   type KnownJob,
   MAX_INSTANCES,
+  UNDATED,
 } from '../../../../lib/stores/history-store.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
@@ -41,7 +42,7 @@ const ids = async (): Promise<string[]> =>
 test('the server leaves out the dates of instances if nobody asks for them, and nothing else', async () => {
   await store.history.beat(beatOf({ jobs: JOBS, version: ',"next":[', left: true }));
   const [[brief], [whole]] = [
-    await store.history.instances(undefined, Infinity),
+    await store.history.instances(undefined, UNDATED),
     await store.history.instances(),
   ];
   expect(whole).toMatchObject({ next: [7], last: [null], left: true, version: ',"next":[' });
@@ -49,7 +50,7 @@ test('the server leaves out the dates of instances if nobody asks for them, and 
 });
 
 test('an instance that was not seen since is not read again, nor a list of jobs', async () => {
-  const look = (): Promise<InstanceRecord[]> => store.history.instances(undefined, Infinity);
+  const look = (): Promise<InstanceRecord[]> => store.history.instances(undefined, UNDATED);
   const texts = async (work: () => Promise<unknown>): Promise<string> =>
     JSON.stringify(await commandsDuring(client, work));
   await store.history.beat(beatOf({ instance: 'gone', jobs: JOBS, version: '1', left: true }));
@@ -81,36 +82,28 @@ test('an instance that was not seen since is not read again, nor a list of jobs'
   await client.zadd(SEEN, seen, 'up');
   await client.hset(INSTANCES, 'up', '{');
   const unreadable = jest.fn();
-  expect(await store.history.instances(unreadable, Infinity)).toEqual([]);
+  expect(await store.history.instances(unreadable, UNDATED)).toEqual([]);
   expect(unreadable).toHaveBeenCalledTimes(1);
-  expect(await store.history.instances(unreadable, Infinity)).toEqual([]);
+  expect(await store.history.instances(unreadable, UNDATED)).toEqual([]);
   expect(unreadable).toHaveBeenCalledTimes(2);
 });
 
-test('the dates of instances are read as far back as somebody asks', async () => {
+test('the dates of those instances are read for which somebody asks', async () => {
   const { history } = store;
-  const seen = async (instance: string): Promise<number> => {
-    await history.beat(beatOf({ instance, jobs: JOBS }));
-    const all = await history.instances(undefined, Infinity);
-    const { seenAt = 0 } = all.find((each) => each.instance === instance) ?? {};
-    await until(async () => (await history.instances(undefined, Infinity)).some(({ time }) => time > seenAt));
-    return seenAt;
-  };
-  const since = [await seen('a'), await seen('b'), await seen('c')];
-  const datesSince = async (time?: number): Promise<unknown[]> =>
-    (await history.instances(undefined, time)).map(({ instance, next }) => [instance, ...next]);
-  expect(await datesSince()).toEqual([
-    ['c', 7],
-    ['b', 7],
-    ['a', 7],
-  ]);
-  expect(await datesSince(since[1])).toEqual([['c', 7], ['b', 7], ['a']]);
-  expect(await datesSince(Infinity)).toEqual([['c'], ['b'], ['a']]);
-  expect(await datesSince(since[0])).toEqual([
-    ['c', 7],
-    ['b', 7],
-    ['a', 7],
-  ]);
+  for (const instance of ['a', 'b', 'c']) await history.beat(beatOf({ instance, jobs: JOBS }));
+  const seen = await history.instances();
+  await until(async () =>
+    (await history.instances(undefined, UNDATED)).every(({ time, seenAt }) => time > seenAt),
+  );
+  const dates = async (isDated?: (instance: string) => boolean): Promise<unknown[]> =>
+    (await history.instances(undefined, isDated)).map(({ instance, next }) => [instance, ...next]);
+  const inOrder = (isDated: (instance: string) => boolean): unknown[] =>
+    seen.map(({ instance }) => (isDated(instance) ? [instance, 7] : [instance]));
+  for (const asked of ['abc', 'b', '', 'ac', 'abc', 'c'])
+    expect(await dates((instance) => asked.includes(instance))).toEqual(
+      inOrder((one) => asked.includes(one)),
+    );
+  expect(await dates()).toEqual(inOrder(() => true));
 });
 
 describe('a list of jobs', () => {
