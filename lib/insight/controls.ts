@@ -59,6 +59,7 @@ export function controlsOf(all: readonly RunInfo[], lock: LockInfo | undefined):
   return all.flatMap((entry) => actsOf(entry, lock)).sort((one, other) => other.at - one.at);
 }
 
+/** Newest first, also if they are of one millisecond. */
 function actsOf(entry: RunInfo, lock: LockInfo | undefined): ControlInfo[] {
   const { by, startedAt, endedAt = startedAt, job, fencingToken } = entry;
   const lease = { fencingToken, ...given({ job }) };
@@ -69,7 +70,7 @@ function actsOf(entry: RunInfo, lock: LockInfo | undefined): ControlInfo[] {
     acts.push({ ...started, lock: entry.lock, at: startedAt, ...lease });
   const about = isOfLease(entry) ? lease : given({ job });
   const at = act.action === 'break' || act.action === 'resume' ? endedAt : startedAt;
-  return [...acts, { ...act, lock: entry.lock, at, ...about }];
+  return [{ ...act, lock: entry.lock, at, ...about }, ...acts.reverse()];
 }
 
 /** The pause that a person has made with this lease. The holder text has only as much of the reason as there is room for. */

@@ -4,26 +4,25 @@ import { Cron, CronExpression, SchedulerRegistry } from '@nestjs/schedule';
 import { currentLock, type Lock, SchedulerLock, SchedulerLockService } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';
-import { acquired, skipped } from './tick-support.js';
+import { skipped } from './tick-support.js';
 
 afterEach(closeApps);
 
 const timeZone = 'UTC';
 
 /**
- * A process that is so busy that the next date has passed when `cron` arms its timer for it: `cron` fires the job for that date
- * at once ("Missed execution deadline"), and then for the date whose timer it was.
+ * A process that is so busy that the next date has passed whenever `cron` arms its timer: `cron` fires the job for that date at once
+ * ("Missed execution deadline"), and then for the date whose timer it was. These are two dates if a second begins in between.
  */
 function fireTwiceInATurn(app: TestApp, job: string): void {
   const { cronTime } = app.get(SchedulerRegistry).getCronJob(job);
   const { getTimeout } = cronTime;
+  let hasPassed = false;
   cronTime.getTimeout = () => {
-    cronTime.getTimeout = getTimeout;
-    return -1;
+    hasPassed = !hasPassed;
+    return hasPassed ? -1 : getTimeout.call(cronTime);
   };
 }
-
-const decided = (app: TestApp): number => acquired(app).length + skipped(app).length;
 
 test('a dynamic job that cron fires twice in one turn runs once for its date', async () => {
   const runs: Lock[] = [];
@@ -32,11 +31,11 @@ test('a dynamic job that cron fires twice in one turn runs once for its date', a
     .get(SchedulerLockService)
     .cron('report', CronExpression.EVERY_SECOND, { timeZone, wait: '10s' }, (lock) => void runs.push(lock));
   fireTwiceInATurn(app, 'report');
-  await until(() => decided(app) >= 2);
+  await until(() => skipped(app).length > 0);
   job.stop();
   expect(runs.slice(0, 2).filter(({ tick }) => tick === undefined)).toEqual([]);
   expect(new Set(runs.map(({ tick }) => tick)).size).toBe(runs.length);
-  expect(skipped(app)).toMatchObject([{ reason: 'already-ran' }]);
+  expect(new Set(skipped(app).map(({ reason }) => reason))).toEqual(new Set(['already-ran']));
 });
 
 test('a call by hand in the turn of the timer is one by hand', async () => {
@@ -75,8 +74,8 @@ test('a decorated job that cron fires twice in one turn runs once for its date',
   }
   const app = await startApp([Jobs]);
   fireTwiceInATurn(app, 'report');
-  await until(() => decided(app) >= 2);
+  await until(() => skipped(app).length > 0);
   void app.get(SchedulerRegistry).getCronJob('report').stop();
   expect(new Set(runs.map(({ tick }) => tick)).size).toBe(runs.length);
-  expect(skipped(app)).toMatchObject([{ reason: 'already-ran' }]);
+  expect(new Set(skipped(app).map(({ reason }) => reason))).toEqual(new Set(['already-ran']));
 });

@@ -81,7 +81,10 @@ export function pauseCases(name: string, open: () => Promise<QueuedCallFleet>): 
         (await lock())?.line?.map(({ holder }) => / by (.*?):/.exec(holder ?? '')?.[1]) ?? [];
       const first = ask('first', abort.signal);
       await until(() => waiting.length === 1);
-      const others = [ask('second'), ask('third')];
+      // One after another: each looks at the store before it waits.
+      const others = [ask('second')];
+      await until(() => waiting.length === 2);
+      others.push(ask('third'));
       await until(() => waiting.length === 3);
       expect(await inLine()).toEqual(['first']);
       abort.abort();

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { StoreUnavailableError } from '../../../lib/errors.js';
 import { Insight } from '../../../lib/insight/insight.js';
 import type { LockStore } from '../../../lib/stores/lock-store.js';
+import { pauseHolder } from '../../../lib/stores/pause.js';
 import { at, INTERVAL, JOB, miss, ticks } from './support/facts.js';
 import { entry, FakeStore, instance, lockInfo, NOW } from './support/store.js';
 
@@ -285,6 +286,17 @@ describe('the jobs', () => {
     expect(fake.asked).toEqual(expect.arrayContaining(['entries lock 0 200', 'entries lock 1 3']));
     expect(fake.atOnce).toBe(10);
   });
+});
+
+test('what people did comes newest first, also within one millisecond', async () => {
+  const by = { action: 'resume', actor: 'bob', started: { action: 'pause', actor: 'anna' } } as const;
+  const instance = pauseHolder({ actor: 'anna', until: NOW + 60_000 });
+  fake.entries = [entry(T, { instance, by, at: T, fencingToken: T * 1_000 + 7 })];
+  const acts = await insight.controls({ lock: 'invoices' });
+  expect(acts.map(({ action, actor, at: time }) => [action, actor, time])).toEqual([
+    ['resume', 'bob', T],
+    ['pause', 'anna', T],
+  ]);
 });
 
 describe('the entries of a lock', () => {
