@@ -1,5 +1,5 @@
 // Makes `.build`: the programs of tests that are processes of their own, the benchmark, the chaos run, the demo, and what they import.
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transformFile } from '@swc/core';
@@ -18,15 +18,23 @@ const FOLDERS = [
 const IMPORT = /\b(?:from|import|import\()\s*['"](\.\.?\/[^'"]+)\.js['"]/g;
 
 const seen = new Set();
-// What was built before, and has no source any more, would go on to run.
-for (const folder of ['lib', 'test', 'sample-app'])
-  rmSync(join(root, '.build', folder), { recursive: true, force: true });
 await Promise.all(FOLDERS.flatMap(scriptsIn).map(build));
+// What was built before, and has no source any more, would go on to run. The others stay: a program of them may be starting.
+const built = new Set([...seen].map((file) => file.replace(/\.tsx?$/, '.js')));
+for (const folder of ['lib', 'test', 'sample-app'])
+  for (const file of filesIn(join(root, '.build', folder)))
+    if (!built.has(join(folder, file))) rmSync(join(root, '.build', folder, file));
 
 function scriptsIn(folder) {
   return readdirSync(join(root, folder), { recursive: true })
     .map((file) => join(folder, file))
     .filter((file) => /(?<!\.d)\.tsx?$/.test(file));
+}
+
+/** The paths of all files in a folder, as far as there is one. */
+function filesIn(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true }).filter((file) => statSync(join(folder, file)).isFile());
 }
 
 /** Builds a file, and then what it imports. */

@@ -10,7 +10,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const stampFile = join(root, '.build', 'sample-app.json');
 
 const SOURCES = ['lib', 'sample-app', 'test/support', 'package.json', 'nest-cli.json'];
-const CONFIGS = ['tsconfig.json', 'tsconfig.build.json'];
+const CONFIGS = ['tsconfig.json', 'tsconfig.build.json', 'tools/programs.mjs', 'tools/swc.mjs'];
 const RESULTS = ['dist', 'sample-app/dist'];
 
 const [program = 'sample'] = process.argv.slice(2);

@@ -69,8 +69,9 @@ const HISTORIES = 10;
  * KEYS: runs, bad
  * ARGV: most, worst, run, wrong
  *
- * The first two arguments say how many at most of each, the others are the ids of the newest entries that the caller knows, or ''. Streams
- * only change by an entry with a new id: it trims the stream, too.
+ * The first two arguments say how many at most of each, the others are the ids of the newest entries that the caller knows, or ''. This
+ * library only changes a stream by an entry with a new id, which trims the stream, too. What a person deletes with XDEL or XTRIM, a process
+ * that has read it shows until the next entry; DEL shows at once.
  *
  * Returns for each stream its entries, newest first, or 0 if the caller knows them; and ms until the stream expires: as long as its newest
  * entry is kept.
