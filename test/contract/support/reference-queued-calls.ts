@@ -55,7 +55,8 @@ export class ReferenceQueuedCalls implements QueuedCallStore {
       const taker = takes.find((each) => this.canTake(each.job, queuedCall));
       if (taker === undefined) continue;
       if (queuedCall.taken !== token && this.isOverLimit(queuedCall)) {
-        queuedCall.dead = 'interrupted';
+        // Its holder may come late with its end, which no longer counts.
+        Object.assign(queuedCall, { dead: 'interrupted', taken: undefined });
         dead.push(this.letter(queuedCall));
         continue;
       }
