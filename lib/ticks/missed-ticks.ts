@@ -68,8 +68,9 @@ const TURN = 10;
  * have done: so such a tick never runs without the store, whatever `onStoreError` says.
  *
  * - An instance asks for the newest tick of a job when it starts, and when it is elected.
- * - If a lease is in the way of a tick, the instance asks again when that lease can have ended. During a pause it asks now and then: a
- *   person may end it at any time. If the store is away, it asks when the store may be back. `ask.ts` says what it asks for.
+ * - If another lease keeps a tick from its start, the instance asks again as soon as that lease may have ended. A person may end a pause at
+ *   any time, so during a pause the instance asks at least every 30 s. If the store is away, the instance asks when the store may be back. `ask.ts`
+ *   says what it asks for.
  * - It asks again only while the tick is the newest of its job and the job is not stopped. To begin, the tick must be within the
  *   `catchUp` of its job: a new leader gives each job a minimum.
  *

@@ -58,49 +58,28 @@ export class RedisRegistry {
     const all: Sight[] = [];
     for (let n = 0; n < found.length; n += 2)
       all.push({ instance: found[n] ?? '', seenAt: Number(found[n + 1]) });
-    const told = new Map<string, ToldBeat>();
-    const dated = all.filter(({ instance }) => isDated(instance));
-    for (const each of await this.#read(instances, dated, { brief: false, onUnreadable }))
-      told.set(each.record.instance, each);
-    const others = all.filter(({ instance }) => !isDated(instance));
-    for (const each of await this.#undated(instances, others, { all, time: Number(time), onUnreadable }))
-      told.set(each.record.instance, each);
-    const names = new Set([...told.values()].map(({ catalogue }) => catalogue));
-    const lists = await this.#listsOf(names, list, onUnreadable);
+    const dated = await this.#read(
+      instances,
+      all.filter(({ instance }) => isDated(instance)),
+      { onUnreadable },
+    );
+    const undated = new Map(all.flatMap((each) => this.#unchanged(each)));
+    const others = all.filter(({ instance }) => !isDated(instance) && !undated.has(instance));
+    for (const [instance, { catalogue, record }] of await this.#read(instances, others, {
+      brief: true,
+      onUnreadable,
+    }))
+      undated.set(instance, { catalogue, record: { ...record } });
+    // One that was seen in this millisecond may be seen again in it.
+    this.#known = new Map([...undated].filter(([, { record }]) => record.seenAt < Number(time)));
+    const told = all.flatMap(({ instance }) => (isDated(instance) ? dated : undated).get(instance) ?? []);
+    const lists = await this.#listsOf(new Set(told.map(({ catalogue }) => catalogue)), list, onUnreadable);
     const none: KnownJob[] = [];
-    return all.flatMap(({ instance }) => {
-      const beat = told.get(instance);
-      if (beat === undefined) return [];
-      const { catalogue, record } = beat;
+    return told.map(({ catalogue, record }) => {
       const more = { time: Number(time), jobs: lists.get(catalogue) ?? none };
       // A copy parses the dates, and what has none is kept for the next look.
-      return isDated(instance) ? Object.assign(record, more) : { ...record, ...more };
+      return dated.has(record.instance) ? Object.assign(record, more) : { ...record, ...more };
     });
-  }
-
-  /** The records of these instances, without dates. */
-  async #undated(
-    key: string,
-    sights: readonly Sight[],
-    {
-      all,
-      time,
-      onUnreadable,
-    }: {
-      /** All that the store has now. */
-      readonly all: readonly Sight[];
-      /** By the store's clock, epoch ms. */
-      readonly time: number;
-      readonly onUnreadable: (() => void) | undefined;
-    },
-  ): Promise<ToldBeat[]> {
-    const known = new Map(all.flatMap((each) => this.#unchanged(each)));
-    const others = sights.filter(({ instance }) => !known.has(instance));
-    for (const { catalogue, record } of await this.#read(key, others, { brief: true, onUnreadable }))
-      known.set(record.instance, { catalogue, record: { ...record } });
-    // One that was seen in this millisecond may be seen again in it.
-    this.#known = new Map([...known].filter(([, { record }]) => record.seenAt < time));
-    return sights.flatMap(({ instance }) => known.get(instance) ?? []);
   }
 
   /** What is known of an instance that was not seen since: at most one. */
@@ -109,20 +88,24 @@ export class RedisRegistry {
     return known?.record.seenAt === seenAt ? [[instance, known]] : [];
   }
 
-  /** The records of these instances. */
+  /** The records of these instances, by their ids. */
   async #read(
     key: string,
     sights: readonly Sight[],
-    { brief, onUnreadable }: { readonly brief: boolean; readonly onUnreadable: (() => void) | undefined },
-  ): Promise<ToldBeat[]> {
+    {
+      brief = false,
+      onUnreadable,
+    }: { readonly brief?: boolean; readonly onUnreadable: (() => void) | undefined },
+  ): Promise<Map<string, ToldBeat>> {
     const read = instanceReader();
-    const told: ToldBeat[] = [];
+    const told = new Map<string, ToldBeat>();
     for (let from = 0; from < sights.length; from += AT_ONCE) {
       const some = sights.slice(from, from + AT_ONCE);
       const ids = some.map(({ instance }) => instance);
       const answers = (await this.run(FACTS, [key], [brief ? '1' : '', ...ids])) as string[];
       const kept = some.flatMap((sight, n) => (answers[n] ? [{ ...sight, facts: answers[n] }] : []));
-      told.push(...readEach(kept, (each) => beatOf(each, read), onUnreadable));
+      for (const each of readEach(kept, (beat) => beatOf(beat, read), onUnreadable))
+        told.set(each.record.instance, each);
     }
     return told;
   }

@@ -7,7 +7,7 @@ import type { Operations } from './operations.js';
 import { COLUMNS, letterOf, marks, storedCall } from './queued-call-row.js';
 import type { Row } from './row.js';
 
-/** What people are told of the queued calls of a lock. */
+/** The fields of a lock that show its queued calls. */
 type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
 
 /** What people see of queued calls. */
@@ -18,7 +18,12 @@ export class QueuedCallsReads<Table> {
     private readonly reads: LimitedReads,
   ) {}
 
-  /** Reads the queued calls of these locks, or of all. Returns a function of the name of a lock: nothing if there is no table; or why nobody knows. */
+  /**
+   * Reads the queued calls of these locks, or of all.
+   *
+   * @returns a function that gives the fields of a lock by its name: `undefined` if the lock has no queued calls, or there is no table. If
+   * the database refuses the read, `unknown` says why, for each lock
+   */
   async of(names?: readonly string[]): Promise<(name: string) => QueuedCallsInfo | undefined> {
     try {
       const infos = await this.#infos(names);
