@@ -5,7 +5,7 @@ import { brokenStores } from '../contract/support/broken-stores.js';
 import { ReferenceStore } from '../contract/support/reference-store.js';
 import { DATABASES } from '../support/database.js';
 import { HistoryPlay } from './support/history-play.js';
-import { historySteps, TTL } from './support/history-steps.js';
+import { type HistoryStep, historySteps, TTL } from './support/history-steps.js';
 import { parameters } from './support/parameters.js';
 import {
   databaseSubject,
@@ -14,6 +14,17 @@ import {
   type ServedSubject,
   type StoreSubject,
 } from './support/store-subjects.js';
+
+const STEP: Omit<HistoryStep, 'what'> = {
+  store: 0,
+  job: 'nightly',
+  pick: 0,
+  tick: undefined,
+  outcome: 'completed',
+  recorded: false,
+  flag: false,
+  ms: 0,
+};
 
 /** Tries a store against the model of what it remembers: runs, missed ticks, and instances. */
 function agreesWithModel(make: () => StoreSubject, numRuns: number): Promise<void> {
@@ -33,6 +44,14 @@ test('the memory store answers as the model of histories', async () => {
 
 test('a correct store answers as the model of histories', async () => {
   await agreesWithModel(() => manualSubject((clock) => new ReferenceStore(clock), TTL), 1_500);
+});
+
+test('the time that ends leases passes for instances, too', async () => {
+  const play = new HistoryPlay(manualSubject((clock) => new MemoryLockStore({ clock }), TTL));
+  const step = (what: HistoryStep['what']): Promise<void> => play.step({ ...STEP, what });
+  await step('beat');
+  for (let lease = 0; lease < 12; lease += 1) for (const what of ['begin', 'die'] as const) await step(what);
+  await step('instances');
 });
 
 describe('the model finds out about a store that breaks', () => {

@@ -138,7 +138,15 @@ export class HistoryPlay {
   }
 
   async #die(): Promise<void> {
-    if (this.#model.expire()) await this.subject.expire(this.#name);
+    if (!this.#model.expire()) return;
+    await this.subject.expire(this.#name);
+    // A clock that is moved by hand moves for all that is remembered.
+    if (!this.subject.isTimed) this.#passed(TTL);
+  }
+
+  #passed(ms: number): void {
+    this.#model.now += ms;
+    this.#registry.now += ms;
   }
 
   async #interrupted(store: LockStore, held: Held | undefined): Promise<void> {
@@ -231,8 +239,7 @@ export class HistoryPlay {
     await this.#die();
     await this.#flush();
     await this.subject.age(this.#name, ms);
-    this.#model.now += ms;
-    this.#registry.now += ms;
+    this.#passed(ms);
   }
 
   async #look(store: LockStore, limit: number): Promise<void> {
