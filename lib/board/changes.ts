@@ -71,20 +71,21 @@ function missesOf({ misses }: Looked, since: number): Change[] {
 }
 
 /** When an instance started, by the store's clock. */
-export const startOf = ({ info: { startedAt, clockOffset = 0 } }: Told): number => startedAt + clockOffset;
+export const startTimeOf = ({ info: { startedAt, clockOffset = 0 } }: Told): number =>
+  startedAt + clockOffset;
 
 /** The first instance of each version of an application. */
 function versionsOf(told: readonly Told[]): Change[] {
   const seen = new Map<string, Set<string>>();
   const changes: Change[] = [];
-  for (const one of [...told].sort((a, b) => startOf(a) - startOf(b))) {
+  for (const one of [...told].sort((a, b) => startTimeOf(a) - startTimeOf(b))) {
     const { application = '', version, instance } = one.info;
     if (version === undefined) continue;
     const versions = seen.get(application) ?? new Set();
     if (versions.size > 0 && !versions.has(version))
       changes.push({
         kind: 'version',
-        at: startOf(one),
+        at: startTimeOf(one),
         text: `Version ${version} after ${[...versions].at(-1)}, first on ${instance}`,
       });
     // The version moves to the end: the newest version is the last one.
@@ -97,12 +98,12 @@ function versionsOf(told: readonly Told[]): Change[] {
 /** The jobs whose schedules differ from those of the instance that started before. Most instances share one list of jobs. */
 async function schedulesOf(told: readonly Told[], since: number): Promise<Change[]> {
   const first = new Map<readonly KnownJob[], Told>();
-  for (const one of [...told].sort((a, b) => startOf(a) - startOf(b)))
+  for (const one of [...told].sort((a, b) => startTimeOf(a) - startTimeOf(b)))
     if (!first.has(one.record.jobs)) first.set(one.record.jobs, one);
   const known = new Map<string, KnownJob>();
   return inTurns(first, ([jobs, one]) => {
     const changes: Change[] = [];
-    const at = startOf(one);
+    const at = startTimeOf(one);
     for (const job of jobs) {
       const before = known.get(job.job);
       known.set(job.job, job);

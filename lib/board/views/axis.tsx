@@ -18,7 +18,7 @@ const STEPS = [5, 10, 15, 30, 60, 120, 180, 360, 720].map((minutes) => minutes *
 const MARKS = 9;
 
 /** Where a time is on the line. */
-export const placeOf = (time: number, { from, to }: Span): string =>
+export const xOf = (time: number, { from, to }: Span): string =>
   `${percent(((time - from) / (to - from)) * 100)}%`;
 
 /** The width of a length of time; never too narrow to be seen. */
@@ -43,7 +43,7 @@ export function Axis({ span, times }: { span: Span; times: Times }): h.JSX.Eleme
   return (
     <svg class="axis" width="100%" height="20" aria-hidden="true">
       {marksOf(span, times).map((mark) => (
-        <text key={mark} x={placeOf(mark, span)} y="14" class={anchorOf(mark, span)}>
+        <text key={mark} x={xOf(mark, span)} y="14" class={anchorOf(mark, span)}>
           {times.full(mark).slice(11, 16)}
         </text>
       ))}
@@ -69,7 +69,7 @@ export function Line(props: {
   return (
     <svg class="line" width="100%" height={height} role="group" aria-label={label}>
       {marksOf(span, times).map((mark) => (
-        <line key={mark} class="mark" x1={placeOf(mark, span)} x2={placeOf(mark, span)} y1="0" y2={height} />
+        <line key={mark} class="mark" x1={xOf(mark, span)} x2={xOf(mark, span)} y1="0" y2={height} />
       ))}
       {children}
     </svg>
@@ -80,7 +80,7 @@ export function Line(props: {
 export function Shape(props: { at: number; y: number; span: Span; kind: string; d?: string }): h.JSX.Element {
   const { at, y, span, kind, d = 'M0-5L5 0L0 5L-5 0Z' } = props;
   return (
-    <svg x={placeOf(at, span)} y={y} class="shape">
+    <svg x={xOf(at, span)} y={y} class="shape">
       <path class={kind} d={d} />
     </svg>
   );

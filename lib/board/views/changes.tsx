@@ -1,6 +1,6 @@
 import type { Change, ChangeKind } from '../changes.js';
 import { type ComponentChildren, Fragment, h } from '../templates.js';
-import { Axis, Line, placeOf, Shape, type Span, widthOf } from './axis.js';
+import { Axis, Line, xOf, Shape, type Span, widthOf } from './axis.js';
 import { each, Nothing, Region, type Scene, Table, Time, WhyLink } from './parts.js';
 
 /** The rows, from top to bottom. */
@@ -69,7 +69,7 @@ function ChangeRow(props: {
             ) : (
               <rect
                 class="outage"
-                x={placeOf(change.at, span)}
+                x={xOf(change.at, span)}
                 width={widthOf(change.to - Math.max(change.at, span.from), span, 0.8)}
                 y="5"
                 height="12"

@@ -1,7 +1,7 @@
 import type { Told } from '../../insight/fleet-jobs.js';
 import { displayName } from '../../lock-name.js';
 import type { KnownJob } from '../../stores/history-store.js';
-import { startOf } from '../changes.js';
+import { startTimeOf } from '../changes.js';
 import { h } from '../templates.js';
 import { clockText, each, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
@@ -74,7 +74,7 @@ function rowOf(one: Told, { times }: Scene, disabled: string): h.JSX.Element {
       </td>
       <td>{version ?? <span class="faint">not told</span>}</td>
       <td>
-        <Time at={startOf(one)} times={times} />
+        <Time at={startTimeOf(one)} times={times} />
       </td>
       <td>
         <Time at={seenAt} times={times} />

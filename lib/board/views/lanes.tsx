@@ -2,7 +2,7 @@ import { displayName } from '../../lock-name.js';
 import { type Bar, kindOf, type Lane, MOST_LANES } from '../lanes.js';
 import { HOURS, linkTo } from '../question.js';
 import { Fragment, h } from '../templates.js';
-import { Axis, Line, placeOf, Shape, type Span, widthOf } from './axis.js';
+import { Axis, Line, xOf, Shape, type Span, widthOf } from './axis.js';
 import { each, Nothing, Outcome, Region, type Scene, Table, Time, timeOf, took, WhyLink } from './parts.js';
 
 const LINE = 16;
@@ -77,7 +77,7 @@ function LaneRow({ scene, lane, span }: { scene: Scene; lane: Lane; span: Span }
           <rect
             key={from}
             class="gap"
-            x={placeOf(from, span)}
+            x={xOf(from, span)}
             width={widthOf(to - from, span)}
             y="0"
             height={height}
@@ -108,7 +108,7 @@ function RunBar({ scene, bar, span }: { scene: Scene; bar: Bar; span: Span }): h
       <title>{`${scene.times.short(from)} ${text}`}</title>
       <rect
         class={`run ${kind}${overlaps ? ' overlap' : ''}${again ? ' again' : ''}`}
-        x={placeOf(start, span)}
+        x={xOf(start, span)}
         width={widthOf(to - start, span)}
         y={y}
         height={LINE - 4}

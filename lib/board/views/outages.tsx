@@ -2,7 +2,7 @@ import { formatDuration } from '../../duration.js';
 import { displayName } from '../../lock-name.js';
 import { type Outage, outagesOf } from '../outages.js';
 import { Fragment, h } from '../templates.js';
-import { Axis, Line, placeOf, type Span, widthOf } from './axis.js';
+import { Axis, Line, xOf, type Span, widthOf } from './axis.js';
 import { each, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
 const MOST = 30;
@@ -47,7 +47,7 @@ function Spans(props: { scene: Scene; span: Span; outages: readonly Outage[] }):
           <rect
             key={from}
             class="outage"
-            x={placeOf(from, span)}
+            x={xOf(from, span)}
             width={widthOf(to - Math.max(from, span.from), span, 0.8)}
             y="4"
             height="12"
