@@ -1,6 +1,5 @@
 import { SchedulerLockConfigError } from '../errors.js';
-import type { Lock } from './current-lock.js';
-import { begin } from './work.js';
+import { invoke, type Lock } from './current-lock.js';
 
 /**
  * Called around each run. It calls `proceed` once, which begins the job, and returns its promise. The result of the run is that of the
@@ -36,7 +35,7 @@ export class Wrappers {
 /** Lasts until the wrapper and the job have both ended. */
 async function wrapped<T>(wrap: Around, lock: Lock, job: (lock: Lock) => T | PromiseLike<T>): Promise<T> {
   let work: Promise<T> | undefined;
-  const proceed = (): Promise<T> => (work ??= (async () => begin(job, lock))());
+  const proceed = (): Promise<T> => (work ??= (async () => invoke(job, lock))());
   try {
     await wrap(lock, proceed);
   } catch (error) {

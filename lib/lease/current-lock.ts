@@ -3,7 +3,6 @@ import { LockLostError, LockNotHeldError } from '../errors.js';
 import { shared } from '../shared.js';
 import type { Lease } from './lease.js';
 import type { QueuedCallFacts } from './lock-call.js';
-import { begin } from './work.js';
 
 /** The lock that a job runs under. */
 export interface Lock {
@@ -78,7 +77,7 @@ export function withScope<T>(
 ): T | Promise<T> {
   const parent = open(scopes.getStore());
   const scope: Scope = lease === undefined ? { owner, lock, parent } : { owner, lock, lease, parent };
-  return scopes.run(scope, begin, job, lock);
+  return scopes.run(scope, invoke, job, lock);
 }
 
 /** Runs `callback` in this scope alone, outside of the caller's scope: timers inherit the context in which they were set. */
@@ -97,7 +96,7 @@ export async function withinScope<T>(
   const scope: Scope = { owner, lock, lease, parent: open(scopes.getStore()) };
   lease.enter();
   try {
-    return await scopes.run(scope, begin, job, lock);
+    return await scopes.run(scope, invoke, job, lock);
   } finally {
     lease.leave();
     scope.closed = true;
@@ -150,7 +149,7 @@ export async function following<T>(job: (lock: Lock) => T | PromiseLike<T>, lock
     if (outer.follow !== undefined) stops.push(outer.follow(scope.lease));
   }
   try {
-    return await begin(job, lock);
+    return await invoke(job, lock);
   } finally {
     for (const stop of stops) stop();
   }
@@ -248,3 +247,21 @@ export class LeasedLock implements Lock {
 /** The error for code that goes on after its job has ended. */
 export const jobEnded = (name: string): LockNotHeldError =>
   new LockNotHeldError(`Lock "${name}" is not held any more: its job has ended.`, name);
+
+/**
+ * Begins a job. Starts lazy work (queries of Knex, Mongoose, Prisma) at once: so it runs in the async context of the job,
+ * not in that of the code that awaits it.
+ */
+export function invoke<A, T>(job: (given: A) => T | PromiseLike<T>, given: A): T | Promise<T> {
+  const work = job(given);
+  if (!isLazy(work)) return work;
+  return new Promise((resolve, reject) => void work.then(resolve, reject));
+}
+
+/**
+ * Whether a value can be awaited and is no ordinary promise. Some promise classes are lazy, with a `then()` of their own.
+ */
+function isLazy<T>(work: T | PromiseLike<T>): work is PromiseLike<T> {
+  const then = (work as { then?: unknown } | null | undefined)?.then;
+  return typeof then === 'function' && then !== Promise.prototype.then;
+}

@@ -86,7 +86,7 @@ export class Drain extends Holding {
       if (typeof next === 'string') return this.#giveBack(lease, end, next);
       lease = next.lease;
       waiting.end();
-      const ended = await this.begin(lease, next.run);
+      const ended = await this.hold(lease, next.run);
       waiting.begin();
       end = this.end(lease, ended);
       if (lease.renewal !== undefined) await lease.renewal;

@@ -62,13 +62,18 @@ export class InLine extends Turn {
     return this.call.start?.tick === undefined ? undefined : this.call.job;
   }
 
-  /** What the last ask was for, without how it waits. */
-  get asked(): AcquireRequest {
+  /** What it asks for, without how it waits. */
+  get bareRequest(): AcquireRequest {
     return this.request;
   }
 
-  /** What to ask for now. */
-  ask(): AcquireRequest {
+  /** An ask is sent: from now on the call may stand in the store's line. */
+  sent(): void {
+    this.#stands = true;
+  }
+
+  /** What it asks for now, with how it waits. */
+  requestInLine(): AcquireRequest {
     const { request, call, engine } = this;
     const now = engine.clock.monotonic();
     const limit = Math.max(1, Math.ceil(this.deadline - now));
@@ -79,7 +84,6 @@ export class InLine extends Turn {
       ...(this.place === undefined ? undefined : { place: this.place }),
       ...(this.#leaseEnds > now ? { notBefore: Math.ceil(this.#leaseEnds - now) } : undefined),
     };
-    this.#stands = true;
     return { ...request, wait };
   }
 
@@ -94,7 +98,7 @@ export class InLine extends Turn {
   }
 
   /** The store has answered an ask. */
-  told(result: AcquireResult): void {
+  answered(result: AcquireResult): void {
     if (result.acquired) return void (this.#stands = false);
     const { waiting, holder, expiresIn } = result;
     this.#expiresIn = expiresIn;
@@ -184,7 +188,7 @@ export class InLine extends Turn {
 
   #abandon(): void {
     const { engine, call } = this;
-    const request = this.ask();
+    const request = this.requestInLine();
     this.#stands = false;
     const copies = this.#unsure ? 1 : 0;
     engine.releases.abandon({ ...request, fencingToken: 0 }, call.settings.storeTimeout, copies);

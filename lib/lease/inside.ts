@@ -1,7 +1,7 @@
 import { LockHandle } from './acquired-lock.js';
 import { type LeasedScope, type Lock, withinScope } from './current-lock.js';
 import type { LockCall, RunResult } from './lock-call.js';
-import { refuseUndone } from './work.js';
+import { refuseUndone } from './undone-values.js';
 
 /** Runs a nested call, made by a job that already holds the lock, under the same lease. */
 export async function runInside<T>(

@@ -197,7 +197,7 @@ export class LockRunner {
   }
 
   readonly #admission: Admission = {
-    begins: (run) => void this.#busy.set(run.call.name, run),
+    granted: (run) => void this.#busy.set(run.call.name, run),
     over: (run) => {
       const { name } = run.call;
       if (this.#busy.get(name) === run) {

@@ -24,7 +24,7 @@ export interface OpenCall {
 /** The other calls of its process, as a call sees them. */
 export interface Admission {
   /** A call that has waited has its lease, and its job begins. */
-  begins(call: OpenCall): void;
+  granted(call: OpenCall): void;
   /** A call is over: right before its promise is settled. */
   over(call: OpenCall): void;
   /** Whether a run of the lock goes on here that has lost its lease, or never had one. */

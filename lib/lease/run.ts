@@ -11,7 +11,7 @@ import type { EndOfRun } from './recorder.js';
 import { Release } from './release.js';
 import { reportAcquired, reportDeleted, reportReleased, reportSkipped } from './reports.js';
 import { Take } from './take.js';
-import { refuseUndone } from './work.js';
+import { refuseUndone } from './undone-values.js';
 import type { Writable } from './writable.js';
 
 /** How a job ended. */
@@ -44,8 +44,8 @@ export abstract class Holding extends Take {
     this.#overruns.count(call);
   }
 
-  /** Begins the job, and keeps its lease from now on. */
-  protected begin<T>(lease: Lease, job: (lease: Lease) => T | Promise<T>): Ended<T> | Promise<Ended<T>> {
+  /** Keeps the lease from now on, and begins its job. */
+  protected hold<T>(lease: Lease, job: (lease: Lease) => T | Promise<T>): Ended<T> | Promise<Ended<T>> {
     const { engine } = this;
     this.#lease = lease;
     engine.heartbeat.add(lease);
@@ -128,8 +128,8 @@ export class Run<T> extends Holding {
       let lease;
       // What most calls need of `take()` stands here once more: each further async function would add to the cost of each run.
       if (this.line === undefined && !engine.releases.owes(call.name)) {
-        const asked = this.ask();
-        lease = this.taken(asked, await asked.outcome);
+        const asked = this.send();
+        lease = this.afterFirstAnswer(asked, await asked.outcome);
         if (lease instanceof Promise) lease = await lease;
       } else lease = await this.take();
       if (!(lease instanceof Lease)) {
@@ -137,7 +137,7 @@ export class Run<T> extends Holding {
         return lease;
       }
       engine.waiting.end();
-      let ended = this.begin(lease, this.job);
+      let ended = this.hold(lease, this.job);
       if (ended instanceof Promise) ended = await ended;
       engine.waiting.begin();
       const end = this.end(lease, ended);

@@ -43,7 +43,7 @@ export abstract class Take implements OpenCall {
     let answer = await this.#afterRelease();
     if (answer === undefined && !admission.blocked(call.name)) answer = await this.#askOnce();
     if (!(answer instanceof Lease)) answer = await this.#wait(line, answer);
-    if (answer instanceof Lease) admission.begins(this);
+    if (answer instanceof Lease) admission.granted(this);
     return answer;
   }
 
@@ -57,8 +57,8 @@ export abstract class Take implements OpenCall {
   }
 
   async #askOnce(): Promise<Lease | Skipped> {
-    const asked = this.ask();
-    return this.taken(asked, await asked.outcome);
+    const asked = this.send();
+    return this.afterFirstAnswer(asked, await asked.outcome);
   }
 
   /**
@@ -84,7 +84,7 @@ export abstract class Take implements OpenCall {
   /** One more ask. Resolves to how the wait has ended, if it has. An outage does not end it. */
   async #askInLine(line: InLine): Promise<Lease | Skipped | undefined> {
     if (this.admission.blocked(this.call.name)) return line.startOver();
-    const asked = this.ask();
+    const asked = this.send();
     const outcome = await asked.outcome;
     if ('error' in outcome && !(outcome.error instanceof SchedulerLockConfigError))
       return line.failed(outcome.error);
@@ -104,16 +104,17 @@ export abstract class Take implements OpenCall {
 
   // One ask.
 
-  /** @param until when to give up, monotonic */
-  protected ask(until?: number): Asked<AcquireResult> {
+  /** Sends an ask. @param until when to give up, monotonic */
+  protected send(until?: number): Asked<AcquireResult> {
     const { clock, store } = this.engine;
     const now = clock.monotonic();
     const limit = until === undefined ? this.call.settings.storeTimeout : Math.max(1, until - now);
-    return store.acquire(this.line?.ask() ?? this.#request, limit, now);
+    this.line?.sent();
+    return store.acquire(this.line?.requestInLine() ?? this.#request, limit, now);
   }
 
   /** What becomes of the first ask: it may be worth a second one. */
-  protected taken(
+  protected afterFirstAnswer(
     asked: Asked<AcquireResult>,
     outcome: Outcome<AcquireResult>,
   ): Lease | Skipped | Promise<Lease | Skipped> {
@@ -129,7 +130,7 @@ export abstract class Take implements OpenCall {
     await engine.store.reconnect();
     if (asked.open) {
       if (engine.closing || call.signal?.aborted === true) asked.giveUp();
-      else asked.again(this.ask(first.sentAt + 2 * first.limit));
+      else asked.again(this.send(first.sentAt + 2 * first.limit));
     }
     return this.#answered(asked, await asked.outcome);
   }
@@ -137,12 +138,12 @@ export abstract class Take implements OpenCall {
   /** The store has answered the acquire, or not. */
   #answered(asked: Asked<AcquireResult> | AskedTwice, outcome: Outcome<AcquireResult>): Lease | Skipped {
     const { engine, call } = this;
-    const request = this.line?.asked ?? this.#request;
+    const request = this.line?.bareRequest ?? this.#request;
     const { sentAt } = asked;
     if ('error' in outcome) return this.#failed(outcome.error, asked);
     const { result } = outcome;
     engine.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
-    this.line?.told(result);
+    this.line?.answered(result);
     if (!result.acquired) return refusalOf(request, result);
     if (result.interrupted !== undefined) this.#noteInterruption(result.interrupted);
     const now = engine.clock.monotonic();
@@ -185,7 +186,10 @@ export abstract class Take implements OpenCall {
     // The store cannot keep this name: no acquire is on its way, and the store is fine.
     if (error instanceof SchedulerLockConfigError) return { ran: false, reason: 'invalid-name', error };
     if (!wasNotApplied(error))
-      undo(engine.releases, this.line?.ask() ?? this.#request, { asked, isStart: call.start !== undefined });
+      undo(engine.releases, this.line?.requestInLine() ?? this.#request, {
+        asked,
+        isStart: call.start !== undefined,
+      });
     return this.#withoutStore(error);
   }
 

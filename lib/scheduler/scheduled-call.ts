@@ -32,16 +32,22 @@ type Method = (this: object, ...args: unknown[]) => unknown;
 /**
  * Makes `method.call(…)` leave the mark of the scheduler. Safe to repeat.
  *
- * @param outside runs the call outside of the locks under which the timer was started: a job may have started it
+ * @param outsideOfLocks runs the call outside of the locks under which the timer was started: a job may have started it
  */
-export function markScheduled(method: Method, key: string | symbol, outside: <T>(fire: () => T) => T): void {
+export function markScheduled(
+  method: Method,
+  key: string | symbol,
+  outsideOfLocks: <T>(fire: () => T) => T,
+): void {
   if (Object.hasOwn(method, 'call')) return;
   Object.defineProperty(method, 'call', {
     configurable: true,
     writable: true,
     enumerable: false,
     value: (instance: object, ...args: unknown[]): unknown =>
-      outside(() => fire({ instance, key, start: undefined, again: false, over: false }, method, args)),
+      outsideOfLocks(() =>
+        fire({ instance, key, start: undefined, again: false, over: false }, method, args),
+      ),
   });
 }
 
@@ -50,6 +56,7 @@ export function fireAgain(method: Method, instance: object, key: string | symbol
   return fire({ instance, key, start, again: true, over: false }, method, []);
 }
 
+/** Calls the method with the mark, which {@link scheduledCall} finds when the explorer asks on behalf of that very call. */
 function fire(mark: Mark, method: Method, args: unknown[]): unknown {
   const result = marks.run(mark, () => Reflect.apply(method, mark.instance, args));
   const end = (): void => {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { withScope, type Lock } from '../lease/current-lock.js';
-import { refuseUndone } from '../lease/work.js';
+import { refuseUndone } from '../lease/undone-values.js';
 import { setBypass } from '../decorators/locked-method.js';
 import { shared } from '../shared.js';
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, jest, test } from '@jest/globals';
-import { EXTEND } from '../../lib/stores/redis/scripts.js';
+import { EXTEND } from '../../lib/stores/redis/extend-script.js';
 import { until } from '../support/until.js';
 import { hold, startApp, type TestApp } from './support/app.js';
 import { proxiedRedis } from './support/proxied-redis.js';

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { RELEASE } from '../../lib/stores/redis/scripts.js';
+import { RELEASE } from '../../lib/stores/redis/release-script.js';
 import { until } from '../support/until.js';
 import { hold, startApp, type TestApp } from './support/app.js';
 import { proxiedRedis } from './support/proxied-redis.js';

@@ -1,7 +1,7 @@
 import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../lock-store.js';
 import { recordArguments } from './records.js';
 
-// The arguments of the scripts of one lease: see acquire-script.ts and scripts.ts.
+// The arguments of the scripts of one lease: see acquire-script.ts, extend-script.ts and release-script.ts.
 
 export function acquireArguments(request: AcquireRequest): string[] {
   const { token, ttl, holder, job = '', brief = false, history = false } = request;

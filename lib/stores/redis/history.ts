@@ -13,9 +13,8 @@ import type {
 } from '../history-store.js';
 import { ADD_ENTRY, ENTRIES, MISS, TOLD, PROBE_INSTANCES, PROBE_RUNS } from './history-scripts.js';
 import { historyKeys, instanceKeys } from './keys.js';
-import type { LeaseScripts } from './lease-scripts.js';
+import type { LeaseCommands } from './lease-commands.js';
 import { LockLooks } from './lock-looks.js';
-import { failure } from './lease-call.js';
 import { KnownHistories } from './known-histories.js';
 import {
   entriesIn,
@@ -27,7 +26,7 @@ import {
   streamsIn,
 } from './records.js';
 import { DENIED } from './advice.js';
-import { RedisReplyError, runScript } from './redis-client.js';
+import { failure, RedisReplyError, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import { RedisRegistry } from './registry.js';
 import { isYes } from './replies.js';
@@ -51,11 +50,11 @@ export class RedisHistory implements HistoryStore {
    */
   constructor(
     private readonly connection: RedisConnection,
-    private readonly scripts: LeaseScripts,
+    private readonly commands: LeaseCommands,
     private readonly key: string,
     private readonly rights: () => string,
   ) {
-    this.#looks = new LockLooks(scripts, ENTRIES);
+    this.#looks = new LockLooks(commands, ENTRIES);
     this.#registry = new RedisRegistry(
       connection,
       () => this.#instanceKeys(),
@@ -160,7 +159,7 @@ export class RedisHistory implements HistoryStore {
   }
 
   #keys(name: string) {
-    const [lock, state] = this.scripts.keys(name);
+    const [lock, state] = this.commands.keys(name);
     const [runs, bad] = historyKeys(state);
     return { lock, state, runs, bad };
   }

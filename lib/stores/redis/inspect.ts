@@ -6,7 +6,7 @@ import { ACL_INSPECT } from './acl.js';
 import { DENIED } from './advice.js';
 import type { RedisClient } from './connection-options.js';
 import { isStateKey, OF_LINE, stateKey } from './keys.js';
-import type { LeaseScripts } from './lease-scripts.js';
+import type { LeaseCommands } from './lease-commands.js';
 import type { LockLooks } from './lock-looks.js';
 import {
   type Connection as ScriptConnection,
@@ -89,13 +89,13 @@ export function explainDenied(error: unknown, rights: string): unknown {
  */
 export async function inspectRedis(
   connection: Connection,
-  scripts: LeaseScripts,
+  commands: LeaseCommands,
   looks: LockLooks,
   given?: readonly string[],
 ): Promise<LockInfo[]> {
   const { keyPrefix } = connection;
   const all =
-    given ?? (await namesOf((await connection.connected({})) as ScanningClient, keyPrefix, scripts.key));
+    given ?? (await namesOf((await connection.connected({})) as ScanningClient, keyPrefix, commands.key));
   const names = [...new Set(all)];
   const infos: LockInfo[] = [];
   for (let i = 0; i < names.length; i += AT_ONCE) {
@@ -103,7 +103,7 @@ export async function inspectRedis(
     const found = await Promise.all(
       batch.map(async (name) => {
         const alone = async (): Promise<unknown> =>
-          runScript(connection, INSPECT.one, INSPECT.keys.count, [...INSPECT.keys.of(scripts.keys(name))]);
+          runScript(connection, INSPECT.one, INSPECT.keys.count, [...INSPECT.keys.of(commands.keys(name))]);
         return lockIn(name, (await looks.at(name, [], alone)) as Answer);
       }),
     );

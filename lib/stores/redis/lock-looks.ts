@@ -1,14 +1,13 @@
 import { StoreUnavailableError } from '../../errors.js';
-import { LeaseCalls } from './lease-calls.js';
-import type { LeaseScripts } from './lease-scripts.js';
+import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import type { LeaseScript } from './script.js';
 
 /** Looks at locks: those of one turn of the event loop go together, in few commands. */
 export class LockLooks {
   readonly #calls: LeaseCalls<unknown>;
 
-  constructor(scripts: LeaseScripts, script: LeaseScript) {
-    this.#calls = new LeaseCalls(scripts, script, (reply) => reply, false);
+  constructor(commands: LeaseCommands, script: LeaseScript) {
+    this.#calls = new LeaseCalls(commands, script, (reply) => reply, false);
   }
 
   /**

@@ -25,11 +25,10 @@ import {
 } from './queued-call-scripts.js';
 import { INDEX, INDEXED } from './queued-index-scripts.js';
 import { queuedCallKeys } from './keys.js';
-import type { LeaseScripts } from './lease-scripts.js';
+import type { LeaseCommands } from './lease-commands.js';
 import { LockLooks } from './lock-looks.js';
-import { failure } from './lease-call.js';
 import { DENIED } from './advice.js';
-import { RedisReplyError, runScript } from './redis-client.js';
+import { failure, RedisReplyError, runScript } from './redis-client.js';
 import { type Patience, tooLate } from './readiness.js';
 import type { RedisConnection } from './redis-connection.js';
 import { recordArguments } from './records.js';
@@ -54,12 +53,12 @@ export class RedisQueuedCalls implements QueuedCallStore {
    */
   constructor(
     private readonly connection: RedisConnection,
-    private readonly scripts: LeaseScripts,
+    private readonly commands: LeaseCommands,
     private readonly index: string,
     private readonly rights: () => string,
     private readonly clock: Clock = systemClock,
   ) {
-    this.#looks = new LockLooks(scripts, SEE_QUEUED_CALLS);
+    this.#looks = new LockLooks(commands, SEE_QUEUED_CALLS);
   }
 
   /** @throws SchedulerLockConfigError if a right is missing */
@@ -183,7 +182,7 @@ export class RedisQueuedCalls implements QueuedCallStore {
   }
 
   #keys(name: string) {
-    const [lock, state, line] = this.scripts.keys(name);
+    const [lock, state, line] = this.commands.keys(name);
     const [queue, calls, dead] = queuedCallKeys(state);
     return { lock, state, line, queue, calls, dead };
   }

@@ -1,6 +1,6 @@
-import { StoreUnavailableError } from '../../errors.js';
+import { type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
 import type { Told } from '../fast-port.js';
-import { withAdvice } from './advice.js';
+import { DENIED, withAdvice } from './advice.js';
 import type { RedisClient } from './connection-options.js';
 import type { Patience } from './readiness.js';
 import { describeError } from './redact.js';
@@ -100,5 +100,17 @@ export function translate(error: unknown): Error {
   }
   return new StoreUnavailableError(withAdvice(`Redis did not answer: ${description}.`), {
     outcome: 'unknown',
+  });
+}
+
+/** The error that a caller gets for a call that failed as a whole. */
+export function failure(error: unknown): SchedulerLockError {
+  if (!(error instanceof RedisReplyError)) return error as SchedulerLockError;
+  const { message } = error;
+  // Not for errors that pass by themselves, as after a failover (READONLY, LOADING, CLUSTERDOWN).
+  const refused = DENIED.test(message) || /\b(OOM|MISCONF)\b/.test(message);
+  return new StoreUnavailableError(withAdvice(`Redis refused the call: ${message}.`), {
+    outcome: 'not-applied',
+    refused,
   });
 }

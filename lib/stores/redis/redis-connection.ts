@@ -11,7 +11,7 @@ import { NodeRedis, nodeRedis } from './node-redis.js';
 import { type NodeRedisClient, nodeRedisKind } from './node-redis-kind.js';
 import type { SubscribingClient } from './hints.js';
 import { closeClient, createClient, type OwnRedisClient } from './own-client.js';
-import { isConnected, notConnected, type Patience, Readiness } from './readiness.js';
+import { AT_ONCE, isConnected, notConnected, type Patience, Readiness } from './readiness.js';
 import { describeRedis } from './redact.js';
 import { SilenceWatch, type WatchedClient } from './silence-watch.js';
 
@@ -34,9 +34,6 @@ interface CopyableClient extends RedisClient {
 
 /** ioredis would subscribe again by itself, and leave a failure of that to the process as an unhandled rejection. */
 const SUBSCRIBING = { autoResubscribe: false };
-
-/** For a call that has waited. */
-const AT_ONCE: Patience = { limit: 0 };
 
 /**
  * How long a connection may owe an answer before it is compared with a fresh one, ms. The connection of our own client carries nothing

@@ -28,18 +28,17 @@ import { RedisQueuedCalls } from './queued-calls.js';
 import { evictionWarning } from './eviction.js';
 import { RedisHistory } from './history.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, lockKey, sharedKeys } from './keys.js';
-import { LeaseScripts } from './lease-scripts.js';
-import { LeaseCalls } from './lease-calls.js';
+import { LeaseCalls, LeaseCommands } from './lease-commands.js';
 import { LockLooks } from './lock-looks.js';
-import { failure } from './lease-call.js';
 import { checkRights } from './probe.js';
 import { acquireArguments, releaseArguments, startArgument } from './arguments.js';
 import { Renewals } from './renewals.js';
+import { failure } from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
 import { readAcquire, readRelease } from './replies.js';
 import { Hints } from './hints.js';
 import { LEAVE, WAIT } from './line-scripts.js';
-import { RELEASE } from './scripts.js';
+import { RELEASE } from './release-script.js';
 import { ACQUIRE } from './acquire-script.js';
 import { LOOK_FIRST } from './shortcuts.js';
 
@@ -75,7 +74,7 @@ export class RedisLockStore implements LockStore {
   readonly history: Required<HistoryStore>;
   readonly #queuedCalls: RedisQueuedCalls;
   readonly #connection: RedisConnection;
-  readonly #scripts: LeaseScripts;
+  readonly #commands: LeaseCommands;
   readonly #acquires: LeaseCalls<AcquireResult>;
   readonly #releases: LeaseCalls<ReleaseResult>;
   readonly #waits: LeaseCalls<AcquireResult>;
@@ -101,21 +100,21 @@ export class RedisLockStore implements LockStore {
     this.#connection = new RedisConnection(connection);
     const { user, keyPrefix: clientPrefix } = this.#connection;
     this.#rights = () => aclCommand({ user, keyPrefix, clientPrefix, ownKeys: options.key !== undefined });
-    this.#scripts = new LeaseScripts(this.#connection, key);
-    this.#renewals = new Renewals(this.#connection, this.#scripts);
-    this.#acquires = new LeaseCalls(this.#scripts, ACQUIRE, readAcquire);
-    this.#releases = new LeaseCalls(this.#scripts, RELEASE, readRelease);
-    this.#waits = new LeaseCalls(this.#scripts, WAIT, readAcquire);
-    this.#leaves = new LeaseCalls<void>(this.#scripts, LEAVE, () => undefined);
-    this.#looks = new LockLooks(this.#scripts, INSPECT);
+    this.#commands = new LeaseCommands(this.#connection, key);
+    this.#renewals = new Renewals(this.#connection, this.#commands);
+    this.#acquires = new LeaseCalls(this.#commands, ACQUIRE, readAcquire);
+    this.#releases = new LeaseCalls(this.#commands, RELEASE, readRelease);
+    this.#waits = new LeaseCalls(this.#commands, WAIT, readAcquire);
+    this.#leaves = new LeaseCalls<void>(this.#commands, LEAVE, () => undefined);
+    this.#looks = new LockLooks(this.#commands, INSPECT);
     this.#channels = `${keyPrefix}:wake:`;
     this.queuedCalls = this.#queuedCalls = new RedisQueuedCalls(
       this.#connection,
-      this.#scripts,
+      this.#commands,
       `${keyPrefix}:queued`,
       this.#rights,
     );
-    this.history = new RedisHistory(this.#connection, this.#scripts, `${keyPrefix}:instances`, this.#rights);
+    this.history = new RedisHistory(this.#connection, this.#commands, `${keyPrefix}:instances`, this.#rights);
   }
 
   /** The kind and the address of the server, without secrets. */
@@ -147,7 +146,7 @@ export class RedisLockStore implements LockStore {
     const name = `probe-${randomUUID()}`;
     // A `key` function of the user need not support this name.
     if (this.nameProblem(name) !== undefined) return;
-    const [lock, state] = this.#scripts.keys(name);
+    const [lock, state] = this.#commands.keys(name);
     await checkRights(this.#connection, [lock, state], this.#rights()).catch((error: unknown) =>
       Promise.reject(failure(error)),
     );
@@ -165,7 +164,7 @@ export class RedisLockStore implements LockStore {
 
   nameProblem(name: string): string | undefined {
     try {
-      this.#scripts.keys(name);
+      this.#commands.keys(name);
       return undefined;
     } catch (error) {
       return (error as SchedulerLockConfigError).problems.join(' ');
@@ -178,7 +177,7 @@ export class RedisLockStore implements LockStore {
    * @internal
    */
   sharedKeys(names: Iterable<string>): string[] {
-    return sharedKeys(names, this.#scripts.key);
+    return sharedKeys(names, this.#commands.key);
   }
 
   /**
@@ -188,7 +187,7 @@ export class RedisLockStore implements LockStore {
    */
   keyOf(name: string): string | undefined {
     try {
-      return lockKey(name, this.#scripts.key);
+      return lockKey(name, this.#commands.key);
     } catch {
       return undefined;
     }
@@ -273,7 +272,7 @@ export class RedisLockStore implements LockStore {
    */
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     try {
-      const infos = await inspectRedis(this.#connection, this.#scripts, this.#looks, names);
+      const infos = await inspectRedis(this.#connection, this.#commands, this.#looks, names);
       return await Promise.all(
         infos.map(async (info) => ({ ...info, ...(await this.#queuedCalls.see(info.name)) })),
       );

@@ -2,8 +2,7 @@ import type { Beat, BeatResult, InstanceRecord, KnownJob } from '../history-stor
 import { instanceReader, isJobs, readable, readEach, type ToldInstance } from '../readable.js';
 import { BEAT, FACTS, INSTANCES } from './history-scripts.js';
 import type { instanceKeys } from './keys.js';
-import { failure } from './lease-call.js';
-import { type Connection, valuesOf } from './redis-client.js';
+import { failure, type Connection, valuesOf } from './redis-client.js';
 import { isYes } from './replies.js';
 import type { Script } from './script.js';
 

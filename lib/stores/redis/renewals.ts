@@ -7,10 +7,10 @@ import {
 } from '../../errors.js';
 import type { ExtendOptions, ExtendResult, LeaseRef } from '../lock-store.js';
 import { extendArguments } from './arguments.js';
-import type { LeaseScripts } from './lease-scripts.js';
+import type { LeaseCommands } from './lease-commands.js';
 import type { RedisConnection } from './redis-connection.js';
 import { readExtend } from './replies.js';
-import { EXTEND } from './scripts.js';
+import { EXTEND } from './extend-script.js';
 import { SHORT_RENEWAL } from './shortcuts.js';
 
 /**
@@ -28,14 +28,14 @@ export class Renewals {
 
   constructor(
     private readonly connection: RedisConnection,
-    private readonly scripts: LeaseScripts,
+    private readonly commands: LeaseCommands,
   ) {}
 
   async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions): Promise<ExtendResult[]> {
     if (!this.connection.isConnected) await this.connection.connected({ limit });
     const answers = new Map<LeaseRef, ExtendResult>();
     const now = systemClock.monotonic();
-    const commands = this.scripts.many(
+    const commands = this.commands.many(
       EXTEND,
       leases.map((lease) => {
         const isShort = now - (this.#renewedAt.get(lease) ?? -Infinity) < WHOLE_RENEWAL;

@@ -1,8 +1,25 @@
-import { AT_ONCE } from './lease-scripts.js';
-import type { Shortcut } from './lease-call.js';
+import { AT_ONCE } from './readiness.js';
 import { runScript, valuesOf } from './redis-client.js';
+import type { RedisConnection } from './redis-connection.js';
 import { isYes } from './replies.js';
 import { script } from './script.js';
+
+/** One command for many lock keys, which answers most calls at a fraction of the cost of their own script. */
+export interface Shortcut {
+  /**
+   * @param args the arguments of each call; all have the same ttl
+   * @returns an answer for each key
+   */
+  ask(
+    connection: RedisConnection,
+    keys: readonly string[],
+    args: readonly (readonly string[])[],
+  ): Promise<readonly unknown[]>;
+  /** Turns the answer for the key of a call into the answer of the call's own script; `undefined`: that script has to run. */
+  reply(answer: unknown, args: readonly string[]): unknown;
+  /** From how many calls on it is worthwhile. */
+  readonly least: number;
+}
 
 /**
  * Refuses attempts at locks that are taken, if nobody needs more than the reason. At the full hour every instance of a fleet tries

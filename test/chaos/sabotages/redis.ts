@@ -10,7 +10,7 @@ export const REDIS_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'release-without-token': {
-    file: 'stores/redis/scripts.js',
+    file: 'stores/redis/release-script.js',
     // In the script of the release: it takes any present token for its own.
     search:
       /(local entry, count, age = .*\nlocal current, lease = redis\.call\('GET', lock\), token \.\. ' ' \.\. fence)/,
@@ -28,7 +28,7 @@ export const REDIS_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'release-that-frees-nothing': {
-    file: 'stores/redis/scripts.js',
+    file: 'stores/redis/release-script.js',
     search: /redis\.call\('DEL', lock\)/g,
     replace: "redis.call('GET', lock)",
     caughtBy: 'unrun',
@@ -36,7 +36,7 @@ export const REDIS_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'renewal-that-outlives-its-ttl': {
-    file: 'stores/redis/scripts.js',
+    file: 'stores/redis/extend-script.js',
     search: "if current then redis.call('PEXPIRE', lock, ttl)",
     replace: "if current then redis.call('PEXPIRE', lock, ttl * 10)",
     caughtBy: 'take-over',
@@ -44,7 +44,7 @@ export const REDIS_SABOTAGES: Sabotages = {
     seed: 328,
   },
   'no-restoration': {
-    file: 'stores/redis/scripts.js',
+    file: 'stores/redis/extend-script.js',
     search: /(local ticks = start ~= ''\nlocal current = redis\.call\('GET', lock\))/,
     replace: "$1 if current ~= token .. ' ' .. fence then return 0 end",
     caughtBy: 'losses',

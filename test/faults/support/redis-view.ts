@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import type { Script } from '../../../lib/stores/redis/script.js';
-import { EXTEND, RELEASE } from '../../../lib/stores/redis/scripts.js';
+import { EXTEND } from '../../../lib/stores/redis/extend-script.js';
+import { RELEASE } from '../../../lib/stores/redis/release-script.js';
 import { ACQUIRE } from '../../../lib/stores/redis/acquire-script.js';
 import { RENEW } from '../../../lib/stores/redis/shortcuts.js';
 import type { LocalRedis } from '../../support/local-redis.js';

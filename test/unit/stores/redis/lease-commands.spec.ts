@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { StoreUnavailableError } from '../../../../lib/errors.js';
-import { LeaseScripts } from '../../../../lib/stores/redis/lease-scripts.js';
-import { failure } from '../../../../lib/stores/redis/lease-call.js';
+import { LeaseCommands } from '../../../../lib/stores/redis/lease-commands.js';
+import { failure } from '../../../../lib/stores/redis/redis-client.js';
 import { RedisReplyError } from '../../../../lib/stores/redis/redis-client.js';
 import { RedisConnection } from '../../../../lib/stores/redis/redis-connection.js';
-import { RELEASE } from '../../../../lib/stores/redis/scripts.js';
+import { RELEASE } from '../../../../lib/stores/redis/release-script.js';
 
 test.each<[refused: boolean, message: string]>([
   [true, "OOM command not allowed when used memory > 'maxmemory'."],
@@ -30,7 +30,7 @@ test('calls that went together all fail if the answer to them cannot be read', a
     on: () => undefined,
     off: () => undefined,
   };
-  const scripts = new LeaseScripts(new RedisConnection(client), (name) => name);
+  const scripts = new LeaseCommands(new RedisConnection(client), (name) => name);
   const outcomes = ['a', 'b'].map((name) => {
     let settle!: (outcome: unknown) => void;
     const outcome = new Promise((resolve) => (settle = resolve));
@@ -51,7 +51,7 @@ test('calls that went together all fail if the answer to them cannot be read', a
 
 test('a call that goes alone fails if the answer to it cannot be read', async () => {
   const client = { status: 'ready', evalsha: async () => 1, on: () => undefined, off: () => undefined };
-  const scripts = new LeaseScripts(new RedisConnection(client as never), (name) => name);
+  const scripts = new LeaseCommands(new RedisConnection(client as never), (name) => name);
   const unreadable = new TypeError('no answer');
   const read = (): never => {
     throw unreadable;

@@ -1,11 +1,97 @@
+import { atEndOfTurn } from '../../clock.js';
 import { LockStateError, type SchedulerLockError } from '../../errors.js';
+import type { Told } from '../fast-port.js';
 import { hashTag, lineKeys, lockKey, type LockKeys, stateKey } from './keys.js';
-import { failure, type LeaseCall, type Shortcut, tell } from './lease-call.js';
-import { RedisReplyError, runScript, sendScript } from './redis-client.js';
-import { type Patience, tooLate } from './readiness.js';
+import { AT_ONCE, tooLate } from './readiness.js';
 import { describeError } from './redact.js';
+import { failure, RedisReplyError, runScript, sendScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import { argumentsForMany, type LeaseScript } from './script.js';
+import type { Shortcut } from './shortcuts.js';
+
+/** What a script has to do for one lease, and the callbacks for its outcome. */
+export interface LeaseCall<Result = unknown> {
+  /** Name of the lock. */
+  readonly name: string;
+  /** The script's arguments. Those at the end may be left out. */
+  readonly args: readonly string[];
+  readonly read: (reply: unknown) => Result;
+  readonly told: Told<Result>;
+  /** May answer the call without its own script. */
+  readonly shortcut?: Shortcut | undefined;
+}
+
+/** Gives the script's answer to a call. An answer that cannot be read is a failure. */
+export function tell<T>({ read, told }: LeaseCall<T>, reply: unknown): void {
+  let result: T;
+  try {
+    result = read(reply);
+  } catch (error) {
+    return told.failed(error as Error);
+  }
+  told.answered(result);
+}
+
+/**
+ * Batches the calls of one script. A call goes to Redis at once, unless another one is under way. Then it waits for the
+ * end of this turn of the event loop, and goes together with the other calls of the turn. A volley of a thousand calls
+ * costs a few commands, and a single call does not wait. A batch does not run in the async context of any of its
+ * callers.
+ */
+export class LeaseCalls<Result> {
+  #underWay = 0;
+  #waiting: LeaseCall<Result>[] = [];
+
+  /**
+   * @param read interprets the script's answer for one lease
+   * @param hurried whether a single call goes at once
+   */
+  constructor(
+    private readonly commands: LeaseCommands,
+    private readonly script: LeaseScript,
+    private readonly read: (reply: unknown) => Result,
+    private readonly hurried = true,
+  ) {}
+
+  /**
+   * @param args the script's arguments for this lease; those at the end may be left out
+   * @param shortcut may answer the call if it goes together with others
+   */
+  call(name: string, args: readonly string[], told: Told<Result>, shortcut?: Shortcut): void {
+    const call = { name, args, read: this.read, told, shortcut };
+    if (this.commands.isConnected) this.#add(call);
+    else this.#enter(call);
+  }
+
+  /** Lets a call wait for the connection. */
+  #enter(call: LeaseCall<Result>): void {
+    this.commands.whenConnected(call, () => this.#add(call));
+  }
+
+  #add(call: LeaseCall<Result>): void {
+    if (this.hurried && this.#underWay === 0) {
+      this.#underWay += 1;
+      return this.commands.one(this.script, call, this.#ended);
+    }
+    // Jobs of the same second have a timer each, and all of these fire in one turn of the event loop.
+    if (this.#waiting.push(call) === 1) atEndOfTurn(this.#send);
+  }
+
+  readonly #ended = (): void => {
+    this.#underWay -= 1;
+  };
+
+  readonly #send = (): void => {
+    const calls = this.#waiting;
+    this.#waiting = [];
+    // It may have been lost within this turn.
+    if (!this.commands.isConnected) return calls.forEach((call) => this.#enter(call));
+    for (const command of this.commands.many(this.script, calls)) {
+      this.#underWay += 1;
+      void command.then(this.#ended, this.#ended);
+    }
+  };
+}
 
 /** The most keys for one run of a shortcut, which blocks Redis for less than a millisecond: a short renewal takes it 1.5 µs. */
 const MAX_SHORT = 500;
@@ -16,14 +102,11 @@ const MAX_SHORT = 500;
  */
 const MAX_KNOWN_KEYS = 10_000;
 
-/** For many calls at once, whose limits differ: each call has waited for the connection separately. */
-export const AT_ONCE: Patience = { limit: 0 };
-
 /** A call that its shortcut has not answered. */
 const whole = <T>(call: LeaseCall<T>): LeaseCall<T> => ({ ...call, shortcut: undefined });
 
 /** Runs the scripts for leases, with as many leases in one command as possible. Each lease is judged alone. */
-export class LeaseScripts {
+export class LeaseCommands {
   readonly #known = new Map<string, LockKeys>();
 
   /** @param key Redis key of a lock */

@@ -2,16 +2,6 @@ import { SchedulerLockConfigError } from '../errors.js';
 import { type LockCall, whereOf } from './lock-call.js';
 
 /**
- * Begins a job. Starts lazy work (queries of Knex, Mongoose, Prisma) at once: so it runs in the async context of the job,
- * not in that of the code that awaits it.
- */
-export function begin<A, T>(job: (given: A) => T | PromiseLike<T>, given: A): T | Promise<T> {
-  const work = job(given);
-  if (!isLazy(work)) return work;
-  return new Promise((resolve, reject) => void work.then(resolve, reject));
-}
-
-/**
  * Refuses a return value that has not done its work yet (an Observable, a generator): its consumer would do the work without
  * the lock.
  *
@@ -30,14 +20,6 @@ const OBSERVABLE =
 const GENERATOR =
   'the job returned a generator, which does its work for whoever iterates over it, without the lock. ' +
   'Iterate inside of the job, and return a promise.';
-
-/**
- * Whether a value can be awaited and is no ordinary promise. Some promise classes are lazy, with a `then()` of their own.
- */
-function isLazy<T>(work: T | PromiseLike<T>): work is PromiseLike<T> {
-  const then = (work as { then?: unknown } | null | undefined)?.then;
-  return typeof then === 'function' && then !== Promise.prototype.then;
-}
 
 /**
  * RxJS' own test, and the one for other libraries. `subscribe` alone proves nothing: clients of message brokers have it as

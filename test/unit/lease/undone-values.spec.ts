@@ -1,12 +1,13 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { SchedulerLockConfigError } from '../../../lib/errors.js';
-import { begin, refuseUndone } from '../../../lib/lease/work.js';
+import { invoke } from '../../../lib/lease/current-lock.js';
+import { refuseUndone } from '../../../lib/lease/undone-values.js';
 
-describe('begin()', () => {
+describe('invoke()', () => {
   it('starts lazy work at once, and only once', async () => {
     const then = jest.fn((resolve: (value: string) => void) => resolve('rows'));
     // oxlint-disable-next-line unicorn/no-thenable -- what query builders are
-    const work = begin(() => ({ then }) as unknown as PromiseLike<string>, undefined);
+    const work = invoke(() => ({ then }) as unknown as PromiseLike<string>, undefined);
     expect(then).toHaveBeenCalledTimes(1);
     expect(work).toBeInstanceOf(Promise);
     expect(await work).toBe('rows');
@@ -15,9 +16,9 @@ describe('begin()', () => {
 
   it('passes a promise and a value on as they are', () => {
     const promise = Promise.resolve();
-    expect(begin(() => promise, undefined)).toBe(promise);
-    expect(begin((given) => given, 'a value')).toBe('a value');
-    expect(begin(() => null, undefined)).toBeNull();
+    expect(invoke(() => promise, undefined)).toBe(promise);
+    expect(invoke((given) => given, 'a value')).toBe('a value');
+    expect(invoke(() => null, undefined)).toBeNull();
   });
 });
 

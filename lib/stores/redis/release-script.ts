@@ -1,74 +1,8 @@
 import { NOTHING_RAN } from '../rules.js';
 import { CALL } from './acquire-script.js';
+import { OLDER } from './extend-script.js';
 import { RECORD } from './history-scripts.js';
 import { KEEP, leaseScript } from './script.js';
-
-// The layout of the keys, and the rules of all these scripts: see script.ts.
-
-/**
- * Lua: writes back the start of a restored lease, unless a newer start of its job is known.
- *
- * needs: start, state, token
- * leaves: -
- */
-const RESTORED_START = /* lua */ `
-  local tick, attempt, job = string.match(start, '^(%d+):(%d+):(.*)$')
-  local record = 'job:' .. (job or '')
-  local before = tick and redis.call('HGET', state, record) or ''
-  local last, tries = string.match(before, '^(%d+) (%d+) ')
-  local older = not last or tonumber(last) < tonumber(tick) or (last == tick and tonumber(tries) <= tonumber(attempt))
-  if tick and older then
-    redis.call('HSET', state, record, tick .. ' ' .. attempt .. ' - ', 'by:' .. job, token, 'before:' .. job, before)
-  end`;
-
-/**
- * Lua: whether the state (`s`: token, since, fence) names an older lease, one with a smaller fencing token than `fence`. It was over
- * when this lease was granted, so if it has the lock, the lock counts as free (`current`).
- *
- * needs: s, fence, current
- * leaves: older, held, current
- */
-const OLDER = /* lua */ `
-local older = (tonumber(s[3]) or math.huge) < tonumber(fence)
-local held = current and (string.match(current, '^(.*) %d+$') or current)
-if older and s[1] and current and (held == s[1] or held == 'ended:' .. s[1] or string.sub(current, 1, 5) == 'next:') then
-  current = false
-end`;
-
-/**
- * Renews a lease, and restores one that the server forgot: if the state neither records that it has ended nor names a newer lease.
- * An older lease, in the state or with the lock, comes from a replica or a snapshot that lacks the last writes.
- *
- * KEYS: lock, state
- * ARGV: token, ttl, fence, holder, start?
- *
- * The ttl is in ms, fence the lease's fencing token. Its start is '<tick>:<attempt>:<job>'; '' for a lease without one.
- *
- * Returns a list, per lease: 1 renewed, 2 restored, 3 restored though the state still had it as live, 0 expired, { holder or '' } another
- * lease has the lock.
- */
-export const EXTEND = leaseScript(/* lua */ `
-local token, ttl, fence, start = ARGV[i], ARGV[i + 1], ARGV[i + 2], width > 4 and ARGV[i + 4] or ''
-local ticks = start ~= ''
-local current = redis.call('GET', lock)
-local s = redis.call('HMGET', state, 'token', 'since', 'fence', 'kept', 'holder')
-if fence == '0' and s[1] == token then fence = s[3] end
-local lease = token .. ' ' .. fence${OLDER}
-if fence == '0' and held == token then lease, fence = current, string.match(current, ' (%d+)$') or fence end
-if current == 'ended:' .. token then return 0 end
-if current and current ~= lease then
-  return { s[1] and (held == s[1] or held == 'ended:' .. s[1]) and s[5] or '' }
-end
-local behind = older or not s[1]
-if not current and not behind and (s[1] ~= token or s[3] ~= fence or s[2] == '') then return 0 end
-local t = redis.call('TIME')
-local now, kept, spare = t[1] * 1000, s[4], 0
-if current then redis.call('PEXPIRE', lock, ttl) else redis.call('SET', lock, lease, 'PX', ttl) end
-if behind then
-  redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', ARGV[i + 3], 'since', t[1])${RESTORED_START}
-end
-${KEEP}
-return current and 1 or behind and 2 or 3`);
 
 /**
  * Releases a lease and records it as ended, so that no late renewal restores it.
