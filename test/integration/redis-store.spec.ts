@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
@@ -54,6 +55,29 @@ describe('new RedisLockStore()', () => {
     expect(long.logs.own.filter((line) => line.includes('on one instance'))).toEqual([
       expect.stringContaining(`its locks are in Redis ${redis.host}`),
     ]);
+  });
+
+  it('finds queued calls behind a thousand locks whose calls are for others', async () => {
+    const store = new RedisLockStore(redis.url, { keyPrefix: uniquePrefix() });
+    await store.init();
+    const { queuedCalls } = store;
+    const more = { args: '[]', priority: 0, max: 10, redeliver: 0 };
+    const queue = (name: string, job: string) =>
+      queuedCalls.enqueue({ name, job, id: randomUUID(), ...more });
+    await Promise.all(Array.from({ length: 1_001 }, (_, n) => queue(`a ${n}`, 'of others')));
+    await queue('z', 'ours');
+    const looks = [await queuedCalls.left(['ours']), await queuedCalls.left(['ours'])];
+    expect(looks.flat().map(({ name }) => name)).toEqual(['z']);
+    // From the first one again.
+    await queue('a', 'ours');
+    const again = [await queuedCalls.left(['ours']), await queuedCalls.left(['ours'])];
+    expect(
+      again
+        .flat()
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(['a', 'z']);
+    await store.close();
   });
 
   it("uses the user's client, and never closes it", async () => {

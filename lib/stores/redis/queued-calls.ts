@@ -23,7 +23,7 @@ import {
   REDELIVER,
   SEE_QUEUED_CALLS,
 } from './queued-call-scripts.js';
-import { INDEX, INDEXED } from './queued-index-scripts.js';
+import { INDEX, INDEXED, INDEXED_AT_ONCE } from './queued-index-scripts.js';
 import { queuedCallKeys } from './keys.js';
 import type { LeaseCommands } from './lease-commands.js';
 import { LockLooks } from './lock-looks.js';
@@ -45,6 +45,8 @@ export class RedisQueuedCalls implements QueuedCallStore {
   readonly #noted = new Map<string, number>();
   /** Locks without queued calls, as the last look has found. */
   #without: string[] = [];
+  /** Where in the index the next look begins. */
+  #from = 0;
   readonly #looks: LockLooks;
 
   /**
@@ -118,8 +120,9 @@ export class RedisQueuedCalls implements QueuedCallStore {
   }
 
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
-    const without = this.#without;
-    const names = (await this.#run(INDEXED, [this.index], without)) as string[];
+    const args = [String(this.#from), ...this.#without];
+    const names = (await this.#run(INDEXED, [this.index], args)) as string[];
+    this.#from = names.length < INDEXED_AT_ONCE ? 0 : this.#from + INDEXED_AT_ONCE;
     const looks = await Promise.all(names.map((name) => this.#peek(name, jobs)));
     this.#without = names.filter((_, i) => looks[i] === '');
     return names.flatMap((name, i) => {
