@@ -5,6 +5,7 @@ import { given, type JobFacts, type KnownBy, type Seen } from './facts.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import type { Judgement } from './judgement.js';
+import { RECHECK } from './recheck.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 
@@ -37,6 +38,10 @@ export class SeenJob implements Announced {
   #seen: Seen = { tick: -Infinity };
   /** Whether the newest start that it has seen was its own. */
   #ranHere = false;
+  /** When a refusal, or a start here, last proved that the job runs, by the store's clock. */
+  #provedAt = -Infinity;
+  /** When a taken lock was last believed to be held by a run of the job. */
+  #believedAt = -Infinity;
 
   /**
    * @param since from when on its scheduler may fire it, by this machine's clock
@@ -66,22 +71,42 @@ export class SeenJob implements Announced {
   /** A run of the job begins here. @param now by the store's clock */
   began(tick: number | undefined, now: number): void {
     this.see(tick ?? now, now + (this.job.interval ?? 0));
+    this.#provedAt = now;
     this.#ranHere = true;
   }
 
   /** A call by the scheduler did not start the job. @param now by the store's clock @param own by this machine's */
   refused(tick: number | undefined, why: Refused, now: number, own: number): void {
-    const { interval = 0 } = this.job;
+    const { interval = 0, sharesLock } = this.job;
     if (why.tick !== undefined) this.see(why.tick);
-    if (why.reason === 'already-ran') {
-      if (tick !== undefined) return;
-      // An interval may come early by a part of it: so it is due that much later than the store says.
-      const left = Math.min(why.expiresIn ?? interval, interval) + interval * INTERVAL_ALLOWANCE;
-      this.see(now, now + left);
-    } else if (isTaken(why.reason) && !this.job.sharesLock)
+    if (why.reason === 'already-ran') return this.#hasRun(tick, why, now);
+    if (tick !== undefined && why.tick !== undefined && why.tick >= tick) this.#provedAt = now;
+    if (isTaken(why.reason) && !sharesLock && this.#believes(now)) {
       // A run of the job goes on, or has just ended.
+      this.#believedAt = now;
       this.see(tick ?? now, now + interval);
-    else this.skips = { ...oneMore(this.skips, why, own), tick };
+    } else this.skips = { ...oneMore(this.skips, why, own), tick };
+  }
+
+  #hasRun(tick: number | undefined, { expiresIn = Infinity }: Refused, now: number): void {
+    this.#provedAt = now;
+    if (tick !== undefined) return;
+    const { interval = 0 } = this.job;
+    // An interval may come early by a part of it: so it is due that much later than the store says.
+    this.see(now, now + Math.min(expiresIn, interval) + interval * INTERVAL_ALLOWANCE);
+  }
+
+  /**
+   * Whether a taken lock still shows that the job runs: somebody else may have it, for ever. To ask the store at each tick would cost each
+   * instance that comes too late a look, so it is asked at the second one in a row without a proof, and every few minutes at most. Once
+   * the job is overdue, only a start of it is a proof.
+   */
+  #believes(now: number): boolean {
+    const { tick = -Infinity, due = -Infinity } =
+      this.told.lock?.jobs.find(({ job }) => job === this.job.job) ?? {};
+    if ((this.noted ?? -Infinity) > Math.max(this.#seen.tick, tick, due)) return false;
+    const provedAt = Math.max(this.#provedAt, this.asOf ?? -Infinity);
+    return this.#believedAt <= provedAt || now - provedAt < RECHECK;
   }
 
   facts({ watcher, time, fleet, here: runs, refusal }: Known): JobFacts {

@@ -180,6 +180,42 @@ test('nothing is asked about a tick that began here, that others have started, o
   expect(overdue().size).toBe(0);
 });
 
+test('a taken lock is believed to be held by a run of the job once; at the next tick the store is asked, until the job starts', async () => {
+  const held = (n: number) =>
+    watch.refused('report', tick + n * PERIOD, { reason: 'held', holder: 'stranger' });
+  watch.add(job());
+  await pass(0);
+  for (const n of [0, 1, 2]) {
+    await pass(n * PERIOD);
+    held(n);
+  }
+  await pass(2 * PERIOD + 2 * MINUTE);
+  expect(asked).toMatchObject(
+    [1, 2].map((n) => ({ tick: tick + n * PERIOD, reason: 'held', holder: 'stranger' })),
+  );
+  expect(overdue()).toEqual(new Map([['report', tick + 2 * PERIOD]]));
+  // From a start of the job on, it is believed again.
+  await pass(3 * PERIOD);
+  watch.began('report', tick + 3 * PERIOD);
+  await pass(4 * PERIOD);
+  held(4);
+  await pass(4 * PERIOD + 2 * MINUTE);
+  expect(asked).toHaveLength(2);
+  expect(overdue().size).toBe(0);
+});
+
+test('refusals that name the tick prove that the job runs, however many there are', async () => {
+  watch.add(job());
+  await pass(0);
+  for (const n of [0, 1, 2, 3]) {
+    await pass(n * PERIOD);
+    const own = tick + n * PERIOD;
+    watch.refused('report', own, { reason: 'held', tick: own });
+  }
+  await pass(3 * PERIOD + 2 * MINUTE);
+  expect(asked).toEqual([]);
+});
+
 test('a lock that is taken says nothing if jobs share it: the store is asked, with who was in the way', async () => {
   watch.add(job({ sharesLock: true }));
   await pass(0);
