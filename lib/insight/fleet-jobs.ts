@@ -94,7 +94,7 @@ export class FleetJobs {
   wasRemoved([last]: KnownByAll): boolean {
     if (isUp(last)) return false;
     const before = this.told.find(({ info }) => info.instance === last.instance)?.record.jobs ?? [];
-    const followers = this.told.filter(({ info }) => isUp(info) && info.startedAt > last.startedAt);
+    const followers = this.told.filter(({ info }) => isUp(info) && upSince(info) > last.startedAt);
     return [...new Set(followers.map(({ record }) => record.jobs))].some(
       (jobs) => jobs === before || before.some(({ job }) => this.#indexesIn(jobs).has(job)),
     );

@@ -176,9 +176,14 @@ export class Insight {
     if (!Number.isInteger(limit) || limit < 1 || limit > ALL)
       throw problem(`${method}: limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
     const names = lock === undefined ? await this.#locksFor(job) : [lock];
-    const locks = await this.#reader.locks(names, () => most);
-    for (const { refusal } of locks.values()) if (refusal !== undefined) throw refusal;
-    return [...locks.values()];
+    const locks = [...(await this.#reader.locks(names, () => most))];
+    // Acts of people are kept among the runs, and are none.
+    const isShort = ([, facts]: [string, LockFacts]): boolean =>
+      most < ALL && isFull(facts, most) && runsOf(facts).length < limit;
+    const short = locks.filter(isShort).map(([name]) => name);
+    const whole =
+      short.length === 0 ? new Map<string, LockFacts>() : await this.#reader.locks(short, () => ALL);
+    return locks.map(([name, facts]) => withoutRefusal(whole.get(name) ?? facts));
   }
 
   /** The instances of the last days: those that are up first, the newest of them at the top. */
@@ -249,4 +254,14 @@ function readAt(at: unknown, zone: string | undefined): number {
     `why(): at: ${at instanceof Date ? 'an invalid Date, or one before 1973,' : asCode(at)} is no time. ` +
       "Give epoch milliseconds, a Date, or a text such as '2026-11-22 03:00' or '2026-11-22T03:00:00+01:00'.",
   );
+}
+
+/** Whether more entries of runs may be kept than were asked for. */
+const isFull = ({ entries }: LockFacts, most: number): boolean =>
+  entries.filter(({ type }) => type === 'run').length >= most;
+
+/** @throws why its runs cannot be shown */
+function withoutRefusal(facts: LockFacts): LockFacts {
+  if (facts.refusal !== undefined) throw facts.refusal;
+  return facts;
 }

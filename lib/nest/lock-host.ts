@@ -146,7 +146,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
 
   /** Whether people can run a job here from elsewhere: they read the end of its run in the history. */
   #takesCallsOf({ name, settings }: Pick<BoundJob, 'name' | 'settings'>): boolean {
-    return this.takesCalls && typeof name === 'string' && settings.history !== false;
+    return this.takesCalls && typeof name === 'string' && settings.history === true;
   }
 
   /** The same, and false for a job that is switched off here. */

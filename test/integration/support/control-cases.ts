@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { SchedulerRegistry } from '@nestjs/schedule';
-import { type LockStore, type QueuedCallStore, SchedulerLockService } from '../../../lib/index.js';
+import { Injectable } from '@nestjs/common';
+import { Cron, SchedulerRegistry } from '@nestjs/schedule';
+import {
+  currentLock,
+  type LockStore,
+  type QueuedCallStore,
+  SchedulerLock,
+  SchedulerLockService,
+} from '../../../lib/index.js';
 import { until } from '../../support/until.js';
 import { gate } from '../app.js';
 import { ANNA, BOB, controlled, skips, useFleet } from './control-kit.js';
@@ -75,6 +82,28 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
         { outcome: 'completed', trigger: 'hand' },
       ]);
       expect((await insight.job('Invoices.send'))?.status).toBe('ok');
+      // What people did does not hide the last run.
+      await control.pause({ job: 'Invoices.send', ...ANNA });
+      await control.resume({ job: 'Invoices.send', ...BOB });
+      await until(async () => (await insight.controls({ lock: 'invoices' })).length === 4);
+      expect(await insight.runs({ lock: 'invoices', limit: 1 })).toMatchObject([{ trigger: 'hand' }]);
+    });
+
+    test('a job whose runs are not remembered runs now on its own instances only: nobody elsewhere would see its end', async () => {
+      @Injectable()
+      class Forgotten {
+        @Cron('0 0 1 1 *')
+        @SchedulerLock({ name: 'forgotten', history: false })
+        async run(): Promise<void> {
+          currentLock();
+        }
+      }
+      const { insight } = await start(undefined, undefined, [Forgotten]);
+      await until(async () => (await insight.job('Forgotten.run')) !== undefined);
+      const shell = await elsewhere();
+      expect(await shell.runNow({ job: 'Forgotten.run', ...ANNA })).toMatchObject({
+        result: 'nobody-has-it',
+      });
     });
 
     test('a broken lease is that which was seen; its run counts as aborted, and its signal aborts at a heartbeat', async () => {

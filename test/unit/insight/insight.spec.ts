@@ -171,6 +171,11 @@ describe('the jobs', () => {
       fake.instances = [{ ...others, ...more }, instance('api-1', { left: true, jobs: [JOB, INTERVAL] })];
       expect((await insight.jobs()).map(({ job }) => job)).toContain(JOB.job);
     }
+    // Its clock is ahead, and by the store's the other one started before it.
+    const ahead = { clockOffset: -300_000 };
+    const canary = instance('api-1', { left: true, jobs: [JOB, INTERVAL], startedAt: at('03:06'), ...ahead });
+    fake.instances = [{ ...others, ...ahead }, canary];
+    expect((await insight.jobs()).map(({ job }) => job)).toContain(JOB.job);
     // Another application is up: that says nothing of this one.
     fake.instances = [others, instance('api-1', { left: true })];
     expect((await insight.jobs()).map(({ job }) => job)).toContain(JOB.job);
