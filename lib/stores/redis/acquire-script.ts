@@ -81,35 +81,42 @@ end`;
 
 /**
  * Lua: calls the first in line: reserves the lock for it, and sends a hint to its process. No failure matters, as the lock is free
- * already: then that call finds out later.
+ * already: then that call finds out later. If nobody can wait any more, forgets the line.
  *
  * needs: head, lock, state
  * leaves: -
  */
 export const CALL = /* lua */ `
-local first, channel = string.match(head, '^(%S+) (.+)$')
-redis.pcall('SET', lock, 'next:' .. first, 'PX', ${CALLED})
-redis.pcall('HSET', state, 'turn', first)
-redis.pcall('PUBLISH', channel, first)`;
+local ends = redis.call('HGET', state, 'ends')
+if ends and tonumber(ends) < redis.call('TIME')[1] * 1000 then
+  redis.pcall('HDEL', state, 'line', 'turn', 'ends')
+else
+  local first, channel = string.match(head, '^(%S+) (.+)$')
+  redis.pcall('SET', lock, 'next:' .. first, 'PX', ${CALLED})
+  redis.pcall('HSET', state, 'turn', first)
+  redis.pcall('PUBLISH', channel, first)
+end`;
 
 /**
  * Lua: the lock is free, and calls stand in line: calls the first of them, and refuses this one. If the first was called and did not
- * come, all of them have the same time once more. Goes on if none has come then either: all of them are dead.
+ * come, all of them have the same time once more. Goes on if none has come then either, as all of them are dead, and if the time of the
+ * last one is over.
  *
- * needs: head, lock, state
+ * needs: head, lock, state, now
  * leaves: -
  */
 const IN_LINE = /* lua */ `
-  local turn = redis.call('HGET', state, 'turn')
-  if turn == string.match(head, '^%S+') then
+  local w = redis.call('HMGET', state, 'turn', 'ends')
+  local turn, over = w[1], w[2] and tonumber(w[2]) < now
+  if turn == string.match(head, '^%S+') and not over then
     redis.call('SET', lock, 'next:-', 'PX', ${CALLED})
     redis.call('HSET', state, 'turn', '-')
     return { 'held', '', ${CALLED} }
   end
-  if turn ~= '-' then ${CALL}
+  if turn ~= '-' and not over then ${CALL}
     return { 'held', '', ${CALLED} }
   end
-  redis.call('HDEL', state, 'line', 'turn')`;
+  redis.call('HDEL', state, 'line', 'turn', 'ends')`;
 
 /**
  * Takes a lock that is free, if its job may start now, and if nobody stands in line.

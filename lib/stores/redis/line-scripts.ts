@@ -8,6 +8,8 @@ import { CALL, GRANT, START } from './acquire-script.js';
 
 /** How long the keys of a line are kept after the last call has entered it, ms: longer than any call waits. */
 const KEPT = 7_200_000;
+/** How much later than the last wait a line ends, ms: each ask of a call tells the end of its wait a little differently. */
+const SLACK = 1_000;
 
 /**
  * Lua: who is the first in line (`head`, nil if nobody is). Removes calls whose time is over, and those of processes that did not
@@ -67,7 +69,7 @@ local record = 'job:' .. job
 local current = redis.call('GET', lock)
 local held = current and (string.match(current, '^(.*) %d+$') or current)
 local own = held == token
-local s = redis.call('HMGET', state, 'fence', 'kept', record, 'token', 'holder', 'by:' .. job, 'line', 'turn', 'since')
+local s = redis.call('HMGET', state, 'fence', 'kept', record, 'token', 'holder', 'by:' .. job, 'line', 'turn', 'since', 'ends')
 local last, kept, before, newest, turn = s[1], s[2], s[3], s[4], s[8]
 local t = redis.call('TIME')
 local micros = t[1] * 1000000 + t[2]
@@ -104,13 +106,16 @@ if comes or own or current == 'next:' .. token then
   if head then
     redis.call('HDEL', state, 'since')
     redis.call('HSET', state, 'began', t[1], 'line', head)
-  end
+  else redis.call('HDEL', state, 'ends') end
   if other or attempt > 1 or lost then return { '', fence, attempt, other or '', lost } end
   return fence
 end
 redis.call('PEXPIRE', line, ${KEPT})
 redis.call('PEXPIRE', who, ${KEPT})
 if head and head ~= s[7] then redis.call('HSET', state, 'line', head) end
+if now + limit > (tonumber(s[10] or '') or 0) then
+  redis.call('HSET', state, 'ends', string.format('%.0f', now + limit + ${SLACK}))
+end
 if not kept then redis.call('PEXPIRE', state, ${RETENTION}) end
 if s[9] and s[9] ~= '' and not open and not reserved then
   redis.call('HSET', state, 'began', s[9])
@@ -145,7 +150,7 @@ local now = redis.call('TIME')[1] * 1000
 redis.call('ZREM', line, token)
 redis.call('HDEL', who, token)${FIRST}
 if head and head ~= known then redis.call('HSET', state, 'line', head) end
-if known and not head then redis.call('HDEL', state, 'line', 'turn') end
+if known and not head then redis.call('HDEL', state, 'line', 'turn', 'ends') end
 if current == 'next:' .. token then
   redis.call('DEL', lock)
   if head then ${CALL}

@@ -1,7 +1,7 @@
 import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, SHORT } from './kit.js';
-import { granted, leave, refused, stand, standAtRunOut, waits } from './line-moves.js';
+import { CALLED, granted, leave, refused, stand, standAtRunOut, waits } from './line-moves.js';
 
 /** Rules 10 and 11: who stands in line for a lock, and where. */
 export const lineCases: readonly CaseDefinition[] = [
@@ -93,6 +93,24 @@ export const lineCases: readonly CaseDefinition[] = [
         result = await kit.store.acquire(first);
       }
       check(result.acquired, () => `the first in line should be granted, but got ${show(result)}`);
+    },
+  },
+  {
+    rule: 10,
+    sentence: 'a call that has not come back, and whose wait is over, keeps nobody from a free lock',
+    needs: ['lines'],
+    async run(kit) {
+      const released = await kit.take(kit.name());
+      await refused(kit, waits(kit, released.name, { limit: SHORT }), 'one that waits for a taken lock');
+      const runOut = await kit.take(kit.name('that runs out'), { ttl: 10 * SHORT });
+      const dead = waits(kit, runOut.name, { limit: SHORT });
+      const answer = await kit.store.acquire(dead);
+      // On a busy machine the lease may have run out before that.
+      if (answer.acquired) await kit.store.release({ ...dead, fencingToken: answer.fencingToken });
+      await kit.wait(10 * SHORT + CALLED);
+      await kit.store.release(released);
+      for (const { name } of [released, runOut])
+        await granted(kit, kit.request(name), 'an attempt, when the only call in line is dead,');
     },
   },
   {

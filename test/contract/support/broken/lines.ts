@@ -46,6 +46,13 @@ class ForgetsTheLineOfTheDead extends ReferenceStore {
   }
 }
 
+/** Calls also those whose wait is over. */
+class CallsTheDead extends ReferenceStore {
+  protected override mayBeCalled({ wait }: Standing): boolean {
+    return !this.missed.has(wait.process);
+  }
+}
+
 /** Takes a late release for the end of the turn of the first in line. */
 class PassesOverAfterLateReleases extends ReferenceStore {
   override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
@@ -200,6 +207,11 @@ export const brokenLines: readonly BrokenStore[] = [
     'rule 10: nobody overtakes the first in line after a lease has run out',
     "an attempt that does not wait should be refused as held, but got {'acquired':true,'fencingToken':1767225600060000}",
     ForgetsTheLineOfTheDead,
+  ),
+  broken(
+    'rule 10: a call that has not come back, and whose wait is over, keeps nobody from a free lock',
+    "an attempt, when the only call in line is dead, should be granted, but got {'acquired':false,'reason':'held'}",
+    CallsTheDead,
   ),
   broken(
     'rule 10: nobody overtakes the first in line after the late release of a lease that has run out',
