@@ -1,5 +1,5 @@
 import { type Clock, noLongerThan } from '../clock.js';
-import { SchedulerLockConfigError } from '../errors.js';
+import { LockNotAcquiredError, SchedulerLockConfigError } from '../errors.js';
 import type { ControlledEvent } from '../events/call-events.js';
 import type { Emit } from '../events/events.js';
 import { pauseNow } from '../insight/controls.js';
@@ -10,6 +10,7 @@ import type { ControlAct, HistoryStore, Kept } from '../stores/history-store.js'
 import type { LockInfo } from '../stores/lock-info.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { nearest } from '../wording.js';
+import { Closing } from './closing.js';
 import type { By, NobodyHas, Target } from './types.js';
 
 /** What switches need besides a store. */
@@ -22,6 +23,8 @@ export interface ControlOptions {
   readonly kept?: Kept;
   /** How long one call of the store may take, ms. */
   readonly storeTimeout?: number;
+  /** The shutdown of the application. @internal */
+  readonly closing?: Closing;
 }
 
 /** How often to ask the store, ms: a free lock is reserved for two seconds for the first call in line. */
@@ -41,10 +44,22 @@ const STORE_TIMEOUT = 5_000;
 /** How many jobs to name if none has a similar name. */
 const SOME = 10;
 
+/** What ends a wait early. */
+interface Wake {
+  /** Of the person who waits. */
+  readonly signal?: AbortSignal | undefined;
+  /** Does not reject. */
+  readonly done?: Promise<void>;
+  /** Of the application. @default the begin of its shutdown */
+  readonly end?: AbortSignal;
+}
+
 /** What all switches do with a store. */
 export class Desk {
   readonly clock: Clock;
   readonly kept: Kept;
+  /** Without an application it never begins. */
+  readonly closing: Closing;
   /** The pauses that stand in line here, by their lock: each resolves when it does not any more. */
   readonly pausing = new Map<string, Promise<void>>();
   readonly #limits: TimeLimits;
@@ -57,6 +72,7 @@ export class Desk {
   ) {
     this.clock = options.clock;
     this.kept = options.kept ?? KEPT;
+    this.closing = options.closing ?? new Closing(options.clock);
     this.#limits = new TimeLimits(options.clock);
     const { history, inspect } = store;
     if (history === undefined || inspect === undefined)
@@ -134,17 +150,26 @@ export class Desk {
     emit?.({ type: 'controlled', lock, instance, at: clock.now(), ...act, ...more });
   }
 
-  /** Waits, also where nothing else keeps the process alive. Ends when the signal does, or this is done, which does not reject. */
-  async sleep(delay: number, signal?: AbortSignal, done?: Promise<void>): Promise<void> {
-    if (signal?.aborted === true) return;
-    let wake: (() => void) | undefined;
-    const woken = new Promise<void>((resolve) => {
-      wake = resolve;
-      signal?.addEventListener('abort', wake);
-      void done?.then(wake);
-    });
+  /**
+   * Looks whether a pause may go on waiting in line.
+   *
+   * @throws the signal's reason; LockNotAcquiredError if the application shuts down
+   */
+  checkWait(lock: string, signal: AbortSignal | undefined): void {
+    signal?.throwIfAborted();
+    if (this.closing.begun.aborted) throw new LockNotAcquiredError(lock, { reason: 'shutting-down' });
+  }
+
+  /** Waits, also where nothing else keeps the process alive: until then, or until one of these happens. */
+  async sleep(delay: number, { signal, done, end = this.closing.begun }: Wake = {}): Promise<void> {
+    const signals = [end, ...(signal === undefined ? [] : [signal])];
+    if (signals.some(({ aborted }) => aborted)) return;
+    let wake: () => void = () => undefined;
+    const woken = new Promise<void>((resolve) => (wake = resolve));
+    for (const each of signals) each.addEventListener('abort', wake);
+    void done?.then(wake);
     await noLongerThan(delay, woken, this.clock, { keepAlive: true });
-    if (wake) signal?.removeEventListener('abort', wake);
+    for (const each of signals) each.removeEventListener('abort', wake);
   }
 }
 

@@ -140,7 +140,8 @@ async function follow(desk: Desk, call: Call): Promise<RunNowResult> {
     openSince = how === 'open' ? Math.min(openSince, now) : Infinity;
     const hasEnded = how === 'ended' || now - openSince > LATE;
     if (run !== undefined && hasEnded) return started(run, call.toTheEnd);
-    if (now >= call.deadline || isEnough(how, call)) return run ? started(run, false) : queued(call, info);
+    if (now >= call.deadline || isEnough(how, call) || desk.closing.begun.aborted)
+      return run ? started(run, false) : queued(call, info);
     await desk.sleep(EVERY);
   }
 }
