@@ -19,7 +19,7 @@ export interface ControlOptions {
   /** Names this process in events. */
   readonly instance: string;
   readonly emit?: Emit;
-  /** How much of a history is kept. */
+  /** How much of a history is kept at least: an instance may keep more. @default 100 runs, for 30 days */
   readonly kept?: Kept;
   /** How long one call of the store may take, ms. */
   readonly storeTimeout?: number;
@@ -57,11 +57,11 @@ interface Wake {
 /** What all switches do with a store. */
 export class Desk {
   readonly clock: Clock;
-  readonly kept: Kept;
   /** Without an application it never begins. */
   readonly closing: Closing;
   /** The pauses that stand in line here, by their lock: each resolves when it does not any more. */
   readonly pausing = new Map<string, Promise<void>>();
+  #kept: Kept;
   readonly #limits: TimeLimits;
   readonly #reader: Reader;
 
@@ -71,7 +71,7 @@ export class Desk {
     private readonly options: ControlOptions,
   ) {
     this.clock = options.clock;
-    this.kept = options.kept ?? KEPT;
+    this.#kept = options.kept ?? KEPT;
     this.closing = options.closing ?? new Closing(options.clock);
     this.#limits = new TimeLimits(options.clock);
     const { history, inspect } = store;
@@ -103,8 +103,20 @@ export class Desk {
     return pauseNow(await this.look(lock));
   }
 
-  fleet(): Promise<Fleet> {
-    return this.ask(this.#reader.fleet());
+  async fleet(): Promise<Fleet> {
+    const fleet = await this.ask(this.#reader.fleet());
+    this.#kept = mostKept(fleet, this.options.kept ?? KEPT);
+    return fleet;
+  }
+
+  /** How much of a history to keep, as of the newest look at the fleet: an entry that keeps less would delete those of instances. */
+  get kept(): Kept {
+    return this.#kept;
+  }
+
+  /** Learns how much to keep, for a switch that needs nothing else of the fleet. If nobody can tell, it goes on. */
+  async learnKept(): Promise<void> {
+    await this.fleet().catch(() => undefined);
   }
 
   /** The lock of a target, and the jobs that it stops. */
@@ -172,6 +184,16 @@ export class Desk {
     for (const each of signals) each.removeEventListener('abort', wake);
   }
 }
+
+/** Instances that have left count, too: their histories are still there. */
+const mostKept = ({ told }: Fleet, least: Kept): Kept =>
+  told.reduce(
+    (most, { info: { kept = least } }) => ({
+      count: Math.max(most.count, kept.count),
+      age: Math.max(most.age, kept.age),
+    }),
+    least,
+  );
 
 export const actOf = (action: ControlAct['action'], { actor, reason }: By): ControlAct => ({
   action,
