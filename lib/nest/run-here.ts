@@ -5,6 +5,7 @@ import { checkRun, LONGEST_WAIT } from '../control/run-now.js';
 import { parseDuration } from '../duration.js';
 import type { Lock } from '../lease/current-lock.js';
 import type { Skipped } from '../lease/lock-call.js';
+import { outcomeOf } from '../lease/outcome.js';
 import type { RunNowResult, RunRequest } from '../control/types.js';
 import type { ModuleSettings } from '../options/check.js';
 import type { BoundJob } from './bound-job.js';
@@ -52,9 +53,11 @@ export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts
   }
   const end = await noLongerThan(parseDuration(request.wait) ?? LONGEST_WAIT, ended, settings.clock);
   if (end === undefined || !end.ran) return start;
-  if (!('failure' in end)) return { ...start, outcome: granted.signal.aborted ? 'aborted' : 'completed' };
+  // The same as the history says.
+  const outcome = outcomeOf({ abortReason: granted.signal.reason }, 'failure' in end);
+  if (!('failure' in end)) return { ...start, outcome };
   const { failure } = end;
-  return { ...start, outcome: 'failed', error: failure instanceof Error ? failure.message : String(failure) };
+  return { ...start, outcome, error: failure instanceof Error ? failure.message : String(failure) };
 }
 
 async function refused(lock: string, skip: Skipped, { control }: Parts): Promise<RunNowResult> {
