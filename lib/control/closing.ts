@@ -29,6 +29,19 @@ export class Closing {
     return work;
   }
 
+  /** Waits for a run here, `limit` milliseconds at most, and no longer than the shutdown does. */
+  async wait<T>(limit: number, run: Promise<T>): Promise<T | undefined> {
+    const { over } = this;
+    let stop: () => void = () => undefined;
+    const isOver = new Promise<undefined>((resolve) => (stop = () => resolve(undefined)));
+    over.addEventListener('abort', stop);
+    try {
+      return await noLongerThan(limit, Promise.race([run, isOver]), this.clock);
+    } finally {
+      over.removeEventListener('abort', stop);
+    }
+  }
+
   /** Begins the shutdown, and waits for the switches, `limit` milliseconds at most. */
   begin(limit: number): Promise<void> {
     this.#begun.abort();

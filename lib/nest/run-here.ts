@@ -1,4 +1,4 @@
-import { noLongerThan } from '../clock.js';
+import type { Closing } from '../control/closing.js';
 import type { Control } from '../control/control.js';
 import { actOf } from '../control/desk.js';
 import { checkRun, LONGEST_WAIT } from '../control/run-now.js';
@@ -16,13 +16,14 @@ interface Parts {
   readonly interceptor: SchedulerLockInterceptor;
   readonly control: Control;
   readonly settings: ModuleSettings;
+  readonly closing: Closing;
 }
 
 type End = { readonly ran: true; readonly failure?: unknown } | Skipped;
 
 /** Runs a job of this instance for a person, and says what became of the run. */
 export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts): Promise<RunNowResult> {
-  const { interceptor, settings } = parts;
+  const { interceptor, settings, closing } = parts;
   const args = checkRun(request);
   let begin: (lock: Lock) => void = () => undefined;
   const begun = new Promise<Lock>((resolve) => (begin = resolve));
@@ -51,7 +52,7 @@ export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts
     void ended.then((end) => 'failure' in end && logError(() => end.failure));
     return start;
   }
-  const end = await noLongerThan(parseDuration(request.wait) ?? LONGEST_WAIT, ended, settings.clock);
+  const end = await closing.wait(parseDuration(request.wait) ?? LONGEST_WAIT, ended);
   if (end === undefined || !end.ran) return start;
   // The same as the history says.
   const outcome = outcomeOf({ abortReason: granted.signal.reason }, 'failure' in end);

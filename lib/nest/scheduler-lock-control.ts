@@ -72,6 +72,7 @@ export class SchedulerLockControl implements ControlSwitches {
       interceptor: this.#interceptor,
       control,
       settings: this.#host.settings,
+      closing: this.#closing,
     });
   }
 

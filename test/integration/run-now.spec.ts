@@ -3,7 +3,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { currentLock, SchedulerLock, SchedulerLockControl, SchedulerLockInsight } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { closeApps, startApp } from './app.js';
+import { closeApps, gate, startApp } from './app.js';
 
 afterEach(closeApps);
 
@@ -54,4 +54,22 @@ test('who runs a job here hears of its end what the history says', async () => {
     const outcome = lock === 'broken' ? 'aborted' : 'timed-out';
     await until(async () => (await insight.runs({ lock }))[0]?.outcome === outcome);
   }
+});
+
+test('nobody waits any more for a run that its instance has left at a shutdown', async () => {
+  const hold = gate();
+  @Injectable()
+  class Endless {
+    @SchedulerLock({ name: 'endless' })
+    run(): Promise<void> {
+      return hold.opened;
+    }
+  }
+  const app = await startApp([Endless], { store: 'memory', shutdownTimeout: '100ms' });
+  const run = app.get(SchedulerLockControl).runNow({ job: 'Endless.run', actor: 'bob', wait: '1h' });
+  await until(() => app.events.some(({ type }) => type === 'acquired'));
+  await app.close();
+  expect(await run).toMatchObject({ result: 'started' });
+  expect(await run).not.toHaveProperty('outcome');
+  hold.open();
 });
