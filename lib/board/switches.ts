@@ -2,7 +2,7 @@ import { type Clock, noLongerThan } from '../clock.js';
 import { type Result, told } from '../control/told.js';
 import type { ControlSwitches } from '../control/types.js';
 import type { Duration } from '../duration.js';
-import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
+import { LockNotAcquiredError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import { Times } from '../insight/shown.js';
 import { type Answer, json } from './answer.js';
 import { isSameOrigin } from './same-origin.js';
@@ -90,5 +90,7 @@ function problem(error: unknown): Answer {
   if (error instanceof SchedulerLockConfigError) return json({ error: error.problems.join(' ') }, 400);
   if (error instanceof StoreUnavailableError)
     return json({ error: `Nobody knows whether it was done: ${failureText(error)} The page shows it.` }, 503);
+  // The application shuts down.
+  if (error instanceof LockNotAcquiredError) return json({ error: error.message }, 503);
   throw error;
 }

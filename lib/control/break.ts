@@ -21,7 +21,7 @@ export async function breakLease(desk: Desk, request: BreakRequest): Promise<Bre
   if (info?.token === undefined || info.fencingToken !== fencingToken) return gone(lock, info);
   const pause = pauseNow(info);
   if (pause !== undefined) return { result: 'is-pause', pause };
-  const job = info.job ?? (await onlyJob(desk, lock));
+  const job = await jobOf(desk, lock, info);
   const lease = leaseOf({ ...info, ...(job !== undefined && { job }) }, { token: info.token, fencingToken });
   const started = await starterOfLease(desk, lock, fencingToken);
   const act = { ...actOf('break', request), ...(started !== undefined && { started }) };
@@ -48,8 +48,12 @@ async function starterOfLease(
   return noted?.type === 'run' ? starterOf(noted) : undefined;
 }
 
-/** The only job under a lock: a table does not say for which job a call by hand has taken the lock. */
-async function onlyJob(desk: Desk, lock: string): Promise<string | undefined> {
+/** The job of a lease. A table does not say for which job a call by hand has taken the lock: then the only one under the lock. */
+async function jobOf(desk: Desk, lock: string, { job }: LockInfo): Promise<string | undefined> {
+  if (job !== undefined) {
+    await desk.learnKept();
+    return job;
+  }
   const found = await desk.find({ lock });
   return 'jobs' in found && found.jobs.length === 1 ? found.jobs[0] : undefined;
 }

@@ -39,7 +39,7 @@ export class Control implements ControlSwitches {
   }
 
   pause(request: PauseRequest): Promise<PauseResult> {
-    return pause(this.#desk, request);
+    return this.#desk.closing.during(pause(this.#desk, request));
   }
 
   resume(request: ResumeRequest): Promise<ResumeResult> {
@@ -56,7 +56,7 @@ export class Control implements ControlSwitches {
   }
 
   runNow(request: RunRequest): Promise<RunNowResult> {
-    return runNow(this.#desk, request);
+    return this.#desk.closing.during(runNow(this.#desk, request));
   }
 
   redeliver(request: RedeliverRequest): Promise<RedeliverResult> {

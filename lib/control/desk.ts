@@ -1,5 +1,5 @@
 import { type Clock, noLongerThan } from '../clock.js';
-import { SchedulerLockConfigError } from '../errors.js';
+import { LockNotAcquiredError, SchedulerLockConfigError } from '../errors.js';
 import type { ControlledEvent } from '../events/call-events.js';
 import type { Emit } from '../events/events.js';
 import { pauseNow } from '../insight/controls.js';
@@ -10,6 +10,7 @@ import type { ControlAct, HistoryStore, Kept } from '../stores/history-store.js'
 import type { LockInfo } from '../stores/lock-info.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { nearest } from '../wording.js';
+import { Closing } from './closing.js';
 import type { By, NobodyHas, Target } from './types.js';
 
 /** What switches need besides a store. */
@@ -18,10 +19,12 @@ export interface ControlOptions {
   /** Names this process in events. */
   readonly instance: string;
   readonly emit?: Emit;
-  /** How much of a history is kept. */
+  /** How much of a history is kept at least: an instance may keep more. @default 100 runs, for 30 days */
   readonly kept?: Kept;
   /** How long one call of the store may take, ms. */
   readonly storeTimeout?: number;
+  /** The shutdown of the application. @internal */
+  readonly closing?: Closing;
 }
 
 /** How often to ask the store, ms: a free lock is reserved for two seconds for the first call in line. */
@@ -41,12 +44,24 @@ const STORE_TIMEOUT = 5_000;
 /** How many jobs to name if none has a similar name. */
 const SOME = 10;
 
+/** What ends a wait early. */
+interface Wake {
+  /** Of the person who waits. */
+  readonly signal?: AbortSignal | undefined;
+  /** Does not reject. */
+  readonly done?: Promise<void>;
+  /** Of the application. @default the begin of its shutdown */
+  readonly end?: AbortSignal;
+}
+
 /** What all switches do with a store. */
 export class Desk {
   readonly clock: Clock;
-  readonly kept: Kept;
+  /** Without an application it never begins. */
+  readonly closing: Closing;
   /** The pauses that stand in line here, by their lock: each resolves when it does not any more. */
   readonly pausing = new Map<string, Promise<void>>();
+  #kept: Kept;
   readonly #limits: TimeLimits;
   readonly #reader: Reader;
 
@@ -56,7 +71,8 @@ export class Desk {
     private readonly options: ControlOptions,
   ) {
     this.clock = options.clock;
-    this.kept = options.kept ?? KEPT;
+    this.#kept = options.kept ?? KEPT;
+    this.closing = options.closing ?? new Closing(options.clock);
     this.#limits = new TimeLimits(options.clock);
     const { history, inspect } = store;
     if (history === undefined || inspect === undefined)
@@ -87,8 +103,20 @@ export class Desk {
     return pauseNow(await this.look(lock));
   }
 
-  fleet(): Promise<Fleet> {
-    return this.ask(this.#reader.fleet());
+  async fleet(): Promise<Fleet> {
+    const fleet = await this.ask(this.#reader.fleet());
+    this.#kept = mostKept(fleet, this.options.kept ?? KEPT);
+    return fleet;
+  }
+
+  /** How much of a history to keep, as of the newest look at the fleet: an entry that keeps less would delete those of instances. */
+  get kept(): Kept {
+    return this.#kept;
+  }
+
+  /** Learns how much to keep, for a switch that needs nothing else of the fleet. If nobody can tell, it goes on. */
+  async learnKept(): Promise<void> {
+    await this.fleet().catch(() => undefined);
   }
 
   /** The lock of a target, and the jobs that it stops. */
@@ -134,19 +162,38 @@ export class Desk {
     emit?.({ type: 'controlled', lock, instance, at: clock.now(), ...act, ...more });
   }
 
-  /** Waits, also where nothing else keeps the process alive. Ends when the signal does, or this is done, which does not reject. */
-  async sleep(delay: number, signal?: AbortSignal, done?: Promise<void>): Promise<void> {
-    if (signal?.aborted === true) return;
-    let wake: (() => void) | undefined;
-    const woken = new Promise<void>((resolve) => {
-      wake = resolve;
-      signal?.addEventListener('abort', wake);
-      void done?.then(wake);
-    });
+  /**
+   * Looks whether a pause may go on waiting in line.
+   *
+   * @throws the signal's reason; LockNotAcquiredError if the application shuts down
+   */
+  checkWait(lock: string, signal: AbortSignal | undefined): void {
+    signal?.throwIfAborted();
+    if (this.closing.begun.aborted) throw new LockNotAcquiredError(lock, { reason: 'shutting-down' });
+  }
+
+  /** Waits, also where nothing else keeps the process alive: until then, or until one of these happens. */
+  async sleep(delay: number, { signal, done, end = this.closing.begun }: Wake = {}): Promise<void> {
+    const signals = [end, ...(signal === undefined ? [] : [signal])];
+    if (signals.some(({ aborted }) => aborted)) return;
+    let wake: () => void = () => undefined;
+    const woken = new Promise<void>((resolve) => (wake = resolve));
+    for (const each of signals) each.addEventListener('abort', wake);
+    void done?.then(wake);
     await noLongerThan(delay, woken, this.clock, { keepAlive: true });
-    if (wake) signal?.removeEventListener('abort', wake);
+    for (const each of signals) each.removeEventListener('abort', wake);
   }
 }
+
+/** Instances that have left count, too: their histories are still there. */
+const mostKept = ({ told }: Fleet, least: Kept): Kept =>
+  told.reduce(
+    (most, { info: { kept = least } }) => ({
+      count: Math.max(most.count, kept.count),
+      age: Math.max(most.age, kept.age),
+    }),
+    least,
+  );
 
 export const actOf = (action: ControlAct['action'], { actor, reason }: By): ControlAct => ({
   action,

@@ -4,7 +4,7 @@ import type { Desk } from './desk.js';
 interface Patience {
   /** Monotonic. */
   readonly deadline: number;
-  /** Ends the wait: rejects with its reason. */
+  /** Ends the wait: rejects with its reason. A shutdown ends it, too. */
   readonly signal?: AbortSignal | undefined;
   /** Called if it has to wait. */
   readonly onWaiting: () => Promise<void>;
@@ -25,11 +25,11 @@ export async function oneByOne<T>(
   for (let waits = false; ; waits = true) {
     const other = desk.pausing.get(lock);
     if (other === undefined) break;
-    signal?.throwIfAborted();
+    desk.checkWait(lock, signal);
     const left = deadline - desk.clock.monotonic();
     if (left <= 0) return undefined;
     if (!waits) await onWaiting();
-    await desk.sleep(left, signal, other);
+    await desk.sleep(left, { signal, done: other });
   }
   const own = work();
   const settled = own.then(

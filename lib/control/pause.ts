@@ -163,7 +163,7 @@ async function pauseFor(
     Math.min(deadline, desk.clock.monotonic() + until - now),
   );
   try {
-    const result = await standInLine(desk, place, request);
+    const result = await standInLine(desk, lock, place, request);
     if (result.acquired) {
       const taken = place.granted(result.fencingToken);
       const act = actOf('pause', request);
@@ -190,11 +190,12 @@ const held = (lock: string, holder: string | undefined): PauseResult => ({
 /** Asks until the lock is granted, the wait is over, or another person has it. */
 async function standInLine(
   desk: Desk,
+  lock: string,
   place: Place,
   { signal, onWaiting }: Pick<PauseRequest, 'signal' | 'onWaiting'>,
 ): Promise<AcquireResult> {
   for (let asked = 0; ; asked++) {
-    signal?.throwIfAborted();
+    desk.checkWait(lock, signal);
     const result = await place.ask().catch((error: unknown): undefined => {
       // Keeps its place, and asks again: the store may be away for a moment.
       if (asked === 0 || place.isOver || !(error instanceof StoreUnavailableError)) throw error;
@@ -202,7 +203,7 @@ async function standInLine(
     if (result?.acquired === true) return result;
     if (result !== undefined && (readPause(result.holder) !== undefined || place.isOver)) return result;
     if (asked === 0) onWaiting?.(result?.holder);
-    await desk.sleep(EVERY, signal);
+    await desk.sleep(EVERY, { signal });
   }
 }
 

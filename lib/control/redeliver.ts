@@ -22,6 +22,7 @@ export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<
   const info = await desk.look(lock);
   const wanted = wantedOf(info, request);
   if (wanted === 0) return { result: 'redelivered', lock, count: 0 };
+  await desk.learnKept();
   const act = actOf('redeliver', request);
   const asked = wanted === undefined ? act : { ...act, count: wanted };
   if (info !== undefined) await note(desk, lock, asked, info.time);

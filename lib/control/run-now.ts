@@ -60,8 +60,9 @@ async function throughThePause(
   });
   if (pausedAgain === undefined)
     return follow(desk, { ...call, deadline: Math.max(call.deadline, desk.clock.monotonic() + LATE) });
-  // The call has run by now.
-  const end = await follow(desk, { ...call, deadline: desk.clock.monotonic() + LATE, toTheEnd: true });
+  // The call has run by now: a shutdown waits for its record.
+  const ran = { ...call, deadline: desk.clock.monotonic() + LATE, toTheEnd: true };
+  const end = await follow(desk, ran, desk.closing.over);
   return end.result === 'started' ? { ...end, pausedAgain } : end;
 }
 
@@ -128,8 +129,8 @@ function whyNobody(knownBy: KnownByAll): string | undefined {
     : 'No instance that is up takes calls of it from elsewhere.';
 }
 
-/** Waits for the start of a run, or for its end. */
-async function follow(desk: Desk, call: Call): Promise<RunNowResult> {
+/** Waits for the start of a run, or for its end. @param end when to answer what is known by then */
+async function follow(desk: Desk, call: Call, end = desk.closing.begun): Promise<RunNowResult> {
   let openSince = Infinity;
   for (;;) {
     // First the lock, then the run: in the other order, a run that ends in between would look interrupted.
@@ -140,8 +141,9 @@ async function follow(desk: Desk, call: Call): Promise<RunNowResult> {
     openSince = how === 'open' ? Math.min(openSince, now) : Infinity;
     const hasEnded = how === 'ended' || now - openSince > LATE;
     if (run !== undefined && hasEnded) return started(run, call.toTheEnd);
-    if (now >= call.deadline || isEnough(how, call)) return run ? started(run, false) : queued(call, info);
-    await desk.sleep(EVERY);
+    if (now >= call.deadline || isEnough(how, call) || end.aborted)
+      return run ? started(run, false) : queued(call, info);
+    await desk.sleep(EVERY, { end });
   }
 }
 

@@ -34,7 +34,7 @@ export async function liftPause(desk: Desk, through: Through): Promise<boolean |
   for (;;) {
     const found = await tryOnce(desk, through);
     if (found !== 'again') return found;
-    if (desk.clock.monotonic() >= through.deadline) return undefined;
+    if (desk.clock.monotonic() >= through.deadline || desk.closing.begun.aborted) return undefined;
     await desk.sleep(EVERY);
   }
 }
@@ -103,14 +103,16 @@ const placeOf = (desk: Desk, { lock, pause, offset }: Pick<Lifted, 'lock' | 'pau
 
 /**
  * Asks until the pause has the lock again, also through outages of the store. Ends early if the pause has run out, or a person resumes
- * the job.
+ * the job. A shutdown waits for it as for a run; at the end of that it asks once more, and leaves the line.
  *
  * @returns whether the pause is in force again
  */
 async function takeBack(desk: Desk, lifted: Lifted): Promise<boolean> {
   const { lock, holder, pause, since, offset } = lifted;
+  const { over } = desk.closing;
   let { place } = lifted;
   while (desk.clock.now() + offset < pause.until) {
+    const isLast = over.aborted;
     try {
       const result = await place.ask();
       if (result.acquired) {
@@ -136,7 +138,8 @@ async function takeBack(desk: Desk, lifted: Lifted): Promise<boolean> {
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
     }
-    await desk.sleep(EVERY);
+    if (isLast) break;
+    await desk.sleep(EVERY, { end: over });
   }
   await place.leave();
   return false;

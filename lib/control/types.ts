@@ -43,7 +43,8 @@ export interface RunRequest extends By {
   /** The arguments of the call. @default none */
   readonly args?: readonly unknown[];
   /**
-   * Lifts a pause for this run, puts it back after the run, and resolves then. If this process dies meanwhile, the pause is over.
+   * Lifts a pause for this run, puts it back after the run, and resolves then. If this process dies meanwhile, or the run outlasts the
+   * shutdown of this application, the pause is over.
    *
    * @default false
    */
@@ -108,7 +109,7 @@ export type RunNowResult =
       readonly instance: string;
       readonly outcome?: 'completed' | 'failed' | 'timed-out' | 'aborted' | 'interrupted';
       readonly error?: string;
-      /** With `throughPause`: whether the pause is in force again. If not, its time is over, or somebody has resumed the job. */
+      /** With `throughPause`: whether the pause is in force again. If not, its time is over, somebody has resumed the job, or this application shuts down. */
       readonly pausedAgain?: boolean;
     }
   | {
@@ -150,7 +151,8 @@ export interface RedeliverResult {
 export interface ControlSwitches {
   /**
    * Takes the lock for a person, after its holder and before all calls that wait. Resolves when the pause is in force: until it is
-   * resumed, or its time is over, no instance starts a job under the lock. Of several pauses of a lock in one process one stands in line;
+   * resumed, or its time is over, no instance starts a job under the lock. Rejects with `LockNotAcquiredError` (`shutting-down`) if this
+   * application shuts down before that. Of several pauses of a lock in one process one stands in line;
    * the others wait for it, and answer that the lock is paused already.
    */
   pause(request: PauseRequest): Promise<PauseResult>;

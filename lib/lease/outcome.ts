@@ -1,11 +1,13 @@
 import { LockTimeoutError } from '../errors.js';
 import type { ReleaseOutcome } from '../stores/lock-store.js';
-import type { Lease } from './lease.js';
 
 /** How a run has ended. @param failed whether its job has thrown */
-export function outcomeOf(lease: Lease, failed: boolean): ReleaseOutcome {
-  if (lease.abortReason instanceof LockTimeoutError) return 'timed-out';
-  if (lease.abortReason !== undefined) return 'aborted';
+export function outcomeOf(
+  { abortReason }: { readonly abortReason: unknown },
+  failed: boolean,
+): Exclude<ReleaseOutcome, 'abandoned'> {
+  if (abortReason instanceof LockTimeoutError) return 'timed-out';
+  if (abortReason !== undefined) return 'aborted';
   return failed ? 'failed' : 'completed';
 }
 

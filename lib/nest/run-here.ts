@@ -1,10 +1,11 @@
-import { noLongerThan } from '../clock.js';
+import type { Closing } from '../control/closing.js';
 import type { Control } from '../control/control.js';
 import { actOf } from '../control/desk.js';
 import { checkRun, LONGEST_WAIT } from '../control/run-now.js';
 import { parseDuration } from '../duration.js';
 import type { Lock } from '../lease/current-lock.js';
 import type { Skipped } from '../lease/lock-call.js';
+import { outcomeOf } from '../lease/outcome.js';
 import type { RunNowResult, RunRequest } from '../control/types.js';
 import type { ModuleSettings } from '../options/check.js';
 import type { BoundJob } from './bound-job.js';
@@ -15,13 +16,14 @@ interface Parts {
   readonly interceptor: SchedulerLockInterceptor;
   readonly control: Control;
   readonly settings: ModuleSettings;
+  readonly closing: Closing;
 }
 
 type End = { readonly ran: true; readonly failure?: unknown } | Skipped;
 
 /** Runs a job of this instance for a person, and says what became of the run. */
 export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts): Promise<RunNowResult> {
-  const { interceptor, settings } = parts;
+  const { interceptor, settings, closing } = parts;
   const args = checkRun(request);
   let begin: (lock: Lock) => void = () => undefined;
   const begun = new Promise<Lock>((resolve) => (begin = resolve));
@@ -50,11 +52,13 @@ export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts
     void ended.then((end) => 'failure' in end && logError(() => end.failure));
     return start;
   }
-  const end = await noLongerThan(parseDuration(request.wait) ?? LONGEST_WAIT, ended, settings.clock);
+  const end = await closing.wait(parseDuration(request.wait) ?? LONGEST_WAIT, ended);
   if (end === undefined || !end.ran) return start;
-  if (!('failure' in end)) return { ...start, outcome: granted.signal.aborted ? 'aborted' : 'completed' };
+  // The same as the history says.
+  const outcome = outcomeOf({ abortReason: granted.signal.reason }, 'failure' in end);
+  if (!('failure' in end)) return { ...start, outcome };
   const { failure } = end;
-  return { ...start, outcome: 'failed', error: failure instanceof Error ? failure.message : String(failure) };
+  return { ...start, outcome, error: failure instanceof Error ? failure.message : String(failure) };
 }
 
 async function refused(lock: string, skip: Skipped, { control }: Parts): Promise<RunNowResult> {

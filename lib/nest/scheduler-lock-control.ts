@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Closing } from '../control/closing.js';
 import { Control } from '../control/control.js';
 import type {
   BreakRequest,
@@ -32,6 +33,7 @@ export class SchedulerLockControl implements ControlSwitches {
   readonly #events: SchedulerLockEvents;
   readonly #insight: InsightHost;
   readonly #interceptor: SchedulerLockInterceptor;
+  readonly #closing: Closing;
   #control: Control | undefined;
 
   /** @internal */
@@ -42,6 +44,7 @@ export class SchedulerLockControl implements ControlSwitches {
     interceptor: SchedulerLockInterceptor,
   ) {
     this.#host = host;
+    this.#closing = new Closing(host.settings.clock);
     this.#events = events;
     this.#insight = insight;
     this.#interceptor = interceptor;
@@ -69,11 +72,22 @@ export class SchedulerLockControl implements ControlSwitches {
       interceptor: this.#interceptor,
       control,
       settings: this.#host.settings,
+      closing: this.#closing,
     });
   }
 
   async redeliver(request: RedeliverRequest): Promise<RedeliverResult> {
     return (await this.#open()).redeliver(request);
+  }
+
+  /** While the runs of this instance end. @internal */
+  async onModuleDestroy(): Promise<void> {
+    await this.#closing.begin(this.#host.settings.shutdownTimeout);
+  }
+
+  /** Before the store closes. @internal */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.#closing.end();
   }
 
   async #open(): Promise<Control> {
@@ -85,6 +99,7 @@ export class SchedulerLockControl implements ControlSwitches {
       instance,
       emit: this.#events.emit,
       storeTimeout,
+      closing: this.#closing,
       ...(insight && { kept: { count: insight.keep, age: insight.age } }),
     }));
   }

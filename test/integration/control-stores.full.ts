@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { controlCases } from './support/control-cases.js';
+import { controlShutdownCases } from './support/control-shutdown-cases.js';
 import { pauseCases } from './support/pause-cases.js';
 import { QUEUED_CALL_STORES } from './support/queued-call-stores.js';
 import { throughPauseCases } from './support/through-pause-cases.js';
@@ -11,4 +12,5 @@ for (const [name, open] of QUEUED_CALL_STORES) {
   if (name === 'Redis') continue;
   controlCases(name, open);
   pauseCases(name, open);
+  controlShutdownCases(name, open);
 }

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { controlCases } from './support/control-cases.js';
+import { controlShutdownCases } from './support/control-shutdown-cases.js';
 import { pauseCases } from './support/pause-cases.js';
 import { QUEUED_CALL_STORES } from './support/queued-call-stores.js';
 
@@ -8,4 +9,5 @@ import { QUEUED_CALL_STORES } from './support/queued-call-stores.js';
 for (const [name, open] of QUEUED_CALL_STORES.filter(([store]) => store === 'Redis')) {
   controlCases(name, open);
   pauseCases(name, open);
+  controlShutdownCases(name, open);
 }
