@@ -154,10 +154,13 @@ describe.each(SHARED_STORES)('with %s', (_, open) => {
     const request = { job: 'work', throughPause: true, actor: 'bob' };
     used.send({ type: 'switch', action: 'runNow', request });
     const [, fencingToken] = await runner(fleet, pause.fencingToken);
+    const [other] = others;
+    const wanted = (run: RunInfo): boolean => run.fencingToken === fencingToken && run.by !== undefined;
+    // A database is told of the start a little later, by the process that is killed here if it has the run.
+    await until(async () => (await look(other)).runs.some(wanted));
     await used.kill();
     for (const child of others) child.send({ type: 'end' });
     await runner(others, fencingToken);
-    const [other] = others;
     await until(async () =>
       (await look(other)).runs.some((run) => run.trigger === 'schedule' && run.fencingToken > fencingToken),
     );
