@@ -40,7 +40,8 @@ export class SeenJob implements Announced {
   #ranHere = false;
   /** When a refusal, or a start here, last proved that the job runs, by the store's clock. */
   #provedAt = -Infinity;
-  /** When a taken lock was last believed to be held by a run of the job. */
+  /** The newest tick, or the time of a call of an interval, whose taken lock was believed to be held by a run of the job; and when that was. */
+  #believed = -Infinity;
   #believedAt = -Infinity;
 
   /**
@@ -81,8 +82,9 @@ export class SeenJob implements Announced {
     if (why.tick !== undefined) this.see(why.tick);
     if (why.reason === 'already-ran') return this.#hasRun(tick, why, now);
     if (tick !== undefined && why.tick !== undefined && why.tick >= tick) this.#provedAt = now;
-    if (isTaken(why.reason) && !sharesLock && this.#believes(now)) {
+    if (!sharesLock && this.#isHeldByRun(why.reason, now)) {
       // A run of the job goes on, or has just ended.
+      this.#believed = tick ?? now;
       this.#believedAt = now;
       this.see(tick ?? now, now + interval);
     } else this.skips = { ...oneMore(this.skips, why, own), tick };
@@ -97,16 +99,25 @@ export class SeenJob implements Announced {
   }
 
   /**
-   * Whether a taken lock still shows that the job runs: somebody else may have it, for ever. To ask the store at each tick would cost each
-   * instance that comes too late a look, so it is asked at the second one in a row without a proof, and every few minutes at most. Once
-   * the job is overdue, only a start of it is a proof.
+   * Whether a refusal shows that the job runs. A lock that cools down has had a run. One that is held may be held by somebody else, for ever:
+   * to ask the store each time would cost each instance that comes too late a look at each tick. So it is believed once after each proof,
+   * and for five minutes; then the store is asked. A proof is a start here, a refusal that names the tick, or an answer of the store
+   * that shows the tick, or a run of the job. Once the job is overdue, it takes a start.
    */
-  #believes(now: number): boolean {
-    const { tick = -Infinity, due = -Infinity } =
-      this.told.lock?.jobs.find(({ job }) => job === this.job.job) ?? {};
-    if ((this.noted ?? -Infinity) > Math.max(this.#seen.tick, tick, due)) return false;
-    const provedAt = Math.max(this.#provedAt, this.asOf ?? -Infinity);
+  #isHeldByRun(reason: string, now: number): boolean {
+    if (reason !== 'held') return reason === 'cooling-down';
+    const newest = this.#newestTold();
+    if ((this.noted ?? -Infinity) > Math.max(this.#seen.tick, newest)) return false;
+    const { lock } = this.told;
+    const isShown = newest >= this.#believed || (lock?.state === 'held' && lock.job === this.job.job);
+    const provedAt = Math.max(this.#provedAt, isShown ? (this.asOf ?? -Infinity) : -Infinity);
     return this.#believedAt <= provedAt || now - provedAt < RECHECK;
+  }
+
+  /** The newest start in the store's last answer: its tick, or when the interval is due after it. */
+  #newestTold(): number {
+    const last = this.told.lock?.jobs.find(({ job }) => job === this.job.job);
+    return Math.max(last?.tick ?? -Infinity, last?.due ?? -Infinity);
   }
 
   facts({ watcher, time, fleet, here: runs, refusal }: Known): JobFacts {
@@ -152,5 +163,3 @@ export class SeenJob implements Announced {
     return outcome !== 'running' || hung === true || (tick ?? startedAt) >= this.#seen.tick;
   }
 }
-
-const isTaken = (reason: string): boolean => reason === 'held' || reason === 'cooling-down';

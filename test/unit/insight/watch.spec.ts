@@ -204,6 +204,33 @@ test('a taken lock is believed to be held by a run of the job once; at the next 
   expect(overdue().size).toBe(0);
 });
 
+test('an answer of the store that does not show the job is no proof, while it comes and after it', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.refused('report', tick, { reason: 'held' });
+  await pass(PERIOD);
+  watch.refused('report', tick + PERIOD, { reason: 'held' });
+  let answer!: () => void;
+  fleetAnswers = new Promise((resolve) => (answer = resolve));
+  await pass(PERIOD + 2 * MINUTE);
+  expect(inspected).not.toEqual([]);
+  watch.refused('report', tick + 2 * PERIOD, { reason: 'held' });
+  answer();
+  await pass(PERIOD + 3 * MINUTE);
+  expect(asked).toMatchObject([{ tick: tick + PERIOD, reason: 'held' }]);
+});
+
+test('a lock that cools down has had a run, however often', async () => {
+  watch.add(job());
+  await pass(0);
+  for (const n of [0, 1, 2, 3]) {
+    await pass(n * PERIOD);
+    watch.refused('report', tick + n * PERIOD, { reason: 'cooling-down' });
+  }
+  await pass(3 * PERIOD + 2 * MINUTE);
+  expect(asked).toEqual([]);
+});
+
 test('refusals that name the tick prove that the job runs, however many there are', async () => {
   watch.add(job());
   await pass(0);
