@@ -51,7 +51,7 @@ export interface Answer {
 const CLOCK_OFF = 1_000;
 
 const OK = 0;
-const ATTENTION = 1;
+export const ATTENTION = 1;
 export const USAGE = 2;
 export const AWAY = 3;
 

@@ -32,7 +32,9 @@ const code = await run(argv.slice(2), {
   open: openStore,
   actor: () => `${userName()}@${hostname()}`.replaceAll(/\p{Cc}/gu, '').slice(0, 60),
   ticks: () => ticksOf(process.cwd()),
-  onInterrupt: (listener) => void process.once('SIGINT', listener),
+  onInterrupt: (listener) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, listener);
+  },
 });
 // Not at once: what was written may still be on its way into a pipe.
 stdout.write('', (error) => (error ? lost(error) : process.exit(code)));

@@ -4,15 +4,16 @@
  */
 import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../clock.js';
-import { SchedulerLockConfigError } from '../errors.js';
+import { LockNotAcquiredError, SchedulerLockConfigError } from '../errors.js';
 import type { TickFinder } from '../insight/facts.js';
 import { insightsOf } from '../board/source.js';
 import { Insight } from '../insight/insight.js';
 import type { LockStore } from '../stores/lock-store.js';
+import { Closing } from '../control/closing.js';
 import { Control } from '../control/control.js';
 import { asClause, withoutSql } from '../wording.js';
 import { readArguments, type Request } from './arguments.js';
-import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js';
+import { type Answer, answerOf, ATTENTION, AWAY, type Context, USAGE } from './commands.js';
 import type { OpenStore } from './open.js';
 import { help, URL_VARIABLE } from './options.js';
 import { type StoreAddress, withoutSecrets } from './address.js';
@@ -43,7 +44,7 @@ export interface Shell {
   readonly actor: () => string;
   /** Finds the dates of cron expressions, if the application's `cron` is at hand. */
   readonly ticks: () => TickFinder | undefined;
-  /** Registers a listener for Ctrl+C. */
+  /** Registers a listener for the first Ctrl+C, or SIGTERM. */
   readonly onInterrupt: (listener: () => void) => void;
 }
 
@@ -94,7 +95,7 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
         return (insight ??= new Insight(store, { zone: request.zone, ...(ticks && { ticks }) }));
       },
       get control() {
-        return (control ??= new Control(store, { clock, instance: actor }));
+        return (control ??= new Control(store, { clock, instance: actor, closing: untilInterrupted(shell) }));
       },
       actor,
       clock,
@@ -114,6 +115,13 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
     // An error here does not change the answer. A connection that waits for a table may have been closed.
     await close().catch(() => undefined);
   }
+}
+
+/** Ctrl+C takes a pause that waits out of its line. A run through a pause goes on: a second one ends the process. */
+function untilInterrupted({ clock, onInterrupt }: Shell): Closing {
+  const closing = new Closing(clock);
+  onInterrupt(() => void closing.begin(0));
+  return closing;
 }
 
 /** Serves the page until a person ends it. */
@@ -206,6 +214,9 @@ function explain(error: unknown, url: string): { line: string; code: number } {
     );
     return { line: `${clean(problems.join(' '))}.`, code: USAGE };
   }
+  // Only Ctrl+C ends the wait of a pause like that.
+  if (error instanceof LockNotAcquiredError)
+    return { line: 'Interrupted while it waited: nothing is paused.', code: ATTENTION };
   const message = error instanceof Error ? error.message || error.name : String(error);
   return { line: `${clean(withoutSql(message))}.`, code: AWAY };
 }

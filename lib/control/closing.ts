@@ -3,7 +3,7 @@ import { type Clock, noLongerThan } from '../clock.js';
 /** How long the end of a shutdown waits for a store that does not answer, ms. */
 const LIMIT = 5_000;
 
-/** How an application shuts down that uses switches: none of them outlives it. */
+/** The shutdown of an application, as its switches see it: none of them outlives the application. */
 export class Closing {
   readonly #begun = new AbortController();
   readonly #over = new AbortController();
@@ -16,7 +16,7 @@ export class Closing {
     return this.#begun.signal;
   }
 
-  /** Aborts when the runs of this instance have ended, or were left: a pause that was lifted for a run comes back now, or not at all. */
+  /** Aborts when the runs of this instance have ended, or the shutdown waits for them no more: a lifted pause comes back now, or not at all. */
   get over(): AbortSignal {
     return this.#over.signal;
   }

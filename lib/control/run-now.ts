@@ -35,6 +35,7 @@ interface Call {
 /** Queues a call of a job, for an instance that has the job, and says what becomes of the call. */
 export async function runNow(desk: Desk, request: RunRequest): Promise<RunNowResult> {
   const args = checkRun(request);
+  if (desk.closing.begun.aborted) return { result: 'skipped', reason: 'shutting-down' };
   const lock = await lockOf(desk, request.job);
   if (typeof lock !== 'string') return lock;
   const info = await desk.look(lock);

@@ -48,6 +48,8 @@ async function tryOnce(desk: Desk, through: Through): Promise<boolean | undefine
   }
   // The call may have run when another person lifted the pause.
   if (await through.hasBegun()) return true;
+  // Nobody would put it back.
+  if (desk.closing.begun.aborted) return undefined;
   const lifted = await lift(desk, through, info);
   if (lifted === undefined) return 'again';
   const isBack = await takeBack(desk, lifted);

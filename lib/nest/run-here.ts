@@ -48,11 +48,11 @@ export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts
     instance: settings.instanceId,
   } as const;
   if (request.wait === undefined) {
-    // Nobody waits for the run: only the log can have its error.
-    void ended.then((end) => 'failure' in end && logError(() => end.failure));
+    logFailure(ended);
     return start;
   }
   const end = await closing.wait(parseDuration(request.wait) ?? LONGEST_WAIT, ended);
+  if (end === undefined) logFailure(ended);
   if (end === undefined || !end.ran) return start;
   // The same as the history says.
   const outcome = outcomeOf({ abortReason: granted.signal.reason }, 'failure' in end);
@@ -60,6 +60,10 @@ export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts
   const { failure } = end;
   return { ...start, outcome, error: failure instanceof Error ? failure.message : String(failure) };
 }
+
+/** Nobody waits for the run: only the log can have its error. */
+const logFailure = (ended: Promise<End>): void =>
+  void ended.then((end) => 'failure' in end && logError(() => end.failure));
 
 async function refused(lock: string, skip: Skipped, { control }: Parts): Promise<RunNowResult> {
   const { reason, holder } = skip;

@@ -241,7 +241,7 @@ export class Rounds {
     }
   }
 
-  /** Nobody waits for them any more, or a later call has passed. An attempt's undo may be over by then, so a late lease would stay. */
+  /** Nobody waits for them any more, or a later call has passed them. An attempt's undo may be over by then, so a late lease would stay. */
   #withoutGivenUp(lanes: readonly Lane[]): readonly Lane[] {
     const isOpen = (lane: Lane) =>
       lane.tasks[0]?.told.givenUp !== true && this.#lanes.get(lane.name) === lane;

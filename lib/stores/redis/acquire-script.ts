@@ -81,7 +81,7 @@ end`;
 
 /**
  * Lua: calls the first in line: reserves the lock for it, and sends a hint to its process. No failure matters, as the lock is free
- * already: then that call finds out later. If nobody can wait any more, forgets the line.
+ * already: then that call finds out later. If every wait in this line is over, forgets the line.
  *
  * needs: head, lock, state
  * leaves: -
@@ -99,8 +99,8 @@ end`;
 
 /**
  * Lua: the lock is free, and calls stand in line: calls the first of them, and refuses this one. If the first was called and did not
- * come, all of them have the same time once more. Goes on if none has come then either, as all of them are dead, and if the time of the
- * last one is over.
+ * come, all of them have the same time once more. Goes on if none has come then either, or if every wait in this line is over: all of
+ * them are dead.
  *
  * needs: head, lock, state, now
  * leaves: -

@@ -120,9 +120,10 @@ export class RedisQueuedCalls implements QueuedCallStore {
   }
 
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
-    const args = [String(this.#from), ...this.#without];
+    const from = this.#from;
+    const args = [String(from), ...this.#without];
     const names = (await this.#run(INDEXED, [this.index], args)) as string[];
-    this.#from = names.length < INDEXED_AT_ONCE ? 0 : this.#from + INDEXED_AT_ONCE;
+    this.#from = names.length < INDEXED_AT_ONCE ? 0 : from + INDEXED_AT_ONCE;
     const looks = await Promise.all(names.map((name) => this.#peek(name, jobs)));
     this.#without = names.filter((_, i) => looks[i] === '');
     return names.flatMap((name, i) => {

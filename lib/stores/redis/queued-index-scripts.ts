@@ -19,7 +19,7 @@ export const INDEXED_AT_ONCE = 1_000;
 
 /**
  * The locks that may have queued calls, some at a time. Takes a lock out that has none, unless it was noted again in the last ten minutes:
- * a queued call may be on its way.
+ * a queued call may be on its way. The places behind such a lock move up then.
  *
  * KEYS: index
  * ARGV: from, without...

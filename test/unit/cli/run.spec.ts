@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { SchedulerLockConfigError } from '../../../lib/errors.js';
+import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import { until } from '../../support/until.js';
 import { instance, job, run, at, storeAway, storeOf } from './support/fleet.js';
 import { TestShell } from './support/shell.js';
@@ -16,6 +18,21 @@ test('--help and --version open no store', async () => {
   shell.out = '';
   expect(await shell.run('--version')).toBe(0);
   expect({ out: shell.out, err: shell.err }).toEqual({ out: '1.2.3\n', err: '' });
+});
+
+test('Ctrl+C takes a pause that waits out of its line, and nothing is paused', async () => {
+  const store = new MemoryLockStore();
+  const lease = { name: 'report', token: randomUUID(), ttl: 600_000, holder: 'api-1:1:aa' };
+  await store.acquire(lease);
+  const shell = new TestShell(store);
+  const code = shell.run('pause', '--lock', 'report', '--reason', 'the provider is down');
+  await until(() => shell.err.includes('Waiting behind'));
+  expect(await store.inspect(['report'])).toMatchObject([{ line: [{ priority: expect.any(Number) }] }]);
+  shell.interrupt();
+  expect(await code).toBe(1);
+  expect(shell.err).toContain('Interrupted while it waited: nothing is paused.\n');
+  expect((await store.inspect(['report']))[0]).not.toHaveProperty('line');
+  expect(shell.open).toBe(0);
 });
 
 describe('exits', () => {

@@ -74,6 +74,16 @@ test('no pause begins during a shutdown', async () => {
   expect(clock.timers).toEqual(new Set());
 });
 
+test('no run is let through a pause during a shutdown, which nobody would put back', async () => {
+  await control.pause({ lock: 'other', ...ANNA });
+  await closing.begin(1_000);
+  expect(await control.runNow({ job: 'Others.run', throughPause: true, ...ANNA })).toEqual({
+    result: 'skipped',
+    reason: 'shutting-down',
+  });
+  expect((await store.inspect(['other']))[0]?.holder).toContain('anna');
+});
+
 test('a store that does not answer holds the shutdown up for the given time', async () => {
   const { settled } = await waitingPause();
   const { release } = store;
