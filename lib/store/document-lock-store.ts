@@ -59,7 +59,8 @@ export interface LockRules {
  * A `LockStore` of documents: the rules of a lock over any database that can read a document, and write it if nothing has changed.
  *
  * Each call reads, decides by the rules, and writes; if the document has changed meanwhile, it does so again. Calls of one process for
- * one lock take effect in the order in which they were made, but for one that nobody answers for a second: later ones pass it.
+ * one lock take effect in the order in which they were made, but for one that nobody answers for a second: later ones pass it, and nothing
+ * more of it is sent.
  */
 export class DocumentLockStore implements LockStore {
   readonly #rounds: Rounds;

@@ -253,9 +253,11 @@ export class Rounds {
     return true;
   }
 
-  /** Nobody waits for them any more. An attempt's undo may be over by then, so a late lease would stay. */
+  /** Nobody waits for them any more, or a later call has passed. An attempt's undo may be over by then, so a late lease would stay. */
   #withoutGivenUp(lanes: readonly Lane[]): readonly Lane[] {
-    const open = lanes.filter(({ tasks }) => tasks[0]?.told.givenUp !== true);
+    const isOpen = (lane: Lane) =>
+      lane.tasks[0]?.told.givenUp !== true && this.#lanes.get(lane.name) === lane;
+    const open = lanes.filter(isOpen);
     if (open.length < lanes.length)
       this.#fail(
         lanes.filter((lane) => !open.includes(lane)),

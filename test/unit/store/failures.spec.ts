@@ -190,6 +190,30 @@ test('a call on which nobody answers keeps the others back for a second, and no 
   expect(isBehind).toBe(false);
 });
 
+test('a call that a later one has passed writes nothing any more: that one may have taken it back', async () => {
+  const read = place.read.bind(place);
+  let answer!: () => void;
+  const silent = new Promise<void>((resolve) => (answer = resolve));
+  place.read = async (names) => {
+    place.read = read;
+    await silent;
+    return read(names);
+  };
+  const attempt = request();
+  const passed = outcome(store.acquire(attempt));
+  await new Promise((resolve) => setImmediate(resolve));
+  await place.clock.advance(1_000);
+  const lease = { ...attempt, fencingToken: 0 };
+  expect(await store.release(lease, { outcome: 'abandoned' })).toEqual({
+    released: false,
+    reason: 'expired',
+  });
+  answer();
+  expect(await passed).toMatchObject({ code: 'STORE_UNAVAILABLE', outcome: 'not-applied' });
+  expect(place.rows.size).toBe(0);
+  expect(await store.acquire(request())).toMatchObject({ acquired: true });
+});
+
 test('calls of one turn that a blocked event loop draws out never name a lock twice in one read or write', async () => {
   const names: string[][] = [];
   const { read } = place;
