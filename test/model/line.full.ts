@@ -221,7 +221,7 @@ test('a correct store answers as the model of the line', async () => {
 describe('the model finds out about a store that breaks', () => {
   /** What it knows nothing of: durations, hints, processes with several calls, limits. */
   const beyond =
-    /ttl|lives for longer|hint|stays taken|costs the others one turn|limit|who did not come in time/;
+    /ttl|lives for longer|hint|stays taken|costs the others one turn|limit|whose wait is over|who did not come in time/;
   const within = brokenStores.filter(({ caught }) => /^rule 1[0-4]/.test(caught) && !beyond.test(caught));
 
   test.each(within.map((broken) => [broken.caught, broken] as const))('%s', async (_, { make }) => {
