@@ -1,5 +1,5 @@
 import { agree } from '../insight/facts.js';
-import type { Told } from '../insight/fleet-jobs.js';
+import { type Told, upSince } from '../insight/fleet-jobs.js';
 import { scheduleOf } from '../insight/shown.js';
 import { inTurns } from '../insight/turns.js';
 import type { KnownJob } from '../stores/history-store.js';
@@ -70,22 +70,18 @@ function missesOf({ misses }: Looked, since: number): Change[] {
   });
 }
 
-/** When an instance started, by the store's clock. */
-export const startTimeOf = ({ info: { startedAt, clockOffset = 0 } }: Told): number =>
-  startedAt + clockOffset;
-
 /** The first instance of each version of an application. */
 function versionsOf(told: readonly Told[]): Change[] {
   const seen = new Map<string, Set<string>>();
   const changes: Change[] = [];
-  for (const one of [...told].sort((a, b) => startTimeOf(a) - startTimeOf(b))) {
+  for (const one of [...told].sort((a, b) => upSince(a.info) - upSince(b.info))) {
     const { application = '', version, instance } = one.info;
     if (version === undefined) continue;
     const versions = seen.get(application) ?? new Set();
     if (versions.size > 0 && !versions.has(version))
       changes.push({
         kind: 'version',
-        at: startTimeOf(one),
+        at: upSince(one.info),
         text: `Version ${version} after ${[...versions].at(-1)}, first on ${instance}`,
       });
     // The version moves to the end: the newest version is the last one.
@@ -98,12 +94,12 @@ function versionsOf(told: readonly Told[]): Change[] {
 /** The jobs whose schedules differ from those of the instance that started before. Most instances share one list of jobs. */
 async function schedulesOf(told: readonly Told[], since: number): Promise<Change[]> {
   const first = new Map<readonly KnownJob[], Told>();
-  for (const one of [...told].sort((a, b) => startTimeOf(a) - startTimeOf(b)))
+  for (const one of [...told].sort((a, b) => upSince(a.info) - upSince(b.info)))
     if (!first.has(one.record.jobs)) first.set(one.record.jobs, one);
   const known = new Map<string, KnownJob>();
   return inTurns(first, ([jobs, one]) => {
     const changes: Change[] = [];
-    const at = startTimeOf(one);
+    const at = upSince(one.info);
     for (const job of jobs) {
       const before = known.get(job.job);
       known.set(job.job, job);

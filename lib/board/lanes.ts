@@ -1,8 +1,7 @@
 import { hasFailed, wasInterrupted } from '../insight/facts.js';
-import type { Told } from '../insight/fleet-jobs.js';
+import { type Told, upSince } from '../insight/fleet-jobs.js';
 import { inTurns } from '../insight/turns.js';
 import type { RunInfo } from '../insight/types.js';
-import { startTimeOf } from './changes.js';
 
 /** A run on a lane. */
 export interface Bar {
@@ -117,7 +116,7 @@ async function overlapsOf(runs: readonly RunInfo[], now: number): Promise<Set<Ru
 }
 
 function gapsOf(one: Told, { from, to }: { from: number; to: number }): { from: number; to: number }[] {
-  const start = startTimeOf(one);
+  const start = upSince(one.info);
   const end = one.info.state === 'up' ? to : one.info.seenAt;
   return [
     ...(start > from ? [{ from, to: Math.min(start, to) }] : []),

@@ -219,5 +219,5 @@ function fewOf(told: readonly Told[]): Told[] {
   return told.filter((one) => few.has(one));
 }
 
-/** By the store's clock. */
-const upSince = ({ startedAt, clockOffset = 0 }: Told['info']): number => startedAt + clockOffset;
+/** When an instance started, by the store's clock. */
+export const upSince = ({ startedAt, clockOffset = 0 }: Told['info']): number => startedAt + clockOffset;

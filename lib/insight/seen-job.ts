@@ -40,8 +40,7 @@ export class SeenJob implements Announced {
   #ranHere = false;
   /** When a refusal, or a start here, last proved that the job runs, by the store's clock. */
   #provedAt = -Infinity;
-  /** The newest tick, or the time of a call of an interval, whose taken lock was believed to be held by a run of the job; and when that was. */
-  #believed = -Infinity;
+  /** When a taken lock was last believed to be held by a run of the job. */
   #believedAt = -Infinity;
 
   /**
@@ -84,7 +83,6 @@ export class SeenJob implements Announced {
     if (tick !== undefined && why.tick !== undefined && why.tick >= tick) this.#provedAt = now;
     if (!sharesLock && this.#isHeldByRun(why.reason, now)) {
       // A run of the job goes on, or has just ended.
-      this.#believed = tick ?? now;
       this.#believedAt = now;
       this.see(tick ?? now, now + interval);
     } else this.skips = { ...oneMore(this.skips, why, own), tick };
@@ -109,7 +107,7 @@ export class SeenJob implements Announced {
     const newest = this.#newestTold();
     if ((this.noted ?? -Infinity) > Math.max(this.#seen.tick, newest)) return false;
     const { lock } = this.told;
-    const isShown = newest >= this.#believed || (lock?.state === 'held' && lock.job === this.job.job);
+    const isShown = newest >= this.#seen.tick || (lock?.state === 'held' && lock.job === this.job.job);
     const provedAt = Math.max(this.#provedAt, isShown ? (this.asOf ?? -Infinity) : -Infinity);
     return this.#believedAt <= provedAt || now - provedAt < RECHECK;
   }

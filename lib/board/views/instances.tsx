@@ -1,7 +1,6 @@
-import type { Told } from '../../insight/fleet-jobs.js';
+import { type Told, upSince } from '../../insight/fleet-jobs.js';
 import { displayName } from '../../lock-name.js';
 import type { KnownJob } from '../../stores/history-store.js';
-import { startTimeOf } from '../changes.js';
 import { h } from '../templates.js';
 import { clockText, each, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
@@ -74,7 +73,7 @@ function rowOf(one: Told, { times }: Scene, disabled: string): h.JSX.Element {
       </td>
       <td>{version ?? <span class="faint">not told</span>}</td>
       <td>
-        <Time at={startTimeOf(one)} times={times} />
+        <Time at={upSince(one.info)} times={times} />
       </td>
       <td>
         <Time at={seenAt} times={times} />
