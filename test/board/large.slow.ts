@@ -2,26 +2,9 @@ import { expect, test } from '@jest/globals';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { seed } from '../bench/insight/fleet.js';
 import { startRedis } from '../support/local-redis.js';
+import { longestStretch } from '../support/stretch.js';
 import { until } from '../support/until.js';
 import { site, statusOf, USER } from './support/site.js';
-
-/**
- * The longest stretch of processor time in which nothing else had its turn, ms, while something is done. What other programs take of the
- * machine meanwhile does not count, the garbage collector and the compiler of this one do.
- */
-async function stretchOf(work: () => Promise<unknown>): Promise<number> {
-  let [longest, last, isOver] = [0, process.cpuUsage(), false];
-  const look = (): void => {
-    const { user, system } = process.cpuUsage(last);
-    longest = Math.max(longest, (user + system) / 1e3);
-    last = process.cpuUsage();
-    if (!isOver) setImmediate(look);
-  };
-  look();
-  await work();
-  isOver = true;
-  return longest;
-}
 
 const told = (text: string): void => void process.stderr.write(`${text}\n`);
 
@@ -52,7 +35,7 @@ test.each([
       const started = performance.now();
       let first = 0;
       // As long as an answer serves: the next one may still be read, and drawn, when this look has its page.
-      const stretch = await stretchOf(async () => {
+      const stretch = await longestStretch(async () => {
         const answer = await fetch(`${place.url}?zone=Europe/Berlin`, { headers: USER });
         first = performance.now() - started;
         expect(answer.status).toBe(200);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CronTime } from 'cron';
+import { longestStretch } from '../../support/stretch.js';
 import { median } from '../statistics.js';
 
 /*
@@ -39,29 +40,13 @@ async function processorTime(): Promise<number> {
   return ms(user + system);
 }
 
-/** For how long at most nothing else had its turn, ms. That is looked at in each turn, so it has processor time of its own. */
-async function longestStretch(): Promise<number> {
-  let [longest, last, isOver] = [0, performance.now(), false];
-  const look = (): void => {
-    const now = performance.now();
-    longest = Math.max(longest, now - last);
-    last = now;
-    if (!isOver) setImmediate(look);
-  };
-  look();
-  await insight.jobs();
-  isOver = true;
-  look();
-  return longest;
-}
-
 // A look whose stretches are watched costs more: the first one is either.
 const isWatched = process.argv[4] === 'stretch';
-const first = isWatched ? await longestStretch() : await processorTime();
+const first = isWatched ? await longestStretch(() => insight.jobs()) : await processorTime();
 const [times, stretches]: number[][] = [[], []];
 for (let n = 0; n < LOOKS; n++) {
   times?.push(await processorTime());
-  stretches?.push(await longestStretch());
+  stretches?.push(await longestStretch(() => insight.jobs()));
 }
 const jobs = await insight.jobs();
 const figures = {
