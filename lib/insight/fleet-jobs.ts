@@ -74,7 +74,20 @@ export class FleetJobs {
   /** The instances that know a job, the newest first: those that are up, and as many others as the judgement needs. */
   get(job: string): KnownByAll | undefined {
     const recent = this.#of(job, this.#recent);
-    return recent.length === 0 ? this.every(job) : asKnown([...recent, ...this.#of(job, this.#first)]);
+    return recent.length === 0 ? this.every(job) : asKnown(this.#of(job, this.#first, false, recent));
+  }
+
+  /** The instances that {@link get} returns for any of these jobs. */
+  knowing(jobs: Iterable<string>): Set<string> {
+    const recent = listsOf(this.#recent);
+    const isRecent = (job: string): boolean => recent.some((list) => this.#indexesIn(list).has(job));
+    const [some, old]: [string[], string[]] = [[], []];
+    for (const job of jobs) (isRecent(job) ? some : old).push(job);
+    const found = [
+      ...this.#withAny(some, [...this.#recent, ...this.#first]),
+      ...this.#withAny(old, this.told),
+    ];
+    return new Set(found.map(({ info }) => info.instance));
   }
 
   /** The same of all instances that are remembered. */
@@ -100,8 +113,14 @@ export class FleetJobs {
     );
   }
 
-  #of(job: string, told: readonly Told[], brief = false): KnownBy[] {
-    const all: KnownBy[] = [];
+  /** Those that know at least one of these jobs. */
+  #withAny(jobs: readonly string[], told: readonly Told[]): Told[] {
+    const lists = this.#lists.filter((list) => jobs.some((job) => this.#indexesIn(list).has(job)));
+    return told.filter(({ record }) => lists.includes(record.jobs));
+  }
+
+  /** @param all where those are put that know the job */
+  #of(job: string, told: readonly Told[], brief = false, all: KnownBy[] = []): KnownBy[] {
     let list: readonly KnownJob[] | undefined;
     let index: number | undefined;
     for (const one of told) {
@@ -131,8 +150,9 @@ const listsOf = (told: readonly Told[]): (readonly KnownJob[])[] => [
   ...new Set(told.map(({ record }) => record.jobs)),
 ];
 
-const asKnown = ([first, ...others]: readonly KnownBy[]): KnownByAll | undefined =>
-  first === undefined ? undefined : [first, ...others];
+const asKnown = (known: readonly KnownBy[]): KnownByAll | undefined => (isSome(known) ? known : undefined);
+
+const isSome = (known: readonly KnownBy[]): known is KnownByAll => known.length > 0;
 
 /** An instance that knows a job. There may be a hundred thousand of these: each reads from its instance, and copies nothing. */
 class KnowsJob implements KnownBy {

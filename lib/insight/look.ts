@@ -64,8 +64,7 @@ export async function lookAtAll(reader: Reader, beside: Beside, most?: number): 
 /** Of which instances the judgement of these jobs needs dates. Of one that was not there before, it may. */
 function datesFor(jobs: readonly KnownByAll[], { jobs: known, told }: Fleet): (instance: string) => boolean {
   const needless = new Set(told.map(({ info }) => info.instance));
-  for (const few of jobs)
-    for (const { instance } of known.get(few[0].job.job) ?? few) needless.delete(instance);
+  for (const instance of known.knowing(jobs.map(([{ job }]) => job.job))) needless.delete(instance);
   return (instance) => !needless.has(instance);
 }
 

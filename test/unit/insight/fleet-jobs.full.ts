@@ -107,3 +107,23 @@ test('how a job is does not depend on the instances that are left out: those tha
   );
   expect(fewer).toBeGreaterThan(20);
 });
+
+test('the dates of those instances are read that any of the asked jobs needs, and of no other', async () => {
+  const lists = [[], [JOB], [INTERVAL], [JOB, INTERVAL]];
+  await fc.assert(
+    fc.asyncProperty(
+      instances,
+      fc.infiniteStream(fc.constantFrom(...lists)),
+      fc.subarray([JOB, INTERVAL, { ...JOB, job: 'unknown' }]),
+      fc.integer({ min: 0, max: 4 }),
+      async (records, known, asked, recent) => {
+        const { told } = await fleetOf(records.map((record) => ({ ...record, jobs: known.next().value })));
+        const jobs = new FleetJobs(told, recent);
+        const names = asked.map(({ job }) => job);
+        const needed = names.flatMap((name) => (jobs.get(name) ?? []).map(({ instance: id }) => id));
+        expect(jobs.knowing(names)).toEqual(new Set(needed));
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
