@@ -2,6 +2,7 @@ import { SWC } from './tools/swc.mjs';
 import { LEFT_ALONE, patternsOf, ROOTS } from './tools/tiers.mjs';
 
 const tier = process.env['TIER'] ?? 'any';
+const WORKERS = { full: 6, slow: 1 };
 
 /** @type {import('jest').Config} */
 export default {
@@ -16,7 +17,7 @@ export default {
   // No assertion waits for time to pass; a machine that is busy with other things must not fail a test.
   testTimeout: 60_000,
   // On two processors: most of them wait for servers and other processes most of the time. The slow ones need the machine for themselves.
-  maxWorkers: tier === 'slow' ? 1 : 4,
+  maxWorkers: WORKERS[tier] ?? 4,
   // A process of its own for each file, where faults are made: what one has left behind (a client that connects again and again) is not
   // to be counted by the next one. The fast ones share theirs, which saves half a minute.
   ...(tier === 'fast' ? undefined : { workerIdleMemoryLimit: '1MB' }),
