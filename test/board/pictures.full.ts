@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../support/machine.js';
+import { DRAW } from './support/drawing.js';
 import { fleet, NOW } from './support/fleet.js';
 import { type Site, site, USER } from './support/site.js';
 import { closeBrowser, hasBrowser, violationsOf, visitor } from './support/visitor.js';
 
-/** The pictures of docs/observe/board.md, and that of the README. */
-const FOLDER = join(projectRoot, 'docs', 'images');
+/** To look at: they are too large for the package, and for the repository. */
+const FOLDER = join(projectRoot, '.build', 'pictures');
+/** The drawing of the page for the README and docs/observe/board.md. */
+const DRAWING = join(projectRoot, 'docs', 'images', 'board.svg');
+/** So much of the page is drawn, in pixels from its top: what needs attention, what changed, and the lanes of the instances. */
+const DOWN_TO_LANES = 1_190;
 
 let place: Site;
 let isThere = false;
@@ -34,9 +39,11 @@ describe.each(['light', 'dark'] as const)('%s', (look) => {
     await page.goto(place.url + query);
     await page.waitForSelector('body[data-zone], #main .region');
     mkdirSync(FOLDER, { recursive: true });
-    // What a person sees without scrolling.
-    if (name === 'overview') await page.screenshot({ path: join(FOLDER, `board-top-${look}.png`) });
     await page.screenshot({ path: join(FOLDER, `board-${name}-${look}.png`), fullPage: true });
+    if (name === 'overview' && look === 'light') {
+      await page.setViewportSize({ width: 1280, height: DOWN_TO_LANES });
+      writeFileSync(DRAWING, await page.evaluate<string>(DRAW));
+    }
     expect(await violationsOf(page)).toEqual([]);
     expect(complaints).toEqual([]);
     await page.context().close();

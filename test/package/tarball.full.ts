@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { linksOf } from '../unit/house/support/documents.js';
 import { npm, packProjectDryRun, theTarball } from './support/tarball.js';
 
 jest.setTimeout(300_000);
@@ -73,6 +74,20 @@ test('a tarball of the project holds the build, the documents, the licence, aler
     'dist/cjs/board/LICENSES.txt',
     'dist/cjs/package.json',
   ]);
+});
+
+test('no document in it has a link, or a picture, that is not in it', async () => {
+  const { files } = await packProjectDryRun();
+  const paths = new Set(files.map(({ path }) => path));
+  const links = [...paths]
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((path) => linksOf(path).map((link) => ({ path, link })));
+  const inside = links.filter(({ link }) => !/^([a-z]+:|#)/.test(link));
+  expect(inside.length).toBeGreaterThan(200);
+  expect(inside.filter(({ link }) => link.endsWith('.svg')).length).toBeGreaterThan(2);
+  const targetOf = (path: string, link: string): string =>
+    normalize(join(dirname(path), link.split('#')[0] ?? ''));
+  expect(inside.filter(({ path, link }) => !paths.has(targetOf(path, link)))).toEqual([]);
 });
 
 test('it holds both builds, script by script, and is a download of less than 620 kB', async () => {

@@ -25,6 +25,16 @@ test.each(['docs/stores/postgres.md', 'docs/stores/mysql.md', 'docs/stores/redis
   },
 );
 
+test.each(['docs/stores/postgres.md', 'docs/stores/mysql.md'])(
+  '%s has the rights of the user as statements, as the shell prints them',
+  (file) => {
+    const [, section = ''] = textOf(file).split('## Rights of the user\n');
+    const [, statements = ''] = /^```sql\n((?:.*\n)*?)```$/m.exec(section) ?? [];
+    const [[, , printed = ''] = []] = shownBy(file);
+    expect(printed.split('-- Rights of the user\n')[1]).toBe(statements);
+  },
+);
+
 describe('docs/observe/shell.md', () => {
   test.each(shown.map(([, command = '', output = '']) => [command, output]))(
     'shows what `%s` says',

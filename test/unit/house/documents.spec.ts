@@ -36,6 +36,20 @@ test.each(PAGES)('%s asks one question, begins with the answer, and the index le
   expect(targetsOf(INDEX)).toContain(page);
 });
 
+const STORES = ['redis', 'postgres', 'mysql', 'mongodb'].map((name) => `docs/stores/${name}.md`);
+
+test.each(STORES)(
+  '%s is whole: install, a module, the end, rights, and no other store for any of it',
+  (page) => {
+    const text = textOf(page);
+    expect(text).toMatch(/^npm install nestjs-scheduler-lock \w+/m);
+    expect(text).toContain('SchedulerLockModule.forRootAsync(');
+    expect(text).toContain('onApplicationShutdown()');
+    expect(anchorsOf(page)).toContain('rights-of-the-user');
+    expect(targetsOf(page).filter((target) => target !== page && STORES.includes(target))).toEqual([]);
+  },
+);
+
 test('llms.txt has each page, with its answer', () => {
   expect(textOf('llms.txt')).toBe(llms());
   const listed = sections().flatMap(({ pages }) => pages.map(({ path }) => path));
@@ -50,7 +64,7 @@ test('what travels with the package links to nothing that does not', () => {
   const travels = new Set(DOCUMENTS);
   const outside = DOCUMENTS.flatMap((file) =>
     targetsOf(file)
-      .filter((target) => !travels.has(target) && !/^(docs\/images\/|LICENSE$)/.test(target))
+      .filter((target) => !travels.has(target) && !/^(docs\/images\/.+\.svg|LICENSE)$/.test(target))
       .map((target) => ({ file, target })),
   );
   expect(outside).toEqual([]);

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { parseDuration } from '../../../lib/duration.js';
 import * as library from '../../../lib/index.js';
-import { OPTION_NAMES, OPTIONS } from '../../../lib/options/table.js';
+import { OPTION_NAMES, OPTIONS, PARTS } from '../../../lib/options/table.js';
 import { tableOf } from './support/documents.js';
 import { ENTRIES, type PublicName, Surface } from './support/surface.js';
 
@@ -116,6 +116,45 @@ describe('options', () => {
       if (option === 'isGlobal') continue;
       expect({ option, value: constantOf(text) }).toEqual({ option, value: defaultOf(option) });
     }
+  });
+
+  test.each(['Daily', 'Timing', 'Expert', 'queue', 'insight', 'leader', 'Dynamic jobs', 'Stores'])(
+    'under "%s" have a meaning, a type and an example each',
+    (heading) => {
+      const rows = tableOf(OPTIONS_PAGE, heading);
+      expect(rows.length).toBeGreaterThan(1);
+      const wanting = rows.filter((row) => !row['meaning'] || !row['type, range'] || !row['example']);
+      expect(wanting).toEqual([]);
+    },
+  );
+
+  test.each([
+    ['queue', 'QueueOptions', PARTS.queue],
+    ['insight', 'InsightOptions', PARTS.insight],
+    ['leader', 'LeaderOptions', {}],
+  ])('under "%s" are those of %s, with their defaults', (heading, name, defaults) => {
+    const rows = tableOf(OPTIONS_PAGE, heading);
+    const options = rows.map((row) => row['option']);
+    expect(options.sort()).toEqual([...surface.properties(named(name)).keys()].sort());
+    const given = rows.filter(({ option = '' }) => Object.hasOwn(defaults, option));
+    expect(Object.fromEntries(given.map(({ option, default: text }) => [option, constantOf(text)]))).toEqual(
+      defaults,
+    );
+  });
+
+  test('of stores are those of their table', () => {
+    const stores = [
+      ['stores/redis/index.ts', 'RedisLockStoreOptions'],
+      ['stores/postgres/index.ts', 'PostgresLockStoreOptions'],
+      ['stores/mysql/index.ts', 'MysqlLockStoreOptions'],
+      ['stores/mongo/index.ts', 'MongoLockStoreOptions'],
+    ] as const;
+    const options = stores.flatMap(([entry, wanted]) => {
+      const found = surface.names(entry).find(({ name }) => name === wanted);
+      return found === undefined ? [wanted] : [...surface.properties(found).keys()];
+    });
+    const listed = tableOf(OPTIONS_PAGE, 'Stores').map((row) => row['option']);
+    expect(listed.sort()).toEqual([...new Set(options)].sort());
   });
 
   test.each(Object.entries(interfaces))('of %s have their defaults in its docstrings', (name, place) => {
