@@ -12,7 +12,7 @@ import { Recorder } from '../lease/recorder.js';
 import type { OpenRun } from '../lease/open-call.js';
 import { type Checked, type ModuleSettings, ofModule } from '../options/check.js';
 import type { QueueJob } from '../lease/drain.js';
-import { Queues } from '../queue/queues.js';
+import { Queues, runsQueuedCalls } from '../queue/queues.js';
 import { ping, PING_NAME, type PingResult } from '../store-access/ping.js';
 import { inTurn } from '../store-access/in-turn.js';
 import { TimeLimits } from '../store-access/time-limits.js';
@@ -110,7 +110,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
    */
   async startQueues(isNeeded: boolean): Promise<void> {
     const { queuedCalls } = this.store;
-    this.takesCalls = this.history !== undefined && this.remembers && queuedCalls !== undefined;
+    this.takesCalls = this.history !== undefined && this.remembers && runsQueuedCalls(this.store);
     if (!isNeeded && !this.takesCalls) return;
     try {
       const opened = Promise.resolve(queuedCalls?.init?.());
