@@ -94,9 +94,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const jobs = this.dynamic.known;
     for (const job of jobs.all) this.leader.catchUp(job);
     this.dynamic.start();
-    this.host.queues.start(
-      this.host.history !== undefined && this.host.settings.insight?.beat === 'with-ticks',
-    );
+    const { history, remembers, settings } = this.host;
+    this.host.queues.start(history !== undefined && remembers && settings.insight?.beat === 'with-ticks');
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);
     if (runsJobs) this.leader.standBy(jobs);
