@@ -34,6 +34,14 @@ export interface QueuedCallFacts {
   readonly merged: number;
 }
 
+/** Why a run began. */
+export interface Cause {
+  /** Why its job runs, if no caller waits for it: its schedule, or a queued call. */
+  readonly origin?: 'schedule' | QueuedCallFacts | undefined;
+  /** What started it, and which person did, if the lease itself does not say. */
+  readonly started?: Annotation | undefined;
+}
+
 /**
  * What a call is.
  *

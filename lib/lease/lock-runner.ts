@@ -157,9 +157,9 @@ export class LockRunner {
     }
   }
 
-  /** Whether the store sends hints to calls in line. */
-  get hasHints(): boolean {
-    return !this.#engine.closing && this.#engine.waits.hasHints;
+  /** Opens the channel for hints. Returns whether the store sends hints to calls in line. */
+  openHints(): boolean {
+    return !this.#engine.closing && this.#engine.waits.openHints();
   }
 
   /** What is known of the store and of the jobs here, without asking anybody. */

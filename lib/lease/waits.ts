@@ -74,8 +74,8 @@ export class Waits {
     return this.store.hints !== undefined;
   }
 
-  /** Whether the store sends hints to calls in line. Opens the channel for them. */
-  get hasHints(): boolean {
+  /** Opens the channel for hints. Returns whether the store sends hints to calls in line. */
+  openHints(): boolean {
     this.#open();
     return this.#channel !== undefined && this.#channel.problem === undefined;
   }

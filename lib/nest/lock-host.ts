@@ -76,7 +76,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     this.elections = new Elections(
       { patience, clock, emit },
       (call) => this.acquire(call),
-      () => this.#ready && this.#runner.hasHints,
+      () => this.#ready && this.#runner.openHints(),
     );
   }
 

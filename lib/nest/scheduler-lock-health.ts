@@ -170,7 +170,7 @@ export class SchedulerLockHealth {
 
   /** Whether a lock is that of an election. @internal */
   isElection(lock: string): boolean {
-    return this.#host.elections.places.has(lock);
+    return this.#host.elections.declaredAt.has(lock);
   }
 
   /** Whether a job is decorated, or was made at run time. @internal */

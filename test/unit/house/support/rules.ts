@@ -194,6 +194,24 @@ export function impureParts({ path, tree, imports }: Source): string[] {
   );
 }
 
+/** Getters that change something: whoever reads a value does not expect that. */
+export function changingGetters({ path, tree }: Source): string[] {
+  const getters = nodesOf(tree).filter(ts.isGetAccessorDeclaration);
+  return getters
+    .filter((getter) => nodesOf(getter).some(isAssignment))
+    .map((getter) => `${path}: the getter ${getter.name.getText()} changes something: make it a method`);
+}
+
+function isAssignment(node: ts.Node): boolean {
+  if (ts.isBinaryExpression(node)) {
+    const { kind } = node.operatorToken;
+    return kind >= ts.SyntaxKind.FirstAssignment && kind <= ts.SyntaxKind.LastAssignment;
+  }
+  if (ts.isPrefixUnaryExpression(node) || ts.isPostfixUnaryExpression(node))
+    return node.operator === ts.SyntaxKind.PlusPlusToken || node.operator === ts.SyntaxKind.MinusMinusToken;
+  return ts.isDeleteExpression(node);
+}
+
 /** `export *`, which makes names public without anybody's deciding so, and opt-outs of the compiler. */
 export function surfaceProblems({ path, tree }: Source): string[] {
   const found = nodesOf(tree).flatMap((node) => {
