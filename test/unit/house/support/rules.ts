@@ -224,6 +224,20 @@ export function surfaceProblems({ path, tree }: Source): string[] {
   return found.map((what) => `${path} has ${what}`);
 }
 
+/** Comments that belong to nothing: only a room has one, as its opening. What heads a file is the docstring of its first export. */
+export function strayComments({ path, tree }: Source): string[] {
+  const { text } = tree;
+  const comments = tree.statements.flatMap(
+    (statement) => ts.getLeadingCommentRanges(text, statement.getFullStart()) ?? [],
+  );
+  return comments.flatMap(({ pos, end, kind }) => {
+    const comment = text.slice(pos, end);
+    const isStray =
+      kind === ts.SyntaxKind.MultiLineCommentTrivia && !/^\/\*(\*|\n \* lib\/\S+: )/.test(comment);
+    return isStray ? [`${path}: make it a docstring: ${comment.slice(0, 60)}`] : [];
+  });
+}
+
 /** The folder that a file belongs to, as people speak of it: each folder of `lib`, and each store. */
 const roomOf = (path: string): string | undefined => /^(stores\/[^/]+(?=\/)|[^/]+(?=\/))/.exec(path)?.[0];
 
