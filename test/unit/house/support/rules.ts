@@ -48,8 +48,8 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     'control/',
-    `${CONTRACT}|events/(events|[a-z]+-events)|insight/.+|store-access/time-limits`,
-    'switches know a store and what is read of it, and neither Nest nor the engine',
+    `${CONTRACT}|events/(events|[a-z]+-events)|insight/.+|options/table|store-access/time-limits`,
+    'switches know a store, what is read of it and the defaults, and neither Nest nor the engine',
   ],
   [
     'cli/',
