@@ -75,6 +75,9 @@ export interface LockCall {
 export const mayBeNested = ({ kind, start }: LockCall): boolean =>
   kind !== 'fired' && kind !== 'drain' && start === undefined;
 
+/** Whether a call stands in line if it finds its lock taken. */
+export const mayWait = ({ wait = 0 }: Pick<LockSettings, 'wait'>): boolean => wait > 0;
+
 /** Whether the library itself made the call: then nothing reports what becomes of it. */
 export const isBehindTheScenes = ({ kind }: LockCall): boolean => kind === 'election' || kind === 'drain';
 

@@ -148,7 +148,7 @@ export class SchedulerLockHealth {
 
   /** What is known at this moment. @internal */
   state(): HealthState {
-    const { away, answeredAt: ofLocks, failing } = this.#host.condition;
+    const { away, answeredAt: ofLocks, failing } = this.#host.runner.condition;
     const { answeredAt: ofBeats, failedAt } = this.#insight.lastBeats;
     const answeredAt = Math.max(ofLocks ?? -Infinity, ofBeats ?? -Infinity);
     // Where no job asks for a lock, only a failed beat notices.

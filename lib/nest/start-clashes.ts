@@ -1,12 +1,13 @@
 import { declaredElection } from '../decorators/leader-election.decorator.js';
 import { lockedMethods } from '../decorators/locked-method.js';
+import { mayWait } from '../lease/lock-call.js';
 import { NO_LINES } from '../lease/waits.js';
 import { nameProblem } from '../lock-name.js';
 import { NO_LINES_TO_QUEUE, NO_QUEUED_CALLS, runsQueuedCalls } from '../queue/queues.js';
 import { storeLabel } from '../store-access/store-label.js';
 import type { LockStore } from '../stores/lock-store.js';
 import type { BoundJob } from './bound-job.js';
-import { type Found, hasOwnJob, isSameMethod, mayWait, whereOf } from './found.js';
+import { type Found, hasOwnJob, isSameMethod, whereOf } from './found.js';
 
 /**
  * What stops the start: jobs, locks and elections that exclude each other, or that the store cannot serve. One sentence each.
