@@ -79,9 +79,9 @@ function run() {
 }
 
 function message() {
-  const lines = readFileSync(file, 'utf8')
-    .split('\n')
-    .filter((line) => !line.startsWith('#'));
+  // Below the scissors is the diff of `git commit -v`.
+  const [text = ''] = readFileSync(file, 'utf8').split(/^.* -{24} >8 -{24}$/m, 1);
+  const lines = text.split('\n').filter((line) => !line.startsWith('#'));
   const [subject = '', ...body] = lines;
   // git's own words for what it makes by itself.
   if (/^(Merge|Revert|fixup!|squash!) /.test(subject)) return;

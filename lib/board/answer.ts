@@ -1,8 +1,6 @@
-/*
+/**
  * What the page answers, on any server: Nest on Express or Fastify, or a plain one.
  */
-
-/** An answer. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

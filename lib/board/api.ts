@@ -7,17 +7,17 @@ import type { BoardSource } from './source.js';
 import { withoutToken } from '../stores/lock-info.js';
 import { verdictOf } from './views/verdict.js';
 
-/*
- * JSON for other programs. `monitoring/board-api.json` describes the format: fields that are there stay.
- */
-
 /** How many answers are kept for others who ask the same. */
 const MOST_SHARED = 100;
 
 /** The content of an answer. Each answer also says of what time it is, and whether anything is missing. */
 type Document = Readonly<Record<string, unknown>>;
 
-/** The routes of `api/v1`. */
+/**
+ * The routes of `api/v1`.
+ *
+ * JSON for other programs. `monitoring/board-api.json` describes the format: fields that are there stay.
+ */
 export class Api {
   readonly #answers = new Map<string, { readonly until: number; readonly answer: Promise<Answer> }>();
 

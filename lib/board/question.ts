@@ -1,11 +1,11 @@
 import { timesIn } from '../insight/times.js';
 
-/*
+/**
+ * A question to the page.
+ *
  * What a viewer asks for. The page has one address, and the question is its query. So every link is relative, and stays right under
  * any prefix, version and proxy, with and without a slash at the end.
  */
-
-/** A question to the page. */
 export interface Question {
   /** The zone of all times. */
   readonly zone: string;

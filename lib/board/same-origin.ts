@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 
-/*
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
  * Another site can make a browser send a request with the cookies of the application.
  *
  * 1. A browser says where a request comes from (`Sec-Fetch-Site`).
@@ -8,9 +10,6 @@ import { randomBytes } from 'node:crypto';
  *    which a page has to read the cookie. No other site can read it.
  * 3. The token is in a cookie, not in memory, so that any instance of the application can compare the two.
  */
-
-type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
-
 export const TOKEN = 'scheduler-lock-board';
 const TOKEN_HEADER = `x-${TOKEN}`;
 

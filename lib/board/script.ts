@@ -1,4 +1,4 @@
-/*
+/**
  * The only script of the page. Without a script, the page shows everything as of the time when it was loaded.
  *
  * 1. The script fetches the page again while the page is visible, and replaces the parts that have changed.

@@ -1,6 +1,4 @@
-/*
- * How the page looks. Fonts of the system, colours of one table, light and dark by the wish of the viewer.
- */
+/** How the page looks. Fonts of the system, colours of one table, light and dark by the wish of the viewer. */
 export const STYLE = /* css */ `:root {
   color-scheme: light dark;
   --ground: #f6f7f9; --card: #fff; --text: #1b2330; --faint: #596475; --edge: #dde2e9; --mark: #e8ebf0; --link: #0b5cad;

@@ -2,10 +2,6 @@ import { SchedulerLockConfigError } from '../errors.js';
 import type { MysqlClient } from '../stores/mysql/client.js';
 import type { PostgresClient } from '../stores/postgres/client.js';
 
-/*
- * The drivers of databases are those of the application, and optional. They are typed structurally, as in the stores.
- */
-
 interface Connection {
   release(): void;
 }
@@ -24,7 +20,11 @@ interface MysqlPool extends MysqlClient {
 type PostgresPools = new (config: object) => PostgresPool;
 type MysqlPools = (config: object) => MysqlPool;
 
-/** @throws SchedulerLockConfigError if `pg` cannot be loaded */
+/**
+ * The drivers of databases are those of the application, and optional. They are typed structurally, as in the stores.
+ *
+ * @throws SchedulerLockConfigError if `pg` cannot be loaded
+ */
 export async function loadPostgres(): Promise<PostgresPools> {
   const found = await load<{ Pool?: PostgresPools }>('pg', 'PostgreSQL', () => import('pg'));
   return found.Pool ?? Promise.reject(notLoaded('pg', 'PostgreSQL', 'it has no class "Pool"'));

@@ -7,9 +7,7 @@ import { openStore } from './open.js';
 import { run } from './run.js';
 import { ticksOf } from './ticks.js';
 
-/*
- * The edges of the process: all else is in `run`, which tests call.
- */
+// The edges of the process: all else is in `run`, which tests call.
 
 const { stdout, stderr, env, argv } = process;
 

@@ -1,7 +1,4 @@
-/*
- * All commands and options in one table, for the parser of arguments and for the help.
- */
-
+/** All commands and options in one table, for the parser of arguments and for the help. */
 export const COMMANDS = {
   status: 'all jobs, those that need attention first',
   runs: 'who ran what, newest first: [<job>]',

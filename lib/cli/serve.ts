@@ -8,12 +8,12 @@ import type { BoardSource } from '../board/source.js';
 import { withoutSql } from '../wording.js';
 import { UsageError } from './usage-error.js';
 
-/*
+/**
+ * The address of a page that is served.
+ *
  * The page for a person who may read the store. Other users of the machine reach its loopback, too, and so does a site in the browser, by
  * a name that resolves to it: so the page answers only to its own address, and only to requests with the secret that the shell printed.
  */
-
-/** The address of a page that is served. */
 export interface Served {
   /** With its secret. */
   readonly address: string;

@@ -4,10 +4,6 @@ import type { ControlInfo, InstanceInfo, JobStatus, JobView, RunInfo } from '../
 import type { LockInfo } from '../stores/lock-info.js';
 import { type Cell, type Look, type Style, table } from './table.js';
 
-/*
- * Tables for people. Times in them are short: the JSON and `why` have exact ones.
- */
-
 const STATUS: Readonly<Record<JobStatus, Style | undefined>> = {
   overdue: 'red',
   hung: 'red',
@@ -28,6 +24,7 @@ const cell = (text: string | undefined, style?: Style): Cell => ({ text: text ??
 /** A time that may not be known. */
 const at = (time: number | undefined, times: Times): string => (time === undefined ? '' : times.short(time));
 
+/** Tables for people. Times in them are short: the JSON and `why` have exact ones. */
 export function jobsTable(jobs: readonly JobView[], times: Times, look: Look): string[] {
   const rows = jobs.map((job) => [
     cell(job.job, job.attention ? 'bold' : undefined),

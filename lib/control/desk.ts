@@ -5,6 +5,7 @@ import type { Emit } from '../events/events.js';
 import { pauseNow } from '../insight/controls.js';
 import { type Fleet, Reader } from '../insight/read.js';
 import type { PauseInfo } from '../insight/types.js';
+import { PARTS } from '../options/table.js';
 import { TimeLimits } from '../store-access/time-limits.js';
 import type { ControlAct, HistoryStore, Kept } from '../stores/history-store.js';
 import type { LockInfo } from '../stores/lock-info.js';
@@ -39,7 +40,7 @@ export interface Found {
   readonly jobs: readonly string[];
 }
 
-const KEPT: Kept = { count: 100, age: 30 * 86_400_000 };
+const KEPT: Kept = { count: PARTS.insight.keep, age: PARTS.insight.for };
 const STORE_TIMEOUT = 5_000;
 /** How many jobs to name if none has a similar name. */
 const SOME = 10;

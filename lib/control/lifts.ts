@@ -2,12 +2,12 @@ import type { ControlAct, HistoryEntry, RunEntry } from '../stores/history-store
 import { readPause } from '../stores/pause.js';
 import { type Desk, FEW } from './desk.js';
 
-/*
+/**
+ * What a lock remembers, newest first.
+ *
  * A pause that a person has lifted for one run of its job. Only the history of the lock says that the pause comes back after that run:
  * its end is there as the act `resume` with the id of the call. A person who resumes the job meanwhile adds an entry without such an id.
  */
-
-/** What a lock remembers, newest first. */
 export const entriesOf = (desk: Desk, name: string): Promise<HistoryEntry[]> =>
   desk.ask(desk.history.entries({ name, limit: FEW }));
 

@@ -73,7 +73,7 @@ export class Place {
     return { ...this.pause, since: Math.floor(fencingToken / 1_000), fencingToken };
   }
 
-  /** Notes the pause once it was granted. If that fails, the lease tells of the pause, and later its end. */
+  /** Notes the pause once it was granted. If that fails, the lease shows the pause, and later its end. */
   async note(fencingToken: number, by: ControlAct): Promise<void> {
     const { desk } = this;
     const entry = { name: this.pause.lock, fencingToken, holder: this.#holder, kept: desk.kept, by };

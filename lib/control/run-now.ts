@@ -3,9 +3,10 @@ import { parseDuration } from '../duration.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import { pauseNow, starterOf } from '../insight/controls.js';
 import type { KnownByAll } from '../insight/fleet-jobs.js';
+import { PARTS } from '../options/table.js';
 import type { ControlAct, RunEntry } from '../stores/history-store.js';
 import type { LockInfo } from '../stores/lock-info.js';
-import { writeQueued } from '../stores/queued-arguments.js';
+import { MOST_BYTES, writeQueued } from '../stores/queued-arguments.js';
 import { Given } from './check.js';
 import { actOf, type Desk, EVERY } from './desk.js';
 import { entriesOf } from './lifts.js';
@@ -17,9 +18,6 @@ import type { NobodyHas, RunNowResult, RunRequest } from './types.js';
 export const LONGEST_WAIT = 86_400_000;
 /** How long to look for the start of a run if the lock is free, ms: instances look for calls every few seconds. */
 const START = 10_000;
-/** How many queued calls of people a lock may have, and how many bytes the arguments of each may take. */
-const MOST = 1_000;
-const MOST_BYTES = 16 * 1_024;
 /** How much later than the end of a run its record may come, ms. */
 const LATE = 2_000;
 
@@ -85,7 +83,15 @@ async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): 
   const id = randomUUID();
   const by: ControlAct = { ...actOf('run', request), call: id };
   // Nobody who asks for one run expects a second one: an interrupted run leaves a dead letter.
-  const call = { name: lock, id, job, args: writeQueued(args, by), priority, max: MOST, redeliver: 0 };
+  const call = {
+    name: lock,
+    id,
+    job,
+    args: writeQueued(args, by),
+    priority,
+    max: PARTS.queue.max,
+    redeliver: 0,
+  };
   const kept = await desk.ask(queuedCalls.enqueue(key === undefined ? call : { ...call, key }));
   const wait = parseDuration(request.wait) ?? START;
   const deadline = desk.clock.monotonic() + wait;

@@ -3,12 +3,10 @@ import { StoreUnavailableError } from '../errors.js';
 import type { OverdueEvent } from './call-events.js';
 import type { ShutdownLeftEvent } from './instance-events.js';
 
-/* Parts of the lines of the log. */
-
 /** How many instances a line names: a fleet may have hundreds. */
 const MAX_REASONS = 10;
 
-/** What kept each instance from a tick. */
+/** What kept each instance from a tick, as a part of a line of the log. */
 export function reasonsOf(reasons: OverdueEvent['reasons']): string {
   const rest = reasons.length - MAX_REASONS;
   const more = rest > 0 ? [`and ${rest} more`] : [];

@@ -50,7 +50,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     level: ({ problem }) => (problem === undefined ? 'debug' : 'warn'),
     text(event) {
       if (event.problem !== undefined)
-        return `${subject(event)}: calls in line are not told when their turn comes, and ask four times a second instead: ${event.problem}`;
+        return `${subject(event)}: calls in line get no hint when their turn comes, and ask four times a second instead: ${event.problem}`;
       const behind = event.ahead === 0 ? '' : `, behind ${event.ahead} other${event.ahead === 1 ? '' : 's'}`;
       const holder = event.holder === undefined ? '' : ` (held by ${event.holder})`;
       return `${subject(event)}: waits ${formatDuration(event.wait)} at most${behind}${holder}${whileHolding(event)}`;

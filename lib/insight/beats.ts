@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { atEndOfTurn, type Clock, inModuleContext, type Timer } from '../clock.js';
+import { atEndOfTurn, type Clock, inModuleContext, noLongerThan, type Timer } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
 import {
   type Beat,
@@ -133,12 +133,8 @@ export class Beats {
     if (this.#stopped) return;
     this.#stopped = true;
     this.#timer?.cancel();
-    let timer: Timer | undefined;
-    const passed = new Promise<void>(
-      (resolve) => (timer = this.clock.setTimer(resolve, LAST_BEAT, { keepAlive: true })),
-    );
-    await Promise.race([this.#beat(true, LONGEST).catch(() => undefined), passed]);
-    timer?.cancel();
+    const beat = this.#beat(true, LONGEST).catch(() => undefined);
+    await noLongerThan(LAST_BEAT, beat, this.clock, { keepAlive: true });
   }
 
   #again(delay: number): void {

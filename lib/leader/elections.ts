@@ -14,45 +14,45 @@ const WAIT = 60_000;
 /** The elections that an application takes part in, by name. */
 export class Elections {
   readonly #elections = new Map<string, Election>();
-  readonly #places = new Map<string, string>();
+  readonly #declaredAt = new Map<string, string>();
 
   /**
    * @param acquire takes a lock. @throws LockNotAcquiredError if it cannot be taken now
-   * @param hasHints whether the store sends hints to calls in line
+   * @param openHints has the store send hints to calls in line. Returns whether it does
    */
   constructor(
     private readonly parts: Pick<ElectionParts, 'patience' | 'clock' | 'emit'>,
     private readonly acquire: (call: LockCall) => Promise<LeaderGrant>,
-    private readonly hasHints: () => boolean,
+    private readonly openHints: () => boolean,
   ) {}
 
-  /** The place where each election was declared, by its name, which is that of its lock. */
-  get places(): ReadonlyMap<unknown, string> {
-    return this.#places;
+  /** Where each election was declared, by its name, which is that of its lock. */
+  get declaredAt(): ReadonlyMap<unknown, string> {
+    return this.#declaredAt;
   }
 
   /**
-   * @param place where the election was declared
+   * @param where the election was declared
    * @param election `undefined`: none, as its options are bad
    * @returns why it cannot be added
    */
   add(
-    place: string,
+    where: string,
     election: { readonly name: string; readonly lock: LockSettings } | undefined,
     hooks: ElectionHooks,
   ): string[] {
     if (election === undefined) return [];
     const { name, lock } = election;
-    const other = this.#places.get(name);
+    const other = this.#declaredAt.get(name);
     if (other !== undefined) {
       return [`name: "${name}" is the election of ${other} already. Give one of them another name.`];
     }
-    this.#places.set(name, place);
+    this.#declaredAt.set(name, where);
     const settings: LockSettings = { ...lock, onStoreError: 'throw', abortOnShutdown: false };
     const call: LockCall = { kind: 'election', name, job: undefined, settings };
     const waits = { ...settings, wait: WAIT };
     const take = (signal: AbortSignal): Promise<LeaderGrant> =>
-      this.acquire(this.hasHints() ? { ...call, settings: waits, signal } : call);
+      this.acquire(this.openHints() ? { ...call, settings: waits, signal } : call);
     this.#elections.set(name, new Election({ ...this.parts, name, ttl: lock.ttl, hooks, take }));
     return [];
   }

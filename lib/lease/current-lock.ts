@@ -223,7 +223,7 @@ export class LeasedLock implements Lock {
 
   /** Whether no caller waits for its run: a schedule fired the job, or the call was queued. @internal */
   get isOwnStory(): boolean {
-    return this.lease.origin !== undefined;
+    return this.lease.cause.origin !== undefined;
   }
 
   /** The trace that its run belongs to: kept with the record of the run. @internal */

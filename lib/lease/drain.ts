@@ -6,7 +6,7 @@ import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
 import { personOf, readArguments } from './queued-arguments.js';
 import { wasNotApplied } from './undo.js';
-import type { LockCall, LockSettings, RunResult } from './lock-call.js';
+import type { Cause, LockCall, LockSettings, RunResult } from './lock-call.js';
 import type { Admission } from './open-call.js';
 import type { EndOfRun } from './recorder.js';
 import { reportReleased } from './reports.js';
@@ -69,7 +69,7 @@ export class Drain extends Holding {
     try {
       const lease = await this.take();
       if (!(lease instanceof Lease)) return lease;
-      await this.#workOff(lease);
+      await this.#runAll(lease);
       return { ran: true, value: undefined };
     } finally {
       waiting.end();
@@ -77,7 +77,7 @@ export class Drain extends Holding {
     }
   }
 
-  async #workOff(granted: Lease): Promise<void> {
+  async #runAll(granted: Lease): Promise<void> {
     const { waiting } = this.engine;
     let lease = granted;
     let end: EndOfRun | undefined;
@@ -186,11 +186,13 @@ export class Drain extends Holding {
     const { id, job, key, args, delivery, queuedAt, merged } = queuedCall;
     const { settings, run } = this.#asked.find((each) => each.job === job) as QueueJob;
     const ref = { name, token, fencingToken, ttl: settings.ttl, holder, job, queuedCall: id };
-    const facts = { key, delivery, queuedAt, merged };
-    const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, facts);
     const by = personOf(args);
-    // Of several that became one, whoever asked waits for the one that is kept.
-    lease.started = by === undefined ? QUEUED : { trigger: 'control', by: { ...by, call: id } };
+    const cause: Cause = {
+      origin: { key, delivery, queuedAt, merged },
+      // Of several that became one, whoever asked waits for the one that is kept.
+      started: by === undefined ? QUEUED : { trigger: 'control', by: { ...by, call: id } },
+    };
+    const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, cause);
     return { lease, run: (own) => this.within(own, () => run(readArguments(name, args))) };
   }
 

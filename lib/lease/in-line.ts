@@ -5,7 +5,7 @@ import type { Engine } from './engine.js';
 import type { Lease } from './lease.js';
 import { isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
 import { wasNotApplied } from './undo.js';
-import { type Next, Turn } from './waits.js';
+import { type Next, WaitingCall } from './waits.js';
 import type { Writable } from './writable.js';
 
 /** Reasons for which a call goes on waiting. */
@@ -15,7 +15,7 @@ const PASSING: ReadonlySet<string> = new Set(['held', 'cooling-down']);
  * What a call that waits knows of its place in line. It asks the store with the same token each time, and the store answers whether its
  * turn has come. {@link Waits} says when it asks, `Take` what becomes of an answer.
  */
-export class InLine extends Turn {
+export class InLine extends WaitingCall {
   readonly deadline: number;
   place: number | undefined;
   readonly #began: number;

@@ -1,11 +1,10 @@
 import type { Clock } from '../clock.js';
 import { LockLostError, LockTimeoutError, type LostReason } from '../errors.js';
-import type { Annotation } from '../stores/history-store.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Writable } from './writable.js';
 import type { Emit } from '../events/events.js';
 import type { LeaseFacts } from '../events/lease-events.js';
-import type { QueuedCallFacts } from './lock-call.js';
+import type { Cause, QueuedCallFacts } from './lock-call.js';
 
 /** How a lease is kept, whole milliseconds. */
 export interface LeaseTiming {
@@ -31,8 +30,6 @@ const MAX_RETRY_DELAY = 1_000;
 export class Lease {
   /** Whether the store granted it. */
   readonly confirmed: boolean;
-  /** What started its run, if the lease itself does not say. */
-  started: Annotation | undefined;
   #renewal: Promise<unknown> | undefined;
   #abortReason: Error | undefined;
   #abortedAt = Infinity;
@@ -54,7 +51,6 @@ export class Lease {
    * @param startedAt when its job begins, monotonic
    * @param sent when the acquire was sent, monotonic: the store counts the ttl from then or later; `undefined` for
    *   a lease that was not confirmed
-   * @param origin why its job runs, if no caller waits for it: its schedule, or a queued call
    */
   constructor(
     readonly ref: LeaseRef,
@@ -63,7 +59,7 @@ export class Lease {
     sent: number | undefined,
     private readonly clock: Clock,
     private readonly emit: Emit,
-    readonly origin?: 'schedule' | QueuedCallFacts,
+    readonly cause: Cause,
   ) {
     this.confirmed = sent !== undefined;
     this.#deadline = sent === undefined ? Infinity : leaseDeadline(sent, ref.ttl);
@@ -103,7 +99,8 @@ export class Lease {
 
   /** The queued call that its job runs for. */
   get queuedCall(): QueuedCallFacts | undefined {
-    return this.origin === 'schedule' ? undefined : this.origin;
+    const { origin } = this.cause;
+    return origin === 'schedule' ? undefined : origin;
   }
 
   /** How long its call stood in line, ms. */

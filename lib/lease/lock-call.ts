@@ -34,6 +34,14 @@ export interface QueuedCallFacts {
   readonly merged: number;
 }
 
+/** Why a run began. */
+export interface Cause {
+  /** Why its job runs, if no caller waits for it: its schedule, or a queued call. */
+  readonly origin?: 'schedule' | QueuedCallFacts | undefined;
+  /** What started it, and which person did, if the lease itself does not say. */
+  readonly started?: Annotation | undefined;
+}
+
 /**
  * What a call is.
  *
@@ -66,6 +74,9 @@ export interface LockCall {
 /** Whether a call may run inside of a job that holds its lock. */
 export const mayBeNested = ({ kind, start }: LockCall): boolean =>
   kind !== 'fired' && kind !== 'drain' && start === undefined;
+
+/** Whether a call stands in line if it finds its lock taken. */
+export const mayWait = ({ wait = 0 }: Pick<LockSettings, 'wait'>): boolean => wait > 0;
 
 /** Whether the library itself made the call: then nothing reports what becomes of it. */
 export const isBehindTheScenes = ({ kind }: LockCall): boolean => kind === 'election' || kind === 'drain';

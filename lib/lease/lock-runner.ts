@@ -16,7 +16,7 @@ import { Drain, type Drainer } from './drain.js';
 import { Engine } from './engine.js';
 import { acquireInside, runInside } from './inside.js';
 import type { Lease } from './lease.js';
-import { type LockCall, mayBeNested, type RunResult, type Skipped } from './lock-call.js';
+import { type LockCall, mayBeNested, mayWait, type RunResult, type Skipped } from './lock-call.js';
 import type { Recorder } from './recorder.js';
 import { reportSkipped } from './reports.js';
 import type { Admission, OpenCall, OpenRun } from './open-call.js';
@@ -43,8 +43,6 @@ export interface Condition {
 /** A signal may abort with anything. */
 const rejected = (reason: unknown): Promise<never> =>
   Promise.reject(reason instanceof Error ? reason : (reason as Error));
-
-const mayWait = ({ settings: { wait = 0 } }: LockCall): boolean => wait > 0;
 
 /**
  * The locks of one application: decides which calls may ask for their lease, knows which are under way, and shuts down. `run.ts` has
@@ -122,13 +120,17 @@ export class LockRunner {
     throw new LockNotAcquiredError(call.name, { ...why, cause: why.error });
   }
 
-  /** Waits for the lock, and runs its queued calls. */
+  /** Waits for the lock, and runs its queued calls. Never rejects: what the store has done wrong counts as an outage. */
   drain(call: LockCall, drainer: Drainer): Promise<RunResult<void>> {
     const refusal = this.#refusal(call);
     if (refusal !== undefined) return Promise.resolve(refusal);
     const within = (lease: Lease, job: () => unknown): unknown => this.#within(lease, job);
     this.#running.begin();
-    return new Drain(this.#engine, call, this.#admission, drainer, within).run();
+    return new Drain(this.#engine, call, this.#admission, drainer, within).run().catch((thrown: unknown) => {
+      const error = thrown as Error;
+      this.#engine.outages.failed(error, { call: 'acquire', locks: [call.name] });
+      return { ran: false, reason: 'store-unavailable', error };
+    });
   }
 
   /**
@@ -153,9 +155,9 @@ export class LockRunner {
     }
   }
 
-  /** Whether the store sends hints to calls in line. */
-  get hasHints(): boolean {
-    return !this.#engine.closing && this.#engine.waits.hasHints;
+  /** Opens the channel for hints. Returns whether the store sends hints to calls in line. */
+  openHints(): boolean {
+    return !this.#engine.closing && this.#engine.waits.openHints();
   }
 
   /** What is known of the store and of the jobs here, without asking anybody. */
@@ -192,7 +194,7 @@ export class LockRunner {
     this.#running.begin();
     const run = new Run(this.#engine, call, this.#admission, job);
     // One that waits leaves the lock to others until its turn has come.
-    if (!mayWait(call)) this.#busy.set(call.name, run);
+    if (!mayWait(call.settings)) this.#busy.set(call.name, run);
     return run.run();
   }
 
@@ -233,7 +235,7 @@ export class LockRunner {
       return { ran: false, reason: 'invalid-name', error };
     }
     // The store would answer the same, except for a run here whose lease was lost: that one may still be going on.
-    if (!mayWait(call) && this.#busy.get(name) !== undefined)
+    if (!mayWait(call.settings) && this.#busy.get(name) !== undefined)
       return { ran: false, reason: 'held', holder: this.#engine.instance };
     return undefined;
   }

@@ -39,7 +39,7 @@ export class Recorder {
     const error = 'error' in ended ? this.#textOf(ended.error) : '';
     if (error !== '') record.error = error;
     if (lease.traceId !== undefined) record.traceId = lease.traceId;
-    const { trigger, by } = lease.started ?? {};
+    const { trigger, by } = lease.cause.started ?? {};
     if (trigger !== undefined) record.trigger = trigger;
     if (by !== undefined) record.by = by;
     return record;
@@ -62,7 +62,7 @@ export class Recorder {
   noteStart(lease: Lease): void {
     if (!lease.isRemembered) return;
     const { name, fencingToken, holder, job, tick, attempt } = lease.ref;
-    const facts = { fencingToken, holder, ...lease.started };
+    const facts = { fencingToken, holder, ...lease.cause.started };
     const run: Writable<Omit<Interruption, 'name' | 'kept'>> = facts;
     if (job !== undefined) run.job = job;
     if (tick !== undefined) run.tick = tick;

@@ -50,7 +50,8 @@ export abstract class Holding extends Take {
     this.#lease = lease;
     engine.heartbeat.add(lease);
     if (lease.confirmed) reportAcquired(engine, lease);
-    if (lease.started?.by !== undefined) this.#noteStart(lease, lease.started.by);
+    const { started } = lease.cause;
+    if (started?.by !== undefined) this.#noteStart(lease, started.by);
     try {
       const work = job(lease);
       // Does not await a value that is there already: even that would cost a turn of promises.

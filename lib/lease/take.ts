@@ -6,7 +6,7 @@ import { AskedTwice, isWorthAnother } from './asked-twice.js';
 import type { Engine } from './engine.js';
 import { InLine } from './in-line.js';
 import { Lease, leaseDeadline } from './lease.js';
-import type { LockCall, Skipped } from './lock-call.js';
+import type { Cause, LockCall, Skipped } from './lock-call.js';
 import type { Admission, OpenCall, OpenRun } from './open-call.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
 import { type Interrupted, reportInterrupted, reportMismatch } from './reports.js';
@@ -150,8 +150,7 @@ export abstract class Take implements OpenCall {
     if (this.#isUnwanted(now, sentAt))
       return this.#giveBack({ ...request, fencingToken: result.fencingToken }, asked);
     const ref = leaseRefOf(request, result.fencingToken, result.attempt);
-    const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit, originOf(call));
-    lease.started = call.started;
+    const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit, causeOf(call));
     if (asked instanceof AskedTwice) undoOthers(engine.releases, lease.ref, asked);
     reportMismatch(engine, lease, call.start, result.previousSchedule);
     return lease;
@@ -209,13 +208,16 @@ export abstract class Take implements OpenCall {
     if (skipped) return { ran: false, reason: 'store-unavailable', error };
     const { clock, emit } = engine;
     const ref = leaseRefOf(this.#request, 0);
-    const lease = new Lease(ref, call.settings, clock.monotonic(), undefined, clock, emit, originOf(call));
+    const lease = new Lease(ref, call.settings, clock.monotonic(), undefined, clock, emit, causeOf(call));
     emit({ type: 'unlocked', ...lease.facts(), error });
     return lease;
   }
 }
 
-const originOf = ({ kind }: LockCall): 'schedule' | undefined => (kind === 'fired' ? 'schedule' : undefined);
+const causeOf = ({ kind, started }: LockCall): Cause => ({
+  origin: kind === 'fired' ? 'schedule' : undefined,
+  started,
+});
 
 const noLines = ({ name }: LockCall): Error =>
   new SchedulerLockConfigError([`the lock ${JSON.stringify(name)}: ${NO_LINES} Nothing was run.`]);

@@ -6,7 +6,7 @@ export const NO_LINES =
   'wait: the store has no lines in which calls could wait. Leave `wait` out, or use a store that has them: see docs/reference/waiting.md.';
 
 /** How often the first call in line of each lock asks whether its turn has come, ms: a hint may be lost, a holder may die. */
-const LOOK = 1_000;
+const ASK_EVERY = 1_000;
 /** The same without hints, at first and at most, ms. */
 const POLL = 50;
 const LONGEST_POLL = 250;
@@ -21,7 +21,7 @@ const AFTER_END = 5;
 export type Next = 'ask' | 'limit' | 'aborted' | 'replaced' | 'closing';
 
 /** A call of this process in line. What comes after its place is set by {@link Waits} alone. */
-export abstract class Turn {
+export abstract class WaitingCall {
   abstract readonly name: string;
   abstract readonly token: string;
   /** The job, if its newest call takes the place of an older one: that of a tick. */
@@ -50,8 +50,8 @@ export abstract class Turn {
  */
 export class Waits {
   /** In the order of their places. */
-  readonly #lines = new Map<string, Turn[]>();
-  readonly #byToken = new Map<string, Turn>();
+  readonly #lines = new Map<string, WaitingCall[]>();
+  readonly #byToken = new Map<string, WaitingCall>();
   /** Calls with a hint that was faster than the answer of their first ask. */
   readonly #early = new Set<string>();
   #channel: HintChannel | undefined;
@@ -74,8 +74,8 @@ export class Waits {
     return this.store.hints !== undefined;
   }
 
-  /** Whether the store sends hints to calls in line. Opens the channel for them. */
-  get hasHints(): boolean {
+  /** Opens the channel for hints. Returns whether the store sends hints to calls in line. */
+  openHints(): boolean {
     this.#open();
     return this.#channel !== undefined && this.#channel.problem === undefined;
   }
@@ -89,24 +89,24 @@ export class Waits {
 
   /** The place that a newer call of this job takes over; `undefined`: none. */
   placeOf(name: string, job: string): number | undefined {
-    return this.#lines.get(name)?.find((turn) => turn.job === job)?.place;
+    return this.#lines.get(name)?.find((call) => call.job === job)?.place;
   }
 
   /** Adds a call. It replaces an older one of its job. */
-  enter(turn: Turn): void {
+  enter(call: WaitingCall): void {
     this.#open();
-    const line = this.#lines.get(turn.name) ?? [];
-    const older = turn.job === undefined ? undefined : line.find(({ job }) => job === turn.job);
+    const line = this.#lines.get(call.name) ?? [];
+    const older = call.job === undefined ? undefined : line.find(({ job }) => job === call.job);
     if (older !== undefined) this.#go(older, 'replaced');
-    this.#lines.set(turn.name, line);
-    line.push(turn);
-    this.#byToken.set(turn.token, turn);
-    if (this.#early.delete(turn.token)) turn.missed = 'ask';
-    if (this.#closed) turn.missed = 'closing';
-    const abort = (): void => this.#go(turn, 'aborted');
-    turn.abort = abort;
-    turn.signal?.addEventListener('abort', abort);
-    if (turn.signal?.aborted === true) abort();
+    this.#lines.set(call.name, line);
+    line.push(call);
+    this.#byToken.set(call.token, call);
+    if (this.#early.delete(call.token)) call.missed = 'ask';
+    if (this.#closed) call.missed = 'closing';
+    const abort = (): void => this.#go(call, 'aborted');
+    call.abort = abort;
+    call.signal?.addEventListener('abort', abort);
+    if (call.signal?.aborted === true) abort();
   }
 
   /**
@@ -114,50 +114,50 @@ export class Waits {
    *
    * @param expiresIn how long until the lock may be free, ms
    */
-  next(turn: Turn, expiresIn = Infinity): Promise<Next> {
-    this.#sort(turn);
+  next(call: WaitingCall, expiresIn = Infinity): Promise<Next> {
+    this.#sort(call);
     const now = this.clock.monotonic();
     const pause =
-      this.#channel?.open === true ? LOOK : Math.min(POLL * 2 ** Math.min(turn.asks, 10), LONGEST_POLL);
-    turn.asks += 1;
-    turn.askAt = now + Math.min(pause, expiresIn + AFTER_END);
-    const { missed } = turn;
-    turn.missed = undefined;
+      this.#channel?.open === true ? ASK_EVERY : Math.min(POLL * 2 ** Math.min(call.asks, 10), LONGEST_POLL);
+    call.asks += 1;
+    call.askAt = now + Math.min(pause, expiresIn + AFTER_END);
+    const { missed } = call;
+    call.missed = undefined;
     if (missed !== undefined) return Promise.resolve(missed);
     return new Promise((resolve) => {
-      turn.wake = resolve;
-      this.#alarm.by(this.#dueAt(turn));
+      call.wake = resolve;
+      this.#alarm.by(this.#dueAt(call));
     });
   }
 
   /** A call goes on with another token. */
-  renamed(turn: Turn, before: string): void {
+  renamed(call: WaitingCall, before: string): void {
     this.#byToken.delete(before);
-    this.#byToken.set(turn.token, turn);
+    this.#byToken.set(call.token, call);
   }
 
   /** Removes a call. The next one of its lock here asks soon. */
-  leave(turn: Turn): void {
-    if (turn.abort !== undefined) turn.signal?.removeEventListener('abort', turn.abort);
-    this.#byToken.delete(turn.token);
-    const line = this.#lines.get(turn.name) ?? [];
-    const index = line.indexOf(turn);
+  leave(call: WaitingCall): void {
+    if (call.abort !== undefined) call.signal?.removeEventListener('abort', call.abort);
+    this.#byToken.delete(call.token);
+    const line = this.#lines.get(call.name) ?? [];
+    const index = line.indexOf(call);
     if (index >= 0) line.splice(index, 1);
     const [first] = line;
-    if (first === undefined) return void this.#lines.delete(turn.name);
+    if (first === undefined) return void this.#lines.delete(call.name);
     first.wasFirst = true;
     if (index === 0) this.#alarm.by(this.#dueAt(first));
   }
 
   /** The store is back: every call asks. */
   reconnected(): void {
-    for (const turn of this.#byToken.values()) this.#go(turn, 'ask');
+    for (const call of this.#byToken.values()) this.#go(call, 'ask');
   }
 
   /** Ends all waits. */
   close(): void {
     this.#closed = true;
-    for (const turn of this.#byToken.values()) this.#go(turn, 'closing');
+    for (const call of this.#byToken.values()) this.#go(call, 'closing');
   }
 
   /** Receives no more hints, and asks no more. */
@@ -171,44 +171,44 @@ export class Waits {
   }
 
   #called(token: string): void {
-    const turn = this.#byToken.get(token);
-    if (turn !== undefined) return this.#go(turn, 'ask');
+    const call = this.#byToken.get(token);
+    if (call !== undefined) return this.#go(call, 'ask');
     const [oldest] = this.#early;
     if (oldest !== undefined && this.#early.size >= EARLY) this.#early.delete(oldest);
     this.#early.add(token);
   }
 
-  #go(turn: Turn, next: Next): void {
-    const { wake } = turn;
-    turn.wake = undefined;
+  #go(call: WaitingCall, next: Next): void {
+    const { wake } = call;
+    call.wake = undefined;
     if (wake !== undefined) wake(next);
     // What ends the wait outweighs a reason to ask.
-    else if (next !== 'ask' || turn.missed === undefined) turn.missed = next;
+    else if (next !== 'ask' || call.missed === undefined) call.missed = next;
   }
 
   /** Moves a call to its place. One that the store has not placed yet is the last. */
-  #sort(turn: Turn): void {
-    const line = this.#lines.get(turn.name) ?? [];
-    line.splice(line.indexOf(turn), 1);
-    const { place = Infinity } = turn;
+  #sort(call: WaitingCall): void {
+    const line = this.#lines.get(call.name) ?? [];
+    line.splice(line.indexOf(call), 1);
+    const { place = Infinity } = call;
     const after = line.findIndex((other) => (other.place ?? Infinity) > place);
-    line.splice(after < 0 ? line.length : after, 0, turn);
-    const [first = turn] = line;
+    line.splice(after < 0 ? line.length : after, 0, call);
+    const [first = call] = line;
     first.wasFirst = true;
   }
 
-  #dueAt(turn: Turn): number {
-    return turn.wasFirst ? Math.min(turn.askAt, turn.deadline) : turn.deadline;
+  #dueAt(call: WaitingCall): number {
+    return call.wasFirst ? Math.min(call.askAt, call.deadline) : call.deadline;
   }
 
   #wake(): void {
     const now = this.clock.monotonic();
     let next = Infinity;
-    for (const turn of this.#byToken.values()) {
-      if (turn.wake === undefined) continue;
-      if (turn.deadline <= now) this.#go(turn, 'limit');
-      else if (turn.wasFirst && turn.askAt <= now + ALONG) this.#go(turn, 'ask');
-      else next = Math.min(next, this.#dueAt(turn));
+    for (const call of this.#byToken.values()) {
+      if (call.wake === undefined) continue;
+      if (call.deadline <= now) this.#go(call, 'limit');
+      else if (call.wasFirst && call.askAt <= now + ALONG) this.#go(call, 'ask');
+      else next = Math.min(next, this.#dueAt(call));
     }
     this.#alarm.by(next);
   }

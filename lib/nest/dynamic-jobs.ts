@@ -267,10 +267,13 @@ export class DynamicJobs implements OnModuleDestroy {
         `job: "${job.job}" is a job already, and they would share their ticks. Give one of them another.`,
       );
     }
-    if (elections.places.has(name)) {
+    if (elections.declaredAt.has(name)) {
       problems.push(`lock: "${String(name)}" is the lock of an election. Give the job another one.`);
     }
-    return [...problems, ...sharedKeys(store, [this.known.rivalOf(name), ...elections.places.keys(), name])];
+    return [
+      ...problems,
+      ...sharedKeys(store, [this.known.rivalOf(name), ...elections.declaredAt.keys(), name]),
+    ];
   }
 }
 

@@ -38,5 +38,3 @@ export const whereOf = ({ instance, method }: Found): string =>
 export function isFired({ instance, method }: Found): boolean {
   return isScheduled(Reflect.get(instance, method.key));
 }
-
-export const mayWait = ({ wait = 0 }: BoundJob['settings']): boolean => wait > 0;

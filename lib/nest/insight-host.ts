@@ -52,7 +52,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
         idleReason: () => (leader.leads ? undefined : 'not-leader'),
         clockOffset: () => this.#beats?.clockOffset,
         runs: () => this.runs,
-        hasFailed: (job) => host.condition.failing.has(job),
+        hasFailed: (job) => host.runner.condition.failing.has(job),
       });
     this.#beats = new Beats(history, clock, {
       instance,
@@ -213,7 +213,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
 
   /** The runs of jobs that go on here, by the store's clock. */
   get runs(): RunInfo[] {
-    return this.host.runs.map(({ overFor, ...run }) => ({
+    return this.host.runner.runs.map(({ overFor, ...run }) => ({
       ...run,
       startedAt: grantedAt(run.fencingToken),
       outcome: 'running',

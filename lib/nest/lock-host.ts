@@ -4,15 +4,13 @@ import { logWarning, textOf } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Elections } from '../leader/elections.js';
 import type { LockHandle } from '../lease/acquired-lock.js';
-import type { Around } from '../lease/around.js';
 import { currentLock, following, type Lock } from '../lease/current-lock.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
-import { type Condition, LockRunner } from '../lease/lock-runner.js';
+import { LockRunner } from '../lease/lock-runner.js';
 import { Recorder } from '../lease/recorder.js';
-import type { OpenRun } from '../lease/open-call.js';
 import { type Checked, type ModuleSettings, ofModule } from '../options/check.js';
 import type { QueueJob } from '../lease/drain.js';
-import { Queues } from '../queue/queues.js';
+import { Queues, runsQueuedCalls } from '../queue/queues.js';
 import { ping, PING_NAME, type PingResult } from '../store-access/ping.js';
 import { inTurn } from '../store-access/in-turn.js';
 import { TimeLimits } from '../store-access/time-limits.js';
@@ -45,7 +43,8 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   readonly problems: readonly string[];
   readonly elections: Elections;
   readonly queues: Queues;
-  readonly #runner: LockRunner;
+  /** Calls go by {@link execute} and {@link acquire}, which open the store first. */
+  readonly runner: LockRunner;
   /** The record of who ran what, if the store and the options allow it. */
   readonly history: HistoryStore | undefined;
   /** Whether the store remembers runs, as far as is known. */
@@ -65,31 +64,26 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     const { instanceId, clock, storeTimeout, shutdownTimeout: patience, insight } = settings;
     this.settings = settings;
     this.problems = problems;
-    this.#runner = new LockRunner(store, instanceId, clock, emit, storeTimeout, hears);
+    this.runner = new LockRunner(store, instanceId, clock, emit, storeTimeout, hears);
     const { history } = store;
     if (insight !== undefined && history !== undefined) {
       const { keep: count, age, error } = insight;
       this.history = inTurn(history, clock);
-      this.#runner.remember(new Recorder(this.history, { kept: { count, age }, error }));
+      this.runner.remember(new Recorder(this.history, { kept: { count, age }, error }));
     }
-    this.queues = new Queues(store, this.#runner, instanceId, clock, emit);
+    this.queues = new Queues(store, this.runner, instanceId, clock, emit);
     this.elections = new Elections(
       { patience, clock, emit },
       (call) => this.acquire(call),
-      () => this.#ready && this.#runner.hasHints,
+      () => this.#ready && this.runner.openHints(),
     );
   }
 
   /** One call through a lock, with checked settings. */
   execute<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
     if (!this.#ready) return this.start().then(() => this.execute(call, job));
-    if (this.settings.leader === undefined) return this.#runner.run(call, job);
-    return this.#runner.run(call, (lock) => following(job, lock));
-  }
-
-  /** Wraps something around each run from now on. Returns a function that ends this. */
-  around(wrap: Around): () => void {
-    return this.#runner.around(wrap);
+    if (this.settings.leader === undefined) return this.runner.run(call, job);
+    return this.runner.run(call, (lock) => following(job, lock));
   }
 
   /**
@@ -99,7 +93,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
    */
   async acquire(call: LockCall): Promise<LockHandle> {
     if (!this.#ready) await this.start();
-    return this.#runner.acquire(call);
+    return this.runner.acquire(call);
   }
 
   /**
@@ -110,7 +104,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
    */
   async startQueues(isNeeded: boolean): Promise<void> {
     const { queuedCalls } = this.store;
-    this.takesCalls = this.history !== undefined && this.remembers && queuedCalls !== undefined;
+    this.takesCalls = this.history !== undefined && this.remembers && runsQueuedCalls(this.store);
     if (!isNeeded && !this.takesCalls) return;
     try {
       const opened = Promise.resolve(queuedCalls?.init?.());
@@ -154,24 +148,9 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     return bound.settings.enabled && this.#takesCallsOf(bound);
   }
 
-  /** Reports a call that the scheduler did not make because the job still runs here. */
-  passedOver(call: LockCall): void {
-    this.#runner.passedOver(call);
-  }
-
-  /** What is known of the store and of the jobs here, without asking anybody. */
-  get condition(): Condition {
-    return this.#runner.condition;
-  }
-
-  /** The runs of jobs that go on here. */
-  get runs(): OpenRun[] {
-    return this.#runner.runs;
-  }
-
   /** The store has answered a call that is for no lock. @param took ms: by a slow answer nothing can run */
   heard(took: number): void {
-    if (took <= this.settings.storeTimeout) this.#runner.heard();
+    if (took <= this.settings.storeTimeout) this.runner.heard();
     this.queues.answered();
   }
 
@@ -213,7 +192,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   async onModuleDestroy(): Promise<void> {
     void this.elections.stop();
     this.queues.stop();
-    await this.#runner.shutdown(this.settings.shutdownTimeout);
+    await this.runner.shutdown(this.settings.shutdownTimeout);
   }
 
   /** Closes the store last: other parts of the application may still have used locks while they were closing. */
@@ -231,7 +210,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
         await this.#close();
         throw error;
       }
-      this.#runner.startFailed(error);
+      this.runner.startFailed(error);
     }
     this.#ready = true;
   }
@@ -251,7 +230,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
       error instanceof StoreUnavailableError && error.refused !== true ? undefined : textOf(error),
     );
     if (problem === undefined) return;
-    this.#runner.remember(undefined);
+    this.runner.remember(undefined);
     this.remembers = false;
     logWarning(
       () =>

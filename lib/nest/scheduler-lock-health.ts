@@ -148,7 +148,7 @@ export class SchedulerLockHealth {
 
   /** What is known at this moment. @internal */
   state(): HealthState {
-    const { away, answeredAt: ofLocks, failing } = this.#host.condition;
+    const { away, answeredAt: ofLocks, failing } = this.#host.runner.condition;
     const { answeredAt: ofBeats, failedAt } = this.#insight.lastBeats;
     const answeredAt = Math.max(ofLocks ?? -Infinity, ofBeats ?? -Infinity);
     // Where no job asks for a lock, only a failed beat notices.
@@ -170,7 +170,7 @@ export class SchedulerLockHealth {
 
   /** Whether a lock is that of an election. @internal */
   isElection(lock: string): boolean {
-    return this.#host.elections.places.has(lock);
+    return this.#host.elections.declaredAt.has(lock);
   }
 
   /** Whether a job is decorated, or was made at run time. @internal */

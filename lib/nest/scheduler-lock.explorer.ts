@@ -69,7 +69,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const modules = this.discovery.getProviders().filter(({ token }) => token === MODULE_SETTINGS);
     const problems = ofModule([...this.host.problems, ...(modules.length > 1 ? [TWICE] : [])]);
     for (const wrapper of this.#wrappers()) problems.push(...this.#explore(wrapper));
-    const found = clashes(this.#found, elections.places, store);
+    const found = clashes(this.#found, elections.declaredAt, store);
     problems.push(...found.ofJobs, ...this.dynamic.meet(this.#found));
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
     problems.push(...ofModule([...found.ofModule, ...this.#unknownScheduler()]));
@@ -77,7 +77,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     this.leader.guard(this.#orchestrators);
     await this.host.start();
     await this.host.startQueues(this.#found.some(({ bound }) => bound.queue !== undefined));
-    await this.host.checkNames(knownNames(this.#found, elections.places));
+    await this.host.checkNames(knownNames(this.#found, elections.declaredAt));
     for (const found of this.#found) this.#bind(found);
   }
 
@@ -94,9 +94,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const jobs = this.dynamic.known;
     for (const job of jobs.all) this.leader.catchUp(job);
     this.dynamic.start();
-    this.host.queues.start(
-      this.host.history !== undefined && this.host.settings.insight?.beat === 'with-ticks',
-    );
+    const { history, remembers, settings } = this.host;
+    this.host.queues.start(history !== undefined && remembers && settings.insight?.beat === 'with-ticks');
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);
     if (runsJobs) this.leader.standBy(jobs);
@@ -124,7 +123,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const ticked = this.#found.filter(({ bound }) => bound.schedule?.isCron && bound.settings.oncePerTick);
     return ticked.length === 0
       ? []
-      : [`the ticks of ${names(ticked.map(({ bound }) => bound.job))} cannot be told ${use}`];
+      : [`the ticks of ${names(ticked.map(({ bound }) => bound.job))} cannot be known ${use}`];
   }
 
   /** Whether all jobs can run here. If they cannot, and this instance led, they would run nowhere. */

@@ -182,7 +182,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
       if (tick === Infinity) return;
       const pass = (): void => {
         // A job that was stopped or deleted misses no date.
-        if (state() === 'started') this.host.passedOver({ ...call, kind: 'fired', start: { tick } });
+        if (state() === 'started') this.host.runner.passedOver({ ...call, kind: 'fired', start: { tick } });
         arm();
       };
       timer = this.host.settings.clock.setTimer(pass, tick - now);

@@ -91,7 +91,7 @@ export class SchedulerLockService {
       throw new SchedulerLockConfigError([
         `around(): ${show(wrap)} is no function. Give (lock, proceed) => proceed().`,
       ]);
-    return this.#host.around(wrap);
+    return this.#host.runner.around(wrap);
   }
 
   /**

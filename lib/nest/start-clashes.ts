@@ -1,12 +1,13 @@
 import { declaredElection } from '../decorators/leader-election.decorator.js';
 import { lockedMethods } from '../decorators/locked-method.js';
+import { mayWait } from '../lease/lock-call.js';
 import { NO_LINES } from '../lease/waits.js';
 import { nameProblem } from '../lock-name.js';
-import { NO_QUEUED_CALLS } from '../queue/queues.js';
+import { NO_LINES_TO_QUEUE, NO_QUEUED_CALLS, runsQueuedCalls } from '../queue/queues.js';
 import { storeLabel } from '../store-access/store-label.js';
 import type { LockStore } from '../stores/lock-store.js';
 import type { BoundJob } from './bound-job.js';
-import { type Found, hasOwnJob, isSameMethod, mayWait, whereOf } from './found.js';
+import { type Found, hasOwnJob, isSameMethod, whereOf } from './found.js';
 
 /**
  * What stops the start: jobs, locks and elections that exclude each other, or that the store cannot serve. One sentence each.
@@ -46,10 +47,12 @@ function withoutLines(found: readonly Found[], store: LockStore): string[] {
   );
 }
 
-/** Jobs whose calls are queued, with a store that keeps none. */
+/** Jobs whose calls are queued, with a store that keeps none, or in which nobody can wait to run them. */
 function withoutQueuedCalls(found: readonly Found[], store: LockStore): string[] {
-  const keeping = found.filter(({ bound }) => bound.queue !== undefined && store.queuedCalls === undefined);
-  return keeping.map((one) => `${whereOf(one)}: ${NO_QUEUED_CALLS} The store is ${storeLabel(store)}.`);
+  if (runsQueuedCalls(store)) return [];
+  const problem = store.queuedCalls === undefined ? NO_QUEUED_CALLS : NO_LINES_TO_QUEUE;
+  const queueing = found.filter(({ bound }) => bound.queue !== undefined);
+  return queueing.map((one) => `${whereOf(one)}: ${problem} The store is ${storeLabel(store)}.`);
 }
 
 /** Why a lock cannot be waited for; empty if it can, or is not. */

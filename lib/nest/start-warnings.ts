@@ -1,6 +1,7 @@
+import { mayWait } from '../lease/lock-call.js';
 import { schedulesOf } from '../scheduler/scheduler-parts.js';
 import type { BoundJob } from './bound-job.js';
-import { type Found, hasOwnJob, isFired, isSameMethod, mayWait, whereOf } from './found.js';
+import { type Found, hasOwnJob, isFired, isSameMethod, whereOf } from './found.js';
 import { names } from './start-line.js';
 
 /**

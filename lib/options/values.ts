@@ -5,11 +5,6 @@ import { displayName, nameProblem } from '../lock-name.js';
 import { show } from '../wording.js';
 import { OPTIONS, type Values } from './table.js';
 
-/*
- * Reads the values of options. Each function adds the problem of a bad value to `problems`, and returns the
- * default instead, so that all problems are found at once.
- */
-
 type Table = typeof OPTIONS;
 
 type ValueOf<K> = K extends keyof Values ? Values[K] : K extends readonly (infer Choice)[] ? Choice : never;
@@ -20,7 +15,12 @@ type Readable = { [O in keyof Table]: Table[O]['kind'] extends 'own' ? never : O
 type Value<O extends Readable> =
   ValueOf<Table[O]['kind']> | (Table[O] extends { default: unknown } ? never : undefined);
 
-/** The value of an option; without one its default, if it has one. */
+/**
+ * The value of an option; without one its default, if it has one.
+ *
+ * Reads the values of options. Each function adds the problem of a bad value to `problems`, and returns the
+ * default instead, so that all problems are found at once.
+ */
 export function readOption<O extends Readable>(option: O, given: unknown, problems: string[]): Value<O> {
   const { kind, default: fallback }: { kind: Table[Readable]['kind']; default?: unknown } = OPTIONS[option];
   const read = typeof kind === 'string' ? READERS[kind] : choiceOf(kind);

@@ -1,8 +1,7 @@
 import { SchedulerLockConfigError } from '../errors.js';
+import { MOST_BYTES } from '../stores/queued-arguments.js';
 import { show } from '../wording.js';
 
-/** The most that the arguments of a call may take as JSON, bytes. */
-const MOST_BYTES = 16 * 1_024;
 /** The most characters of a key. */
 const MOST_KEY = 200;
 

@@ -17,6 +17,14 @@ import { STEP_OF_PRIORITY } from '../stores/rules.js';
 export const NO_QUEUED_CALLS =
   "onHeld: the store keeps no queued calls. Leave `onHeld: 'queue'` out, or use a store that does: see docs/reference/queued-calls.md.";
 
+/** Why no call can be queued although the store keeps queued calls: whoever runs them has to wait for their lock. */
+export const NO_LINES_TO_QUEUE =
+  "onHeld: the store keeps queued calls, but has no lines (`hints`), in which an instance waits for the lock to run them. Leave `onHeld: 'queue'` out, or use a store that has both: see docs/stores/your-own.md.";
+
+/** Whether queued calls can run with this store: it keeps them, and has lines for those who run them. */
+export const runsQueuedCalls = ({ queuedCalls, hints }: LockStore): boolean =>
+  queuedCalls !== undefined && hints !== undefined;
+
 /** How often this process looks for queued calls that no process runs, because those that ran them have died, ms. */
 const SWEEP = 5_000;
 /** How long a worker stands in line before it enters the line again, ms. */
@@ -152,8 +160,7 @@ export class Queues {
   }
 
   #look(): void {
-    if (!this.#started || this.#looks || this.#jobs.size === 0 || this.store.queuedCalls === undefined)
-      return;
+    if (!this.#started || this.#looks || this.#jobs.size === 0 || !runsQueuedCalls(this.store)) return;
     this.#looks = true;
     this.#stopListening ??= this.store.onAvailable?.(() => inModuleContext(() => void this.#sweep()));
     inModuleContext(() => void this.#sweep());
@@ -219,8 +226,11 @@ export class Queues {
     this.#looks = settings !== undefined;
     if (this.#stopped || queuedCalls === undefined || settings === undefined) return;
     if (!this.#maySleep) this.#alarm.set(this.clock.monotonic() + SWEEP);
-    // If the store does not answer, the calls that ask for locks report it.
-    const left = await queuedCalls.left([...this.#jobs.keys()]).catch(() => []);
-    for (const { name, place } of left) this.#want(name, place, settings);
+    try {
+      const left = await queuedCalls.left([...this.#jobs.keys()]);
+      for (const { name, place } of left) this.#want(name, place, settings);
+    } catch {
+      // The next look finds out more. If the store does not answer, the calls that ask for locks report it.
+    }
   }
 }

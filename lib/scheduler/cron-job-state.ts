@@ -26,7 +26,7 @@ interface Claim {
   readonly owner: object;
 }
 
-/** One cron job, with the place where it was found. */
+/** One cron job, with the maker that has it. */
 interface Made {
   readonly maker: CronMaker;
   readonly key: string;
@@ -51,12 +51,12 @@ export class CronJobState {
     if (options === undefined) return { state: () => 'started', cronTimes: () => [] };
     const claims = this.#claims.get(options) ?? [];
     this.#claims.set(options, claims);
-    let place = claims.findIndex((claim) => claim.method === method && claim.owner === owner);
-    if (place < 0) place = claims.push({ method, owner }) - 1;
+    let index = claims.findIndex((claim) => claim.method === method && claim.owner === owner);
+    if (index < 0) index = claims.push({ method, owner }) - 1;
     let known: readonly Made[] | undefined;
     const made = (): readonly Made[] => {
       if (known !== undefined) return known;
-      const found = this.#of(options, place);
+      const found = this.#of(options, index);
       if (this.#made !== undefined) known = found;
       return found;
     };
@@ -72,15 +72,15 @@ export class CronJobState {
   }
 
   /**
-   * The job in this place, of each maker. If a maker has made more or fewer jobs of these options than there are places, all
+   * The job of the claim with this index, of each maker. If a maker has made more or fewer jobs of these options than there are claims, all
    * its jobs of these options (an alias of a provider is scheduled twice). A job that skips a tick is annoying, but one that
    * runs though it was stopped is worse.
    */
-  #of(options: object, place: number): readonly Made[] {
-    const places = this.#claims.get(options)?.length;
+  #of(options: object, index: number): readonly Made[] {
+    const claims = this.#claims.get(options)?.length;
     return this.#all().flatMap((made) => {
       const same = made.get(options) ?? [];
-      return same.length === places ? same.slice(place, place + 1) : same;
+      return same.length === claims ? same.slice(index, index + 1) : same;
     });
   }
 

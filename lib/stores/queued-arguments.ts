@@ -1,5 +1,8 @@
 import type { ControlAct } from './history-store.js';
 
+/** The most that the arguments of a call may take as JSON, bytes. */
+export const MOST_BYTES = 16 * 1_024;
+
 /** What a queued call carries. */
 export interface Queued {
   readonly args: readonly unknown[];

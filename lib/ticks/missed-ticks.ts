@@ -61,7 +61,7 @@ const MAX_WAITS = 60;
 /** How often a tick is asked for that may begin behind a pause, ms: a person may end that at any time, and nobody tells. */
 const PAUSED = 30_000;
 /** For how long a new leader searches for ticks before it yields to the event loop, ms. */
-const TURN = 10;
+const STRETCH = 10;
 
 /**
  * Which ticks this library fires again. It only asks the store, and the store decides, as it knows what the other instances
@@ -148,7 +148,7 @@ export class MissedTicks {
   /** Begins a few jobs at a time: the search for the newest ticks of all jobs can take longer than a leader's ttl. */
   #beginAll(jobs: Iterator<TickedJob>, term: Term): void {
     const since = this.clock.monotonic();
-    while (this.#term === term && this.clock.monotonic() - since < TURN) {
+    while (this.#term === term && this.clock.monotonic() - since < STRETCH) {
       const next = jobs.next();
       if (next.done === true) return;
       this.#begin(next.value, term);

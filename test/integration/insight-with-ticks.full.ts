@@ -94,6 +94,15 @@ test('queued calls that a dead instance has left are looked for with the ticks, 
   await until(() => calls.includes('left'), { message: 'a look at what was left' });
 });
 
+test('they are looked for every few seconds if the store refuses the history, as no beat comes then', async () => {
+  Object.assign(store.history, { init: () => Promise.reject(new Error('No rights.')) });
+  await startApp([Mails], { store, clock, insight: { beat: 'with-ticks' } });
+  await until(() => calls.includes('left'), { message: 'the first look' });
+  calls = [];
+  await passUntil(EVENING + MINUTE);
+  expect(calls).toContain('left');
+});
+
 test('it is up until the tick that it has told, and gone if it is silent then', async () => {
   // Its own clock stands still: it was killed.
   await start('api-1', new ManualClock(EVENING));

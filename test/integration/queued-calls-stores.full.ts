@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
@@ -354,4 +354,37 @@ test('a store that keeps no queued calls stops the start', async () => {
   expect(await startFailure(startApp([Calendar], { store }))).toMatch(
     /Calendar\.changed: onHeld: the store keeps no queued calls/,
   );
+});
+
+/** A store in memory with these parts of it only. */
+function partOf(memory: MemoryLockStore, ...parts: (keyof MemoryLockStore)[]): LockStore {
+  const all = ['acquire', 'extend', 'release', ...parts] as const;
+  const bound = all.map((part): [string, unknown] => {
+    const own: unknown = memory[part];
+    return [part, typeof own === 'function' ? (own.bind(memory) as unknown) : own];
+  });
+  return Object.fromEntries(bound) as unknown as LockStore;
+}
+
+test('a store that keeps queued calls, and has no lines for those who run them, stops the start', async () => {
+  const { Calendar } = calendar();
+  const store = partOf(new MemoryLockStore(), 'queuedCalls');
+  expect(await startFailure(startApp([Calendar], { store }))).toMatch(
+    /Calendar\.changed: onHeld: the store keeps queued calls, but has no lines.*The store is/,
+  );
+});
+
+test('without lines no instance takes calls that people make elsewhere, and none looks for queued calls', async () => {
+  const { Calendar, ran } = calendar({ onHeld: 'skip', queue: undefined });
+  const memory = new MemoryLockStore();
+  const call = { name: 'calendar', job: 'Calendar.changed', priority: 0, max: 10, redeliver: 3 };
+  await memory.queuedCalls.enqueue({ ...call, id: 'one', args: '[]' });
+  const looks = jest.spyOn(memory.queuedCalls, 'left');
+  const app = await startApp([Calendar], { store: partOf(memory, 'queuedCalls', 'history', 'inspect') });
+  const listed = async () => (await memory.history.instances()).flatMap(({ jobs }) => jobs);
+  await until(async () => (await listed()).length > 0);
+  expect((await listed()).map(({ takesCalls }) => takesCalls)).toEqual([undefined]);
+  expect(await app.get(Calendar).changed('by hand')).toBe('by hand');
+  expect(looks).not.toHaveBeenCalled();
+  expect(ids(ran)).toEqual(['by hand']);
 });

@@ -236,7 +236,7 @@ describe('a version of @nestjs/schedule that is not known', () => {
   test('stops the start if a job has ticks, as these cannot be told', async () => {
     const start = startModule({ imports: imports({ store: 'memory' }), providers: [Jobs] });
     expect(await startFailure(start)).toContain(
-      'SchedulerLockModule: the ticks of Jobs.report cannot be told with this version of @nestjs/schedule.',
+      'SchedulerLockModule: the ticks of Jobs.report cannot be known with this version of @nestjs/schedule.',
     );
     await startModule({ imports: imports({ store: 'memory' }), providers: [Others] });
   });

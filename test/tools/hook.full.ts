@@ -51,8 +51,20 @@ test('`npm ci` works where the tools are missing, as in a tarball', async () => 
   expect(hooks()).toBe('');
 });
 
+test('of a message that is written over a diff (`git commit -v`), the diff is no body', async () => {
+  await cp(join(projectRoot, '.githooks'), join(clone, '.githooks'), { recursive: true });
+  run('node', 'tools/hook.mjs', 'on');
+  await writeFile(join(clone, 'changed.txt'), 'a line of a diff\n'.repeat(500));
+  run('git', 'add', 'changed.txt');
+  const own = ['-c', 'user.name=n', '-c', 'user.email=e@x', '-c', 'core.editor=true'];
+  const commit = (message: string): string => run('git', ...own, 'commit', '-v', '-e', '-m', message);
+  expect(() => commit('fix: a word')).toThrow('a body that says why');
+  commit('fix: a word\n\nWhy it was wrong.');
+});
+
 test.each([
   ['fix: a word', 1, ''],
+  ['merge: another branch\n\nWhat it brings.', 500, ''],
   [`Merge branch 'other'`, 500, ''],
   ['fix: a word\n\nWhy it was wrong.', 500, ''],
   ['a word', 1, 'begins with feat:'],

@@ -1,12 +1,12 @@
 import type { Times } from '../../insight/shown.js';
 import { type ComponentChildren, h } from '../templates.js';
 
-/*
+/**
+ * The time that a line shows.
+ *
  * A time line as SVG. Positions are percentages of the width, so the line fits any window. It has no inline styles: the policy of the page
  * allows none.
  */
-
-/** The time that a line shows. */
 export interface Span {
   readonly from: number;
   readonly to: number;

@@ -38,7 +38,7 @@ export function Jobs({ scene }: { scene: Scene }): h.JSX.Element {
     >
       <Find scene={scene} />
       {shown.length === 0 ? (
-        <Nothing>{wanted === '' ? 'No instance has told of a job.' : 'No job has such a name.'}</Nothing>
+        <Nothing>{wanted === '' ? 'No instance has reported a job.' : 'No job has such a name.'}</Nothing>
       ) : (
         <Table label="All jobs" heads={['Job', 'State', 'Schedule', 'Last success', 'Last error', 'Next']}>
           {each(shown, (view) => rowOf(view, scene), 6)}

@@ -16,7 +16,7 @@ export function Outages({ scene, span }: { scene: Scene; span: Span }): h.JSX.El
     <Region
       id="outages"
       title="Outages of the store"
-      note="as far as they cost a tick: no instance tells of others"
+      note="as far as they cost a tick: no instance reports others"
     >
       {shown.length === 0 ? (
         <Nothing>None is on record.</Nothing>

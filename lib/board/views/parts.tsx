@@ -7,11 +7,11 @@ import type { Looked } from '../looked.js';
 import { linkTo, type Question } from '../question.js';
 import { type ComponentChildren, Fragment, h } from '../templates.js';
 
-/*
+/**
+ * What each part gets: one answer of the store, and one question.
+ *
  * What all parts of the page are made of. A word and a shape show a state, and a colour besides.
  */
-
-/** What each part gets: one answer of the store, and one question. */
 export interface Scene {
   readonly looked: Looked;
   readonly question: Question;

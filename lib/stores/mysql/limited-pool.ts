@@ -39,6 +39,7 @@ export function poolOf(client: unknown): CallbackPool | undefined {
 /** A timer that fires this late was held up by a busy event loop, milliseconds. */
 const LATE = 5;
 
+/** How a statement is sent. */
 interface Sending {
   /** Milliseconds for the statement, the wait for a connection included. */
   readonly limit: number;
@@ -46,6 +47,93 @@ interface Sending {
   readonly kill?: boolean;
   /** Seconds that the statement waits for locks. The limit is one of the session, so the connection is closed afterwards. */
   readonly lockTimeout?: number;
+}
+
+interface ToSend extends Sending {
+  readonly sql: string;
+  readonly values: unknown[];
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+/** One statement, until it is answered or given up. */
+class Sent {
+  readonly #timer: { cancel(): void };
+  #connection: CallbackConnection | undefined;
+  /** What the driver made of the statement. */
+  #command: unknown;
+  #statement: Statement | undefined;
+  #over = false;
+
+  constructor(
+    private readonly to: ToSend,
+    private readonly silence: Silence,
+    private readonly killAbandoned: KillAbandoned,
+    timer: (giveUp: () => void) => { cancel(): void },
+  ) {
+    this.#timer = timer(() => this.#giveUp());
+  }
+
+  /** The pool has a connection for it, or none. */
+  connected(noConnection: Error | null, connection: CallbackConnection): void {
+    // The statement was given up before it got a connection.
+    if (this.#over) return noConnection ? undefined : connection.release();
+    if (noConnection) return this.#settle(noConnection);
+    const { sql, kill = false, lockTimeout } = this.to;
+    this.#connection = connection;
+    if (kill) this.#statement = this.silence.sent((waited) => this.#giveUp(waited));
+    if (lockTimeout === undefined) return this.#send(connection, sql);
+    this.#send(connection, `SET SESSION lock_wait_timeout = ${lockTimeout}`, (error) =>
+      error === null ? this.#send(connection, sql) : this.#ended(connection, error),
+    );
+  }
+
+  #send(
+    connection: CallbackConnection,
+    sql: string,
+    answered = (error: Error | null, result?: unknown): void => this.#ended(connection, error, result),
+  ): void {
+    if (this.#over) return;
+    try {
+      // Rows have to be objects keyed by column, whatever the options of the pool say.
+      const options = { sql, values: this.to.values, rowsAsArray: false, nestTables: false, typeCast: true };
+      this.#command = connection.query(options, answered);
+    } catch (error) {
+      this.#ended(connection, error as Error);
+    }
+  }
+
+  #ended(connection: CallbackConnection, error: Error | null, result?: unknown): void {
+    if (this.#over) return;
+    // A broken connection, or one to a read-only server, must not go back to the pool.
+    const { errno, fatal } = (error ?? {}) as { errno?: unknown; fatal?: unknown };
+    const unfit = fatal === true || READ_ONLY.includes(Number(errno)) || this.to.lockTimeout !== undefined;
+    if (unfit) connection.destroy();
+    else connection.release();
+    this.#settle(error, result);
+  }
+
+  #settle(error: Error | null, result?: unknown): void {
+    this.#end();
+    if (error !== null) return this.to.reject(error);
+    this.to.resolve(result);
+    // The database answers again, so the store can kill the statements that were given up.
+    if (this.to.kill) this.killAbandoned.resume();
+  }
+
+  #giveUp(waited = this.to.limit): void {
+    this.#end();
+    this.to.reject(closeSilent(this.#connection, waited));
+    const { sql: text } = Object(this.#command) as { sql?: unknown };
+    if (this.to.kill && typeof text === 'string')
+      this.killAbandoned.add({ thread: Number(this.#connection?.threadId), text });
+  }
+
+  #end(): void {
+    this.#over = true;
+    this.#timer.cancel();
+    if (this.#statement !== undefined) this.silence.ended(this.#statement);
+  }
 }
 
 /**
@@ -103,60 +191,13 @@ export class LimitedPool {
     });
   }
 
-  #send(sql: string, values: unknown[], { limit, kill, lockTimeout }: Sending): Promise<unknown> {
+  #send(sql: string, values: unknown[], sending: Sending): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      let used: CallbackConnection | undefined;
-      let sent: unknown;
-      let statement: Statement | undefined;
-      let over = false;
-      const giveUp = (waited = limit): void => {
-        over = true;
-        timer.cancel();
-        if (statement !== undefined) this.#silence.ended(statement);
-        reject(closeSilent(used, waited));
-        const { sql: text } = Object(sent) as { sql?: unknown };
-        if (kill && typeof text === 'string')
-          this.#killAbandoned.add({ thread: Number(used?.threadId), text });
-      };
-      const timer = this.#timer(() => giveUp(), limit);
-      const settle = (error: Error | null, result?: unknown): void => {
-        over = true;
-        timer.cancel();
-        if (statement !== undefined) this.#silence.ended(statement);
-        if (error !== null) return reject(error);
-        resolve(result);
-        // The database answers again, so the store can kill the statements that were given up.
-        if (kill) this.#killAbandoned.resume();
-      };
-      this.pool.getConnection((noConnection, connection) => {
-        // The statement was given up before it got a connection.
-        if (over) return noConnection ? undefined : connection.release();
-        if (noConnection) return settle(noConnection);
-        used = connection;
-        if (kill) statement = this.#silence.sent(giveUp);
-        const ended = (error: Error | null, result?: unknown): void => {
-          if (over) return;
-          // A broken connection, or one to a read-only server, must not go back to the pool.
-          const { errno, fatal } = (error ?? {}) as { errno?: unknown; fatal?: unknown };
-          const unfit = fatal === true || READ_ONLY.includes(Number(errno)) || lockTimeout !== undefined;
-          if (unfit) connection.destroy();
-          else connection.release();
-          settle(error, result);
-        };
-        const send = (text: string, callback: typeof ended): void => {
-          if (over) return;
-          try {
-            // Rows have to be objects keyed by column, whatever the options of the pool say.
-            const options = { sql: text, values, rowsAsArray: false, nestTables: false, typeCast: true };
-            sent = connection.query(options, callback);
-          } catch (error) {
-            ended(error as Error);
-          }
-        };
-        if (lockTimeout === undefined) return send(sql, ended);
-        const set = `SET SESSION lock_wait_timeout = ${lockTimeout}`;
-        send(set, (error) => (error === null ? send(sql, ended) : ended(error)));
-      });
+      const statement = { ...sending, sql, values, resolve, reject };
+      const sent = new Sent(statement, this.#silence, this.#killAbandoned, (giveUp) =>
+        this.#timer(giveUp, sending.limit),
+      );
+      this.pool.getConnection((noConnection, connection) => sent.connected(noConnection, connection));
     });
   }
 

@@ -154,7 +154,7 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
   return names;
 }
 
-/** What INSPECT tells of a lock; `undefined`: there is none. */
+/** What INSPECT answers about a lock; `undefined`: there is none. */
 function lockIn(name: string, [[seconds, micros], token, left, fields, line]: Answer): LockInfo | undefined {
   const ms = Number(left);
   const time = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);

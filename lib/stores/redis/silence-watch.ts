@@ -158,8 +158,9 @@ export class SilenceWatch {
 
   /** Closes a silent connection if the server answers on a fresh one. Returns whether it does. */
   async #compare(client: WatchedClient, silent: Seen): Promise<boolean> {
-    if (client.duplicate === undefined) return false;
-    const answered = await this.#answersAnew(client.duplicate(FRESH));
+    const fresh = freshOf(client);
+    if (fresh === undefined) return false;
+    const answered = await this.#answersAnew(fresh);
     // Twice, as one timer may fire before the data that has arrived meanwhile is read: see `#look`.
     for (let half = 0; answered && half < 2; half++) await this.#moment(INTERVAL / 2);
     const now = lookAt(client);
@@ -221,6 +222,15 @@ function lookAt({ commandQueue, stream }: WatchedClient): Seen | undefined {
   if (oldest === undefined) return undefined;
   const { bytesRead = 0, writableLength = 0 } = stream ?? {};
   return { stream, oldest, bytesRead, writableLength, looks: 0 };
+}
+
+/** A fresh connection of a client, which may be a user's own; `undefined` if it makes none. */
+function freshOf(client: WatchedClient): FreshClient | undefined {
+  try {
+    return client.duplicate?.(FRESH);
+  } catch {
+    return undefined;
+  }
 }
 
 const isPlain = ({ command }: Unanswered): boolean => PLAIN.test(command?.name ?? '');

@@ -48,7 +48,7 @@ async function letsGo(kit: Kit, name: string): Promise<void> {
 async function onlyOne(kit: Kit, { name, fencingToken }: LeaseRef, what: string): Promise<void> {
   const found = await entries(kit, name);
   const isOnly = found.length === 1 && found[0]?.type === 'run' && found[0].fencingToken === fencingToken;
-  check(isOnly, () => `${what} should not be told, but got ${show(found)}`);
+  check(isOnly, () => `${what} should not be listed, but got ${show(found)}`);
 }
 
 /** Rule 16: who ran what. */
@@ -162,7 +162,7 @@ export const historyCases: readonly CaseDefinition[] = [
       const expected = show([lost.fencingToken, failed.fencingToken]);
       check(
         show(left) === expected,
-        () => `the ${FEW.count} runs that went wrong should be told still, but got ${show(left)}`,
+        () => `the ${FEW.count} runs that went wrong should be listed still, but got ${show(left)}`,
       );
     },
   },
@@ -185,7 +185,7 @@ export const historyCases: readonly CaseDefinition[] = [
       );
       check(
         show(found) === show([2, 'missed 2', 1, 'missed 1']),
-        () => `the last two runs and misses should be told, the newest first, but got ${show(found)}`,
+        () => `the last two runs and misses should be listed, the newest first, but got ${show(found)}`,
       );
     },
   },

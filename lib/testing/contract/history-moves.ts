@@ -49,13 +49,13 @@ export async function told(
   isIt: (entry: RunEntry) => boolean = () => true,
 ): Promise<RunEntry> {
   let found: RunEntry[] = [];
-  await kit.until(`${what} should be told`, async () => {
+  await kit.until(`${what} should be listed`, async () => {
     found = (await entries(kit, name)).filter(
       (entry) => entry.type === 'run' && entry.fencingToken === fencingToken,
     ) as RunEntry[];
     return found.some(isIt);
   });
-  check(found.length === 1, () => `${what} should be told once, but got ${show(found)}`);
+  check(found.length === 1, () => `${what} should be listed once, but got ${show(found)}`);
   return found[0] as RunEntry;
 }
 

@@ -11,11 +11,11 @@ async function info(kit: Kit, name: string): Promise<LockInfo> {
   const [found, twice] = infos.filter((each) => each.name === name);
   check(
     found !== undefined,
-    () => `inspect should tell of ${show(name)}, but knows ${show(infos.map((each) => each.name))}`,
+    () => `inspect should show ${show(name)}, but shows ${show(infos.map((each) => each.name))}`,
   );
   check(
     twice === undefined,
-    () => `inspect should tell of ${show(name)} once, but says ${show([found, twice])}`,
+    () => `inspect should show ${show(name)} once, but shows ${show([found, twice])}`,
   );
   return found;
 }
@@ -101,7 +101,7 @@ export const inspectCases: readonly CaseDefinition[] = [
       const names = infos.map(({ name }) => name);
       check(
         names.length === 1 && names[0] === some.name,
-        () => `inspect should tell of ${show([some.name])} only, but tells of ${show(names.sort())}`,
+        () => `inspect should show ${show([some.name])} only, but shows ${show(names.sort())}`,
       );
       const nothing = await kit.store.inspect?.([]);
       check(
@@ -122,7 +122,7 @@ export const inspectCases: readonly CaseDefinition[] = [
       const after = await info(kit, second.name);
       check(
         before.time >= (before.since ?? Infinity) && after.time > before.time,
-        () => `inspect should tell the time, which goes on, but told ${show([before, after])}`,
+        () => `inspect should answer the time, which goes on, but answered ${show([before, after])}`,
       );
     },
   },

@@ -38,7 +38,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
         const { lease, interrupted } = await takesOver(kit, name);
         check(
           interrupted === undefined,
-          () => `a grant after a release should tell of no lease, but tells of ${show(interrupted)}`,
+          () => `a grant after a release should name no lease, but names ${show(interrupted)}`,
         );
         await kit.store.release(lease);
       }
@@ -53,7 +53,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
       const { interrupted } = await takesOver(kit, name, {});
       check(
         interrupted === undefined,
-        () => `a grant should tell of no lease unasked, but tells of ${show(interrupted)}`,
+        () => `a grant should name no lease unasked, but names ${show(interrupted)}`,
       );
     },
   },

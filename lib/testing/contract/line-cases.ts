@@ -149,10 +149,7 @@ export const lineCases: readonly CaseDefinition[] = [
       await kit.store.acquire(second);
       await leave(kit, first);
       const place = told.acquired ? undefined : told.waiting?.place;
-      check(
-        place !== undefined,
-        () => `an attempt that waits should be told its place, but got ${show(told)}`,
-      );
+      check(place !== undefined, () => `an attempt that waits should get its place, but got ${show(told)}`);
       const back = waits(kit, name, { place });
       await refused(kit, back, 'an attempt that waits, while the lock is taken');
       await kit.store.release(lease);
@@ -214,7 +211,7 @@ export const lineCases: readonly CaseDefinition[] = [
       const name = kit.name();
       const lease = await kit.take(name);
       await kit.forgetAll();
-      await refused(kit, waits(kit, name, { notBefore: HOUR }), 'one that was told of a lease');
+      await refused(kit, waits(kit, name, { notBefore: HOUR }), 'one that knows of a lease');
       answers(await kit.extend(lease), { held: true, restored: true }, 'extend of the holder');
       await kit.stillHeld(lease, 'after that');
     },

@@ -143,7 +143,7 @@ export const missCases: readonly CaseDefinition[] = [
       const again = await history(kit).miss(missOf(name, { tick: TICK, instance: 'other' }));
       answers(again, { missed: true, first: false }, 'a later miss of the same tick');
       const found = await misses(kit, name);
-      check(found.length === 2, () => `each instance should be told once, but got ${show(found)}`);
+      check(found.length === 2, () => `each instance should be listed once, but got ${show(found)}`);
     },
   },
   {

@@ -113,7 +113,7 @@ export const queuedCallEndCases: readonly CaseDefinition[] = [
       check(
         again.queuedCall?.id === first.id && (again as Taken).fencingToken === own.fencingToken,
         () =>
-          `next that is sent again should be told the same queued call and fencing token, but got ${show(again)}`,
+          `next that is sent again should get the same queued call and fencing token, but got ${show(again)}`,
       );
       await kit.wait(SHORT);
       await kit.stillHeld(own, 'after late calls for the lease before');

@@ -36,7 +36,7 @@ async function instance(kit: Kit, id: string): Promise<InstanceRecord> {
   const [found, twice] = all.filter((each) => each.instance === id);
   check(
     found !== undefined && twice === undefined,
-    () => `instances should tell of ${show(id)} once, but got ${show(all)}`,
+    () => `instances should show ${show(id)} once, but got ${show(all)}`,
   );
   return found;
 }

@@ -74,6 +74,8 @@ class Feed implements LeaderHooks {
   onElected({ signal }: Lock): void {
     tell('hook', { hook: 'onElected' });
     signal.addEventListener('abort', () => tell('hook', { hook: 'aborted' }));
+    // Not within this hook: its end is still to come.
+    setImmediate(() => void resignIfAsked());
   }
 
   onRevoked(reason: RevokedReason): void {
@@ -109,6 +111,14 @@ class Hung {
   }
 }
 
+/** Whether this instance is to give up the feed, once, when it leads it. */
+let resigns = false;
+let resign: () => Promise<boolean>;
+
+async function resignIfAsked(): Promise<void> {
+  if (resigns && (await resign())) resigns = false;
+}
+
 childMain(async (channel) => {
   parent = channel;
   const opened = await openStore(store);
@@ -122,9 +132,11 @@ childMain(async (channel) => {
   console.warn = () => undefined;
   const app = await createApp(AppModule);
   const leader = app.get(SchedulerLeader);
-  parent.on('resign', async ({ lock }) => {
-    const led = await leader.resign(lock as string);
-    tell('resigned', { led });
+  resign = () => leader.resign('feed');
+  parent.on('resign', async ({ on }) => {
+    resigns = on === true;
+    if (resigns) await resignIfAsked();
+    else tell('stays', {});
   });
   parent.on('hang', ({ on }) => {
     hang = on === true;

@@ -126,18 +126,19 @@ export interface HeldLock {
   end(): Promise<void>;
 }
 
-/** Runs a job that lasts until it is told to end. A machine so busy that a call times out gets another try. */
+/** Runs a job that lasts until it is told to end. On a machine so busy that a call times out, it is called again. */
 export async function hold(app: TestApp, name: string): Promise<HeldLock> {
-  for (;;) {
+  const begin = async () => {
     const { body, started, end } = job();
     const run = app.locks.run(name, body);
     const runs = await Promise.race([started.then(() => true), run.then(() => false)]);
-    if (!runs) continue;
-    return {
-      end: async () => {
-        end();
-        await run;
-      },
-    };
-  }
+    return runs && { run, end };
+  };
+  const { run, end } = await until(begin, { message: `a run that holds ${name}` });
+  return {
+    end: async () => {
+      end();
+      await run;
+    },
+  };
 }

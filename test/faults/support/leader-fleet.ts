@@ -109,6 +109,27 @@ export class LeaderFleet {
     return term;
   }
 
+  /** Waits for the first election after a moment, monotonic. */
+  electedAfter(lock: string, moment: number): Promise<{ leader: Candidate; at: number }> {
+    return until(
+      () => {
+        const terms = this.all.flatMap((leader) =>
+          leader.heard('elected', lock).map(({ at }) => ({ leader, at: Number(at) })),
+        );
+        return terms.filter(({ at }) => at > moment).sort((a, b) => a.at - b.at)[0];
+      },
+      { message: `the next election of ${lock}` },
+    );
+  }
+
+  /** Those that gave up an election by themselves, in the order in which they did. */
+  resigned(lock: string): { leader: Candidate; at: number }[] {
+    const ends = this.all.flatMap((leader) =>
+      leader.heard('revoked', lock).map(({ at, reason }) => ({ leader, at: Number(at), reason })),
+    );
+    return ends.filter(({ reason }) => reason === 'resigned').sort((a, b) => a.at - b.at);
+  }
+
   /** The one that leads; waits until there is one, and one only. */
   leader(lock: string): Promise<Candidate> {
     return until(

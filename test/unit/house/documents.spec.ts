@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { llms, sections } from '../../../tools/pages.mjs';
 import { projectRoot } from '../../support/machine.js';
@@ -54,6 +54,24 @@ test('llms.txt has each page, with its answer', () => {
   expect(textOf('llms.txt')).toBe(llms());
   const listed = sections().flatMap(({ pages }) => pages.map(({ path }) => path));
   expect(listed.sort()).toEqual([...PAGES].sort());
+});
+
+test('the map in CONTRIBUTING leads to each room of lib, and only to what is there', () => {
+  const map = textOf('CONTRIBUTING.md')
+    .split('## Which file for what')[1]
+    ?.split('\n## ')[0]
+    ?.split('\n### ')[0];
+  const rows = (map ?? '').split('\n').filter((line) => line.startsWith('|'));
+  const named = rows.flatMap((row) => [...row.matchAll(/`([a-z][a-z/.-]*)`/g)].map(([, name = '']) => name));
+  const paths = named.filter((name) => name.includes('/')).map((name) => name.replace(/^lib\//, ''));
+  const isThere = (path: string): boolean =>
+    ['', '.ts', '.tsx'].some((ending) => existsSync(join(projectRoot, 'lib', path + ending)));
+  expect(paths.filter((path) => !isThere(path))).toEqual([]);
+  const rooms = readdirSync(join(projectRoot, 'lib'), { withFileTypes: true }).filter((each) =>
+    each.isDirectory(),
+  );
+  const known = new Set([...paths.map((path) => path.split('/')[0]), ...named]);
+  expect(rooms.map(({ name }) => name).filter((room) => !known.has(room))).toEqual([]);
 });
 
 test('the README leads to the index', () => {

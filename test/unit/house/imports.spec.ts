@@ -1,9 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectRoot } from '../../support/machine.js';
 import {
+  changingGetters,
   importCircles,
   importProblems,
   impureParts,
   openingProblems,
+  strayComments,
   surfaceProblems,
   timeProblems,
 } from './support/rules.js';
@@ -56,6 +61,29 @@ describe('the house', () => {
 
   test('each room has one opening comment, which says its idea and what may not enter', () => {
     expect(openingProblems(sources)).toEqual([]);
+  });
+
+  // The stores describe what they keep where between their statements, and insight its sources.
+  test('what heads a file is the docstring of its first export', () => {
+    const others = sources.filter(({ path }) => !/^(stores|insight)\//.test(path));
+    expect(others.flatMap(strayComments)).toEqual([]);
+  });
+
+  test('no getter of lib/nest changes anything', () => {
+    const glue = sources.filter(({ path }) => path.startsWith('nest/'));
+    expect(glue.flatMap(changingGetters)).toEqual([]);
+  });
+
+  // The statements of PostgreSQL are being rewritten: then their name goes, too.
+  test('no file but one is excused from the bound of lines per function', () => {
+    const text = readFileSync(join(projectRoot, '.oxlintrc.json'), 'utf8').replaceAll(/^\s*\/\/.*$/gm, '');
+    const { overrides } = JSON.parse(text) as {
+      overrides: { files: string[]; rules: Record<string, unknown> }[];
+    };
+    const excused = overrides.filter(({ rules }) => 'max-lines-per-function' in rules);
+    const ofLibrary = excused.flatMap(({ files }) => files).filter((file) => file.startsWith('lib/'));
+    const left = new Set(['lib/stores/postgres/statements.ts']);
+    expect(ofLibrary.filter((file) => !left.has(file))).toEqual([]);
   });
 
   test('public names are named one by one, and the compiler is not silenced', () => {
@@ -151,6 +179,25 @@ describe('the rules catch', () => {
   ])('an impure rule: %s', (text) => {
     expect(impureParts(parseSource('store/rules/a.ts', text))).not.toEqual([]);
   });
+
+  test.each(['/* What follows. */\nconst a = 1;', '/*\n * The idea.\n */\n\n/** A. */\nexport const a = 1;'])(
+    'a comment that belongs to nothing: %j',
+    (text) => {
+      expect(strayComments(parseSource('lease/a.ts', text))).toHaveLength(1);
+      const fine = text.replace(/\/\*\n?[^]*?\*\//, '/*\n * lib/lease: leases.\n */');
+      expect(strayComments(parseSource('lease/a.ts', fine))).toEqual([]);
+    },
+  );
+
+  test.each(['this.#a ??= 1', 'this.#a++', 'delete this.#a[0]', '[1].map(() => (this.#a = 1))'])(
+    'a getter that changes something: %s',
+    (change) => {
+      const within = (kind: string): string[] =>
+        changingGetters(parseSource('nest/a.ts', `class A { ${kind} a() { return ${change}; } }`));
+      expect(within('get')).toHaveLength(1);
+      expect(within('')).toEqual([]);
+    },
+  );
 
   test('a circle', () => {
     const circle = [

@@ -457,4 +457,20 @@ describe('calls that wait', () => {
     };
     await expect(runner.run(call, () => 1)).rejects.toThrow(/the store has no lines/);
   });
+
+  test('for nobody, to run queued calls, never reject: what their store has done wrong is an outage', async () => {
+    const hints = (): never => {
+      throw new Error('broken');
+    };
+    const broken = Object.assign(Object.create(fleet.store) as typeof fleet.store, { hints });
+    const events: string[] = [];
+    const runner = new LockRunner(broken, 'a', fleet.clock, ({ type }) => void events.push(type), 2_000);
+    const drainer = { jobs: new Map(), asks: () => undefined, standsBehind: () => undefined };
+    await fleet.store.acquire({ name: 'lock', token: 'theirs', ttl: 60_000, holder: 'b' });
+    const settings = { ...SETTINGS, ...MINUTE };
+    const drained = runner.drain({ kind: 'drain', name: 'lock', job: undefined, settings }, drainer);
+    await fleet.clock.advance(0);
+    expect(await drained).toMatchObject({ ran: false, reason: 'store-unavailable' });
+    expect(events).toEqual(['outage-started']);
+  });
 });

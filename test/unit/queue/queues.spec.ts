@@ -23,6 +23,10 @@ let available: (() => void) | undefined;
 let queues: Queues;
 let answer: object;
 let events: object[];
+let queuedCalls: {
+  left(jobs: string[]): Promise<{ name: string; place: number }[]>;
+  redeliver(name: string): Promise<number>;
+};
 
 const job = (name: string, isGone = () => false): QueueJob =>
   ({ job: name, lock: undefined, settings: { ttl: 1_000 }, isGone }) as unknown as QueueJob;
@@ -35,9 +39,9 @@ const settled = () => clock.advance(0);
 beforeEach(() => {
   clock = new ManualClock();
   [left, asked, drains, available, events] = [[], [], [], undefined, []];
-  const queuedCalls = {
-    left: async (jobs: string[]) => (asked.push(jobs), left),
-    redeliver: async (name: string) => (name === 'empty' ? 0 : 1),
+  queuedCalls = {
+    left: async (jobs) => (asked.push(jobs), left),
+    redeliver: async (name) => (name === 'empty' ? 0 : 1),
   };
   const onAvailable = (told: () => void) => ((available = told), () => (available = undefined));
   const runner = {
@@ -45,7 +49,7 @@ beforeEach(() => {
     drain: (call: LockCall, drainer: Drainer) =>
       new Promise<object>((end) => drains.push({ call, drainer, end })),
   };
-  const store = { queuedCalls, onAvailable };
+  const store = { queuedCalls, onAvailable, hints: () => ({ open: true, close: () => undefined }) };
   queues = new Queues(
     store as unknown as Deps[0],
     runner as unknown as Deps[1],
@@ -140,6 +144,26 @@ describe('a process looks for queued calls that nobody runs', () => {
     queues.add(job('import'));
     await settled();
     expect(asked[1]).toEqual(['import']);
+  });
+
+  test.each([
+    ['rejects', async () => Promise.reject(new Error('away'))],
+    [
+      'throws',
+      () => {
+        throw new Error('broken');
+      },
+    ],
+    ['answers what is no list', async () => undefined],
+  ])('again after 5 s if the store %s', async (_what, answers) => {
+    queuedCalls.left = answers as unknown as typeof queuedCalls.left;
+    queues.start(false);
+    queues.add(job('sync'));
+    await settled();
+    queuedCalls.left = async (jobs) => (asked.push(jobs), left);
+    left = [{ name: 'calendar', place: 7 }];
+    await clock.advance(5_000);
+    expect(drained()).toEqual([{ name: 'calendar', place: 7 }]);
   });
 
   test('no more when it has stopped', async () => {

@@ -163,22 +163,22 @@ export const brokenHistories: readonly BrokenStore[] = [
   ),
   broken(
     'a release that is sent again keeps no second record, even if another lease had the lock since',
-    "the run should be told once, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5}]",
+    "the run should be listed once, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5}]",
     KeepsEachRelease,
   ),
   broken(
     'a run whose lease was lost keeps its record, which does not change the answer of its release',
-    'the run whose lease was lost should be told by now',
+    'the run whose lease was lost should be listed by now',
     KeepsLiveRunsOnly,
   ),
   broken(
     'nothing is kept of an abandoned lease',
-    "an abandoned lease should not be told, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000001,'instance':'<holder>','outcome':'completed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'abandoned','at':1767225600000,'duration':5}]",
+    "an abandoned lease should not be listed, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000001,'instance':'<holder>','outcome':'completed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'abandoned','at':1767225600000,'duration':5}]",
     CountsWhatDidNotRun,
   ),
   broken(
     'nothing is kept of a release without a record',
-    "a release without a record should not be told, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000001,'instance':'<holder>','outcome':'completed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':0}]",
+    "a release without a record should not be listed, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000001,'instance':'<holder>','outcome':'completed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':0}]",
     KeepsEveryRelease,
   ),
   broken(
@@ -188,17 +188,17 @@ export const brokenHistories: readonly BrokenStore[] = [
   ),
   broken(
     'a grant names no lease that was released',
-    "a grant after a release should tell of no lease, but tells of {'fencingToken':1767225600000000,'holder':'<holder>','job':'job'}",
+    "a grant after a release should name no lease, but names {'fencingToken':1767225600000000,'holder':'<holder>','job':'job'}",
     TellsOfEveryLease,
   ),
   broken(
     'a grant names no lease unless the request asks for it',
-    "a grant should tell of no lease unasked, but tells of {'fencingToken':1767225600000000,'holder':'<holder>','job':'job'}",
+    "a grant should name no lease unasked, but names {'fencingToken':1767225600000000,'holder':'<holder>','job':'job'}",
     TellsUnasked,
   ),
   broken(
     'an interruption is kept once',
-    "the run that was interrupted should be told once, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'interrupted','at':1767225600040},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'interrupted','at':1767225600040}]",
+    "the run that was interrupted should be listed once, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'interrupted','at':1767225600040},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'interrupted','at':1767225600040}]",
     KeepsInterruptionsTwice,
   ),
   broken(
@@ -208,7 +208,7 @@ export const brokenHistories: readonly BrokenStore[] = [
   ),
   broken(
     'the end of a run takes the place of its interruption',
-    'the end of a run that counted as interrupted should be told by now',
+    'the end of a run that counted as interrupted should be listed by now',
     FirstWordCounts,
   ),
   broken(
@@ -218,17 +218,17 @@ export const brokenHistories: readonly BrokenStore[] = [
   ),
   broken(
     'runs that completed do not push out those that went wrong',
-    'the 2 runs that went wrong should be told still, but got []',
+    'the 2 runs that went wrong should be listed still, but got []',
     OneBoundForAll,
   ),
   broken(
     'the newest entries come first, with no more runs and misses than asked for',
-    "the last two runs and misses should be told, the newest first, but got ['missed 1',1,'missed 2',2]",
+    "the last two runs and misses should be listed, the newest first, but got ['missed 1',1,'missed 2',2]",
     OldestFirst,
   ),
   broken(
     'the entries of each lock stay apart, and keep every text as it was',
-    "the run of 'na' should be told once, but got [{'type':'run','lock':'nA','job':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','fencingToken':1767225600000000,'instance':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','outcome':'failed','at':1767225600000,'duration':5,'error':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %snA'},{'type':'run','lock':'na','job':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','fencingToken':1767225600000000,'instance':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','outcome':'failed','at':1767225600000,'duration':5,'error':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %sna'}]",
+    "the run of 'na' should be listed once, but got [{'type':'run','lock':'nA','job':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','fencingToken':1767225600000000,'instance':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','outcome':'failed','at':1767225600000,'duration':5,'error':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %snA'},{'type':'run','lock':'na','job':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','fencingToken':1767225600000000,'instance':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','outcome':'failed','at':1767225600000,'duration':5,'error':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %sna'}]",
     FoldsNames,
   ),
   broken(
@@ -238,7 +238,7 @@ export const brokenHistories: readonly BrokenStore[] = [
   ),
   {
     caught: 'rule 16: `next` keeps how the run has ended, with its fencing token',
-    message: 'the run of the first queued call should be told by now',
+    message: 'the run of the first queued call should be listed by now',
     make: (clock) => {
       const store = new ReferenceStore(clock);
       store.queuedCalls = new ForgetsItsRuns(store);

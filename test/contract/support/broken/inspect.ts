@@ -51,12 +51,12 @@ export const brokenInspection: readonly BrokenStore[] = [
   ),
   broken(
     'rule 9: inspect of some names shows only those locks, and none that the store does not know',
-    "inspect should tell of ['some'] only, but tells of ['other','some']",
+    "inspect should show ['some'] only, but shows ['other','some']",
     ShowsAllWhoeverIsAskedFor,
   ),
   broken(
     'rule 9: inspect shows the time of the store, by which the leases of all locks began',
-    "inspect should tell the time, which goes on, but told [{'name':'first','time':0,'holder':'<holder>','since':1767225600000,'fencingToken':1767225600000000,'jobs':[],'state':'held','expiresIn':3600000},{'name':'second','time':0,'holder':'<holder>','since':1767225600000,'fencingToken':1767225600000000,'jobs':[],'state':'held','expiresIn':3599970}]",
+    "inspect should answer the time, which goes on, but answered [{'name':'first','time':0,'holder':'<holder>','since':1767225600000,'fencingToken':1767225600000000,'jobs':[],'state':'held','expiresIn':3600000},{'name':'second','time':0,'holder':'<holder>','since':1767225600000,'fencingToken':1767225600000000,'jobs':[],'state':'held','expiresIn':3599970}]",
     HasNoTime,
   ),
 ];

@@ -290,7 +290,7 @@ export const brokenLines: readonly BrokenStore[] = [
   ),
   broken(
     'rule 3: a store that has lost everything grants the lock to nobody in line before its holder can have restored it',
-    "one that was told of a lease should be refused as held, but got {'acquired':true,'fencingToken':1767225600000000}",
+    "one that knows of a lease should be refused as held, but got {'acquired':true,'fencingToken':1767225600000000}",
     GrantsAtOnceAfterALoss,
   ),
 ];

@@ -244,7 +244,7 @@ export const brokenQueuedCalls: readonly BrokenStore[] = [
   ),
   broken(
     'the lease of a queued call ends the one before: a late call for the earlier lease changes nothing',
-    "next that is sent again should be told the same queued call and fencing token, but got {'held':true,'queuedCall':{'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':1,'taken':'<id>','begun':true,'queuedAt':0},'fencingToken':1767225600000002,'dead':[]}",
+    "next that is sent again should get the same queued call and fencing token, but got {'held':true,'queuedCall':{'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':1,'taken':'<id>','begun':true,'queuedAt':0},'fencingToken':1767225600000002,'dead':[]}",
     ComparesTokensOnly,
   ),
   broken(

@@ -48,8 +48,8 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     'control/',
-    `${CONTRACT}|events/(events|[a-z]+-events)|insight/.+|store-access/time-limits`,
-    'switches know a store and what is read of it, and neither Nest nor the engine',
+    `${CONTRACT}|events/(events|[a-z]+-events)|insight/.+|options/table|store-access/time-limits`,
+    'switches know a store, what is read of it and the defaults, and neither Nest nor the engine',
   ],
   [
     'cli/',
@@ -194,6 +194,24 @@ export function impureParts({ path, tree, imports }: Source): string[] {
   );
 }
 
+/** Getters that change something: whoever reads a value does not expect that. */
+export function changingGetters({ path, tree }: Source): string[] {
+  const getters = nodesOf(tree).filter(ts.isGetAccessorDeclaration);
+  return getters
+    .filter((getter) => nodesOf(getter).some(isAssignment))
+    .map((getter) => `${path}: the getter ${getter.name.getText()} changes something: make it a method`);
+}
+
+function isAssignment(node: ts.Node): boolean {
+  if (ts.isBinaryExpression(node)) {
+    const { kind } = node.operatorToken;
+    return kind >= ts.SyntaxKind.FirstAssignment && kind <= ts.SyntaxKind.LastAssignment;
+  }
+  if (ts.isPrefixUnaryExpression(node) || ts.isPostfixUnaryExpression(node))
+    return node.operator === ts.SyntaxKind.PlusPlusToken || node.operator === ts.SyntaxKind.MinusMinusToken;
+  return ts.isDeleteExpression(node);
+}
+
 /** `export *`, which makes names public without anybody's deciding so, and opt-outs of the compiler. */
 export function surfaceProblems({ path, tree }: Source): string[] {
   const found = nodesOf(tree).flatMap((node) => {
@@ -204,6 +222,20 @@ export function surfaceProblems({ path, tree }: Source): string[] {
   });
   if (/@ts-(ignore|nocheck|expect-error)/.test(tree.text)) found.push('a comment that silences the compiler');
   return found.map((what) => `${path} has ${what}`);
+}
+
+/** Comments that belong to nothing: only a room has one, as its opening. What heads a file is the docstring of its first export. */
+export function strayComments({ path, tree }: Source): string[] {
+  const { text } = tree;
+  const comments = tree.statements.flatMap(
+    (statement) => ts.getLeadingCommentRanges(text, statement.getFullStart()) ?? [],
+  );
+  return comments.flatMap(({ pos, end, kind }) => {
+    const comment = text.slice(pos, end);
+    const isStray =
+      kind === ts.SyntaxKind.MultiLineCommentTrivia && !/^\/\*(\*|\n \* lib\/\S+: )/.test(comment);
+    return isStray ? [`${path}: make it a docstring: ${comment.slice(0, 60)}`] : [];
+  });
 }
 
 /** The folder that a file belongs to, as people speak of it: each folder of `lib`, and each store. */

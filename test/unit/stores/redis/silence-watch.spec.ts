@@ -168,6 +168,16 @@ describe('the watch over a connection', () => {
     expect(watch.ends).toEqual([]);
   });
 
+  it('leaves it to the client, if that makes no fresh connection', async () => {
+    const watch = watched();
+    watch.client.duplicate = () => {
+      throw new Error('closed');
+    };
+    watch.owe();
+    await watch.clock.advance(60_000);
+    expect(watch.ends).toEqual([]);
+  });
+
   it('looks no more once it is ended', async () => {
     const watch = watched({ fresh: 'answered', limit: 5_000 });
     watch.owe();
