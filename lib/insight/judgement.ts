@@ -5,6 +5,7 @@ import {
   given,
   hasFailed,
   type JobFacts,
+  type KnownBy,
   lastStartOf,
   wasExpected,
   wasInterrupted,
@@ -170,15 +171,20 @@ function lastEndOf({ runs: [run], seen, ...facts }: JobFacts): End | undefined {
 type End = RunInfo | { readonly outcome?: RunInfo['outcome'] };
 
 /** The instances that are up and on which it may run. */
-const running = ({ knownBy }: JobFacts): JobFacts['knownBy'] =>
+const running = ({ knownBy }: JobFacts): readonly KnownBy[] =>
   knownBy.filter(({ state, job }) => state === 'up' && job.enabled);
 
 /**
- * Whether the job may run nowhere. An instance that was shut down does not count: a deploy has replaced it. One that is gone counts: it may
- * have died as the only one on which the job was switched on.
+ * Whether the job may run nowhere. An instance that was shut down does not count: a deploy has replaced it, and all on which the job was
+ * switched on before. One that is gone counts: it may have died as the only one on which the job was switched on.
  */
 export function isOff({ knownBy }: JobFacts): boolean {
-  const there = knownBy.filter(({ state }) => state !== 'left');
+  const [last] = knownBy
+    .filter(({ state, job }) => state !== 'up' && job.enabled)
+    .sort((one, other) => other.seenAt - one.seenAt);
+  const isReplaced = ({ state, job }: KnownBy): boolean =>
+    state === 'left' || (state === 'gone' && job.enabled && last?.state === 'left');
+  const there = knownBy.filter((by) => !isReplaced(by));
   return (there.length > 0 ? there : knownBy).every(({ job }) => !job.enabled);
 }
 

@@ -176,6 +176,29 @@ const patterns: Record<string, Pattern> = {
     own: OFF,
     store: { instances: [instance('api-1', { left: true, seenAt: at('02:50') })], ...ranYesterday },
   },
+  'the one that ran it died, another replaced it, and a deploy has switched it off': {
+    status: 'off',
+    own: OFF,
+    store: {
+      instances: [
+        instance('worker-2', { left: true, seenAt: at('02:50'), startedAt: at('12:05', 21) }),
+        instance('worker-1', { seenAt: at('12:00', 21), startedAt: at('12:00', 20) }),
+      ],
+      ...ranYesterday,
+    },
+  },
+  'the one that ran it last died, though another has left before': {
+    status: 'overdue',
+    tick: T,
+    own: OFF,
+    store: {
+      instances: [
+        instance('worker-2', { seenAt: at('02:50'), startedAt: at('12:05', 21) }),
+        instance('worker-1', { left: true, seenAt: at('12:00', 21), startedAt: at('12:00', 20) }),
+      ],
+      ...ranYesterday,
+    },
+  },
   'two that are up do not agree on the zone': {
     status: 'disagree',
     store: {

@@ -364,6 +364,20 @@ const cases: Case[] = [
     'It is switched off (`enabled: false`) on the only instance that knows it: api-1.',
   ],
   [
+    'a job that a deploy has switched off',
+    facts({
+      known: OFF,
+      knownBy: [
+        by('web-1', {}, OFF),
+        by('worker-2', { state: 'left', seenAt: at('02:50') }),
+        by('worker-1', { state: 'gone', seenAt: at('02:00') }),
+      ],
+    }),
+    undefined,
+    'off',
+    'It is switched off (`enabled: false`) on the only instance that is up and knows it: web-1.',
+  ],
+  [
     'two zones in one fleet',
     facts({ knownBy: [by('api-1'), by('api-2', {}, BERLIN), by('api-3', {}, BERLIN)] }),
     at('02:00'),
@@ -431,14 +445,14 @@ const cases: Case[] = [
     facts({ runs: [tonight()], since: at('03:00', 10) }),
     at('03:00', 9),
     'too-old',
-    'Nobody knows any more what became of the tick of 2026-11-09 03:00:00Z: nothing so old is kept, only what came after 2026-11-10 03:00:00Z.',
+    'Nobody knows any more what became of the tick of 2026-11-09 03:00:00Z: what came before 2026-11-10 03:00:00Z may have been dropped.',
   ],
   [
     'a tick before the first instance',
     facts({ since: undefined as never }),
     at('03:00', 9),
     'too-old',
-    'Nobody knows any more what became of the tick of 2026-11-09 03:00:00Z: nothing so old is kept, only what came after 2026-11-15 03:10:00Z.',
+    'Nobody knows any more what became of the tick of 2026-11-09 03:00:00Z: what came before 2026-11-15 03:10:00Z may have been dropped.',
   ],
   [
     'a tick of which nobody knows',
