@@ -1,7 +1,7 @@
 import { formatDuration } from '../duration.js';
 import { displayName } from '../lock-name.js';
 import { asClause, withoutSql } from '../wording.js';
-import { type JobFacts, lastStartOf, wasUp } from './facts.js';
+import { isOn, type JobFacts, lastStartOf, wasUp } from './facts.js';
 import { abortedBy, after, because, begunOf, endOf, overrunOf, whereOf } from './run-phrases.js';
 import type { ScheduleView, UnknownReason, WhyCause } from './types.js';
 import { capital, some, Words } from './words.js';
@@ -119,14 +119,19 @@ function reasonsOf(reasons: Of<'missed'>['reasons'], { facts }: Words): string[]
 
 function off(instances: readonly string[], { facts: { knownBy }, tick }: Words): string {
   const names = some(instances.map(displayName));
+  const [isStopped, isDisabled] = [true, false].map((enabled) =>
+    knownBy.some((by) => by.job.enabled === enabled && !isOn(by.job)),
+  );
+  const how = [isDisabled ? '`enabled: false`' : '', isStopped ? 'its cron job was stopped' : ''];
+  const what = `switched off (${how.filter((each) => each !== '').join(', or ')})`;
   if (knownBy.every(({ state }) => state !== 'up'))
-    return `It was switched off (\`enabled: false\`) where it was known last: ${names}.`;
+    return `It was ${what} where it was known last: ${names}.`;
   const isOne = instances.length === 1;
   const wereThere = tick === undefined ? (isOne ? 'is up' : 'are up') : `${isOne ? 'was' : 'were'} up then`;
   // Some that are not up any more may have had it switched on.
   const which = `${instances.length < knownBy.length ? `${wereThere} and ` : ''}${isOne ? 'knows' : 'know'} it`;
   const where = isOne ? `the only instance that ${which}` : `all ${instances.length} instances that ${which}`;
-  return `It is switched off (\`enabled: false\`) on ${where}: ${names}.`;
+  return `It is ${what} on ${where}: ${names}.`;
 }
 
 function ahead(offset = 0): string {
@@ -142,7 +147,7 @@ function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string
       ? undefined
       : `${displayName(last)} was the last one, and was last seen at ${words.time(from)}`;
   const next = to === undefined ? 'none has come since' : `the next one started at ${words.time(to)}`;
-  const off = words.facts.knownBy.filter(({ state, job }) => state === 'up' && !job.enabled);
+  const off = words.facts.knownBy.filter(({ state, job }) => state === 'up' && !isOn(job));
   const which = off.length === 0 ? 'that knows the job' : 'on which the job is switched on';
   const rest =
     off.length === 0

@@ -54,11 +54,12 @@ export function probe(fake: FakeStore, own: KnownJob, clockOffset: number, event
     lock: own.lock ?? '',
     sharesLock: false,
     comesLate: false,
-    grace: 60_000,
+    ttl: 60_000,
+    grace: own.overdue,
     interval: own.interval,
     shown: () => ({ ...own, next: undefined, last: undefined }),
     dates: ticks('0 3 * * *', 'UTC')!,
-    isOn: () => true,
+    isThere: () => true,
     initialDelay: 0,
   });
   const host = {
