@@ -267,6 +267,17 @@ const cases: Case[] = [
     'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 02:58:10Z to 03:04:02Z on 3 of 3 instances.',
   ],
   [
+    'a store that was away, by an instance whose clock is half an hour behind',
+    facts({
+      time: at('03:40'),
+      knownBy: [by('api-1', { clockOffset: 1_800_000 })],
+      misses: [miss('api-1', 'store-unavailable', { since: T + 20, until: at('03:00:05') })],
+    }),
+    T,
+    'store-away',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 03:30:00Z to 03:30:05Z on 1 of 1 instance.',
+  ],
+  [
     'a store that was away for two, while another job ran',
     facts({ misses: all('store-unavailable').slice(1), others: [export_] }),
     T,
