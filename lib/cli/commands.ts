@@ -18,6 +18,7 @@ import { nearest, withoutSql } from '../wording.js';
 import type { ControlSwitches } from '../control/types.js';
 import type { Request } from './arguments.js';
 import { type Look, printable } from './table.js';
+import { placeOf } from './place.js';
 import { isSwitch, type Switch } from './switch-arguments.js';
 import { done } from './switches.js';
 import { UsageError } from './usage-error.js';
@@ -104,7 +105,7 @@ function unknownStatus({ insight, store, look }: Context, times: Times): Answer 
   const told = leftOut(unreadable).map((line) => look.paint('red', line));
   return {
     document: { store: label, time: times.now, attention: true, unreadable, jobs: [] },
-    lines: [`${label}, instances unknown, ${times.full(times.now)}`, ...told],
+    lines: [`${label}, instances unknown, ${times.full(times.now)} by the clock here`, ...told],
     code: ATTENTION,
   };
 }
@@ -123,7 +124,7 @@ function statusOf(
   const label = store.label ?? 'the store';
   const instancesUp = up === 0 ? 'no instance up' : `${up} instance${up === 1 ? '' : 's'} up`;
   const lines = [`${label}, ${instancesUp}, ${clocks(times, asked, answered)}`];
-  if (up === 0) lines.push(look.paint('red', nobody(all, times)));
+  if (up === 0) lines.push(look.paint('red', nobody(all, times, request)));
   lines.push(...leftOut(unreadable).map((line) => look.paint('red', line)));
   if (jobs.length > 0) lines.push('', ...jobsTable(jobs, times, look));
   else if (up > 0) lines.push('No instance has told of a job.');
@@ -185,13 +186,10 @@ function sinceOf(all: readonly Seen[], up: number): { nobodySince?: number } {
   return up > 0 || all.length === 0 ? {} : { nobodySince: Math.max(...all.map(({ seenAt }) => seenAt)) };
 }
 
-function nobody(all: readonly Seen[], times: Times): string {
+function nobody(all: readonly Seen[], times: Times, { address }: Request): string {
   const { nobodySince } = sinceOf(all, 0);
   if (nobodySince === undefined)
-    return (
-      `no instance has been seen in the last ${INSTANCES_KEPT / 86_400_000} days. ` +
-      'Is this the store, the key prefix or the table of the application?'
-    );
+    return `no instance has been seen in the last ${INSTANCES_KEPT / 86_400_000} days ${placeOf(address)}`;
   const last = all.find(({ seenAt }) => seenAt === nobodySince);
   const how = last?.state === 'left' ? 'it was shut down' : 'it gives no sign of life any more';
   return `no instance since ${times.short(nobodySince)}: the last one was ${displayName(last?.instance)}, and ${how}`;
@@ -210,7 +208,9 @@ async function runs(request: Request, context: Context): Promise<Answer> {
   if (all.length > 0) return { document: all, lines: runsTable(all, times, look), code: OK };
   if (job !== undefined && (await insight.job(job)) === undefined) {
     const names = (await insight.jobs()).map((known) => known.job);
-    throw new UsageError(`No instance knows a job ${displayName(job)}. ${jobAdvice(job, names)}`);
+    throw new UsageError(
+      `No instance knows a job ${displayName(job)}. ${names.length === 0 ? `There is none ${placeOf(request.address)}` : jobAdvice(job, names)}`,
+    );
   }
   const which = bad ? 'No run that went wrong is kept' : 'No run is kept';
   return {
@@ -237,7 +237,12 @@ async function why(request: Request, context: Context): Promise<Answer> {
   leftOut(insight.unreadable).forEach(say);
   return {
     document: answer,
-    lines: [printable(answer.sentence)],
+    lines: [
+      printable(answer.sentence),
+      ...(answer.cause === 'unknown-job' && answer.jobs.length === 0
+        ? [`There is none ${placeOf(request.address)}`]
+        : []),
+    ],
     code: answer.cause === 'unknown-job' ? USAGE : OK,
   };
 }
@@ -249,7 +254,7 @@ async function instances(request: Request, context: Context): Promise<Answer> {
   const times = timesBy(insight.time, request, context);
   return {
     document: all,
-    lines: all.length === 0 ? [nobody(all, times)] : instancesTable(all, times, look),
+    lines: all.length === 0 ? [nobody(all, times, request)] : instancesTable(all, times, look),
     code: OK,
   };
 }
@@ -271,7 +276,10 @@ async function locks(request: Request, context: Context): Promise<Answer> {
   const sorted = all.map(withoutToken).sort((one, other) => (one.name < other.name ? -1 : 1));
   return {
     document: sorted,
-    lines: sorted.length === 0 ? ['There are no locks.'] : locksTable(sorted, times, look),
+    lines:
+      sorted.length === 0
+        ? [`There are no locks ${placeOf(request.address)}`]
+        : locksTable(sorted, times, look),
     code: OK,
   };
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
 import type { HistoryStore, Miss, MissReason, MissResult } from '../stores/history-store.js';
 import { Alarms } from './alarms.js';
-import { given } from './facts.js';
+import { given, isOn } from './facts.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 
@@ -65,7 +65,7 @@ export class Announcer {
     const { tick: _, ...why } = lost ??
       state.skips ?? { reason: this.#idleReason(state, tick), count: 1, tick };
     const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
-    const which = interval !== undefined ? { grace: job.grace } : lost ? { late: true } : {};
+    const which = interval !== undefined ? { grace: job.grace || 0 } : lost ? { late: true } : {};
     const result = await this.#miss({ ...about, ...which });
     if (this.#stopped) return undefined;
     if (result === undefined) {
@@ -91,10 +91,10 @@ export class Announcer {
   /** Why the scheduler did not even call the tick here. */
   #idleReason({ job: { shown, grace }, since }: Announced, tick: number): string {
     const offset = this.watcher.clockOffset() ?? 0;
-    if (!shown().enabled) return 'disabled';
+    if (!isOn(shown())) return 'disabled';
     if (since + offset > tick) return 'not-up';
     // By this machine's clock, the tick came before the instance had started.
-    const isAhead = offset < -grace;
+    const isAhead = offset < -(grace || 0);
     return this.watcher.idleReason() ?? (isAhead ? 'clock-skew' : 'not-fired');
   }
 }

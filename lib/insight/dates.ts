@@ -1,5 +1,5 @@
 import type { KnownJob } from '../stores/history-store.js';
-import { agree, type JobFacts, lastStartOf, type TickDates, type TickFinder } from './facts.js';
+import { agree, isOn, type JobFacts, lastStartOf, type TickDates, type TickFinder } from './facts.js';
 import type { RunInfo } from './types.js';
 
 /** The dates of a job, as far as they are known. */
@@ -56,7 +56,7 @@ export function dueOf(facts: JobFacts): number | undefined {
   if (interval === undefined) return undefined;
   const due = Math.max(lastStartOf(facts)?.due ?? -Infinity, facts.seen?.due ?? -Infinity);
   if (due !== -Infinity) return due;
-  const enabled = knownBy.filter(({ job }) => job.enabled && job.interval === interval);
+  const enabled = knownBy.filter(({ job }) => isOn(job) && job.interval === interval);
   const start = runs[0]?.startedAt ?? Math.min(...enabled.map(({ startedAt }) => startedAt), Infinity);
   return start === Infinity ? undefined : start + interval;
 }
@@ -106,7 +106,7 @@ const unitOf = (grace: number): number => Math.max(1_000, Math.min(MINUTE, grace
 export function lateness({ known, knownBy }: JobFacts): number {
   if (known.kind !== 'cron') return 0;
   const offsets = knownBy
-    .filter(({ state, job }) => state === 'up' && job.enabled)
+    .filter(({ state, job }) => state === 'up' && isOn(job))
     .map(({ clockOffset = 0 }) => clockOffset);
   return offsets.length === 0 ? 0 : Math.max(0, Math.min(...offsets));
 }

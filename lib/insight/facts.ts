@@ -32,6 +32,8 @@ export interface KnownBy extends Pick<InstanceInfo, 'instance' | 'state' | 'seen
   /** Its next date there, and the newest that has passed, if the instance has sent them. */
   readonly next?: number | undefined;
   readonly last?: number | undefined;
+  /** Until when its cron job was stopped there, as far as this is known: ticks that came before that were no business of this instance. */
+  readonly stoppedUntil?: number | undefined;
 }
 
 /** What is known of one job. Times are the store's, epoch milliseconds. */
@@ -85,6 +87,9 @@ export const graceOf = ({ overdue }: KnownJob): number => (overdue === false ? G
 export const wasUp = ({ startedAt, seenAt, state }: KnownBy, at: number): boolean =>
   startedAt <= at && (state === 'up' || seenAt >= at);
 
+/** Whether the scheduler of an instance may start the job. */
+export const isOn = ({ enabled, stopped }: KnownJob): boolean => enabled && stopped !== true;
+
 /** Whether two instances agree on when a job runs. */
 export const agree = (one: KnownJob, other: KnownJob): boolean =>
   one.schedule === other.schedule && one.timeZone === other.timeZone && one.interval === other.interval;
@@ -105,8 +110,10 @@ export function wasStarted(facts: JobFacts, tick: number): boolean {
  */
 export function wasExpected(facts: JobFacts, tick: number): boolean {
   const { known, knownBy, ticks } = facts;
-  const then = knownBy.filter(({ startedAt, job }) => startedAt <= tick && job.enabled);
-  const agrees = ({ job }: KnownBy): boolean => job.enabled && agree(job, known);
+  const there = knownBy.filter(({ startedAt, job }) => startedAt <= tick && isOn(job));
+  const then = there.filter(({ stoppedUntil = -Infinity }) => stoppedUntil < tick);
+  const agrees = ({ job }: KnownBy): boolean => isOn(job) && agree(job, known);
+  if (then.length === 0 && there.length > 0) return false;
   if (then.length > 0)
     return then.some((by) => agrees(by) && (known.kind === 'interval' || hadDate(by, tick)));
   const { tick: last, due } = lastStartOf(facts) ?? {};

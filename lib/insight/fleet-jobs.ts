@@ -12,8 +12,8 @@ export interface Told {
 export type KnownByAll = readonly [KnownBy, ...KnownBy[]];
 
 /**
- * How many of the instances that are no longer up count in full: those seen last. The others only show that the job was there, since
- * when, and whether it was switched on: the first one with a list of jobs shows this for all that had the same list.
+ * How many of the instances that are no longer up count in full: those seen last. The others only show that the job was there, from when
+ * to when, and whether it was switched on: two with a list of jobs show this for all that had the same list.
  */
 const RECENT = 100;
 
@@ -23,7 +23,7 @@ const RECENT = 100;
  */
 export class FleetJobs {
   readonly #recent: readonly Told[];
-  readonly #first: readonly Told[];
+  readonly #ends: readonly Told[];
   readonly #few: readonly Told[];
   readonly #lists: readonly (readonly KnownJob[])[];
   readonly #upLists: readonly (readonly KnownJob[])[];
@@ -39,7 +39,7 @@ export class FleetJobs {
   ) {
     const up = told.filter(({ info }) => isUp(info)).length;
     this.#recent = told.slice(0, up + recent);
-    this.#first = firstOf(told.slice(up + recent));
+    this.#ends = endsOf(told.slice(up + recent));
     this.#few = fewOf(told);
     this.#lists = listsOf(told);
     this.#upLists = listsOf(told.slice(0, up));
@@ -74,7 +74,7 @@ export class FleetJobs {
   /** The instances that know a job, the newest first: those that are up, and as many others as the judgement needs. */
   get(job: string): KnownByAll | undefined {
     const recent = this.#of(job, this.#recent);
-    return recent.length === 0 ? this.every(job) : asKnown(this.#of(job, this.#first, false, recent));
+    return recent.length === 0 ? this.every(job) : asKnown(this.#of(job, this.#ends, false, recent));
   }
 
   /** The instances that {@link get} returns for any of these jobs. */
@@ -84,7 +84,7 @@ export class FleetJobs {
     const [some, old]: [string[], string[]] = [[], []];
     for (const job of jobs) (isRecent(job) ? some : old).push(job);
     const found = [
-      ...this.#withAny(some, [...this.#recent, ...this.#first]),
+      ...this.#withAny(some, [...this.#recent, ...this.#ends]),
       ...this.#withAny(old, this.told),
     ];
     return new Set(found.map(({ info }) => info.instance));
@@ -202,17 +202,22 @@ class KnowsJob implements KnownBy {
   }
 }
 
-/** For each list of jobs the first instance to start: one among those that are gone, and one among those that have left. */
-function firstOf(told: readonly Told[]): Told[] {
-  const first = new Map<readonly KnownJob[], Map<string, Told>>();
+/**
+ * For each list of jobs two instances among those that are gone, and two among those that have left: the first to start, and the one seen
+ * last. @param told those seen last first
+ */
+function endsOf(told: readonly Told[]): Told[] {
+  const ends = new Map<readonly KnownJob[], Map<string, { readonly last: Told; first: Told }>>();
   for (const one of told) {
     const { info, record } = one;
-    const ofList = first.get(record.jobs) ?? new Map<string, Told>();
-    first.set(record.jobs, ofList);
+    const ofList = ends.get(record.jobs) ?? new Map<string, { readonly last: Told; first: Told }>();
+    ends.set(record.jobs, ofList);
     const before = ofList.get(info.state);
-    if (before === undefined || upSince(info) < upSince(before.info)) ofList.set(info.state, one);
+    if (before === undefined) ofList.set(info.state, { last: one, first: one });
+    else if (upSince(info) < upSince(before.first.info)) before.first = one;
   }
-  return [...first.values()].flatMap((ofList) => [...ofList.values()]);
+  const all = [...ends.values()].flatMap((ofList) => [...ofList.values()]);
+  return [...new Set(all.flatMap(({ last, first }) => [last, first]))];
 }
 
 /**

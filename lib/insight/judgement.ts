@@ -4,7 +4,9 @@ import {
   agree,
   given,
   hasFailed,
+  isOn,
   type JobFacts,
+  type KnownBy,
   lastStartOf,
   wasExpected,
   wasInterrupted,
@@ -96,20 +98,21 @@ function aPersonHasPausedIt({ lock, time }: JobFacts): Judgement | undefined {
     : { status: 'paused', attention: false, pause };
 }
 
-/**
- * The newest tick that an instance should have started by now, and none has. A tick that found a run of the job does not count, nor does
- * one that found the job paused.
- */
+/** The newest tick that an instance should have started by now, and none has. */
 function aTickWasMissed(facts: JobFacts): Judgement | undefined {
   const tick = ripeTick(facts);
   if (tick === undefined || wasStarted(facts, tick) || !wasExpected(facts, tick)) return undefined;
-  if (facts.runs.some((run) => wentOn(run, tick)) || wasPaused(facts, tick)) return undefined;
+  if (isExcused(facts, tick)) return undefined;
   // An answer of the store from before the end of the grace says nothing about a start within it.
   const isOld = (facts.asOf ?? -Infinity) < tick + (facts.known.overdue || 0);
   return isOld
     ? { status: 'unknown', attention: false, tick, reason: 'old-facts' }
     : { status: 'overdue', attention: true, tick };
 }
+
+/** Whether nobody had to start a tick: it found a run of the job, or found the job paused. */
+export const isExcused = (facts: JobFacts, tick: number): boolean =>
+  facts.runs.some((run) => wentOn(run, tick)) || wasPaused(facts, tick);
 
 /** An interval that found its job paused is due again one interval after the pause. */
 function wasPaused({ pauses = [], known: { interval = 0, overdue }, time }: JobFacts, tick: number): boolean {
@@ -170,16 +173,21 @@ function lastEndOf({ runs: [run], seen, ...facts }: JobFacts): End | undefined {
 type End = RunInfo | { readonly outcome?: RunInfo['outcome'] };
 
 /** The instances that are up and on which it may run. */
-const running = ({ knownBy }: JobFacts): JobFacts['knownBy'] =>
-  knownBy.filter(({ state, job }) => state === 'up' && job.enabled);
+const running = ({ knownBy }: JobFacts): readonly KnownBy[] =>
+  knownBy.filter(({ state, job }) => state === 'up' && isOn(job));
 
 /**
- * Whether the job may run nowhere. An instance that was shut down does not count: a deploy has replaced it. One that is gone counts: it may
- * have died as the only one on which the job was switched on.
+ * Whether the job may run nowhere. An instance that was shut down does not count: a deploy has replaced it, and all on which the job was
+ * switched on before. One that is gone counts: it may have died as the only one on which the job was switched on.
  */
 export function isOff({ knownBy }: JobFacts): boolean {
-  const there = knownBy.filter(({ state }) => state !== 'left');
-  return (there.length > 0 ? there : knownBy).every(({ job }) => !job.enabled);
+  const [last] = knownBy
+    .filter(({ state, job }) => state !== 'up' && isOn(job))
+    .sort((one, other) => other.seenAt - one.seenAt);
+  const isReplaced = ({ state, job }: KnownBy): boolean =>
+    state === 'left' || (state === 'gone' && isOn(job) && last?.state === 'left');
+  const there = knownBy.filter((by) => !isReplaced(by));
+  return (there.length > 0 ? there : knownBy).every(({ job }) => !isOn(job));
 }
 
 /** Whether it is known when the job has to run; a job that is started by hand never has to. */

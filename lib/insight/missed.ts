@@ -19,7 +19,7 @@ export function causesOfMiss(facts: JobFacts, tick: number): WhyCause | undefine
   const misses = missesOf(facts, tick).filter(({ reason }) => !BESIDE.has(reason));
   const overrun = facts.runs.find((run) => run.startedAt <= tick && wasInTheWay(run, tick, misses));
   if (overrun !== undefined) return { cause: 'overrun', run: overrun };
-  return lockTaken(facts, tick, misses) ?? storeAway(tick, misses) ?? missed(misses);
+  return lockTaken(facts, tick, misses) ?? storeAway(facts, tick, misses) ?? missed(misses);
 }
 
 /** What each instance noted of a tick. One entry may stand for many ticks in a row, and names the newest. */
@@ -57,19 +57,26 @@ function lockTaken(
 const newestOf = (runs: readonly RunInfo[]): RunInfo | undefined =>
   [...runs].sort((one, other) => other.fencingToken - one.fencingToken)[0];
 
-function storeAway(tick: number, misses: readonly MissEntry[]): WhyCause | undefined {
-  const telling = misses.filter(({ reason }) => reason !== PASSIVE);
+function storeAway({ knownBy }: JobFacts, tick: number, misses: readonly MissEntry[]): WhyCause | undefined {
+  // Each instance tells times, and has its ticks, by its own clock.
+  const telling = misses
+    .filter(({ reason }) => reason !== PASSIVE)
+    .map(({ since = tick, until, ...miss }) => {
+      const { clockOffset = 0 } = knownBy.find(({ instance }) => instance === miss.instance) ?? {};
+      const ended = until === undefined ? undefined : until + clockOffset;
+      return { ...miss, since: Math.min(tick, since) + clockOffset, until: ended };
+    });
   if (telling.length === 0 || telling.some(({ reason }) => reason !== 'store-unavailable')) return undefined;
   return {
     cause: 'store-away',
-    from: Math.min(tick, ...telling.map(({ since = tick }) => since)),
+    from: Math.min(...telling.map(({ since }) => since)),
     ...given({ to: endOf(telling) }),
     instances: telling.map(({ instance }) => instance),
   };
 }
 
 /** When the last of these instances got an answer again, if all have noted that. */
-function endOf(telling: readonly MissEntry[]): number | undefined {
+function endOf(telling: readonly { readonly until: number | undefined }[]): number | undefined {
   const ends = telling.map(({ until }) => until).filter((until) => until !== undefined);
   return ends.length < telling.length ? undefined : Math.max(...ends);
 }

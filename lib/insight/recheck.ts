@@ -15,6 +15,8 @@ interface Circumstances {
   readonly withTicks: boolean | undefined;
   /** Milliseconds between two runs of the job, if it has an interval. */
   readonly interval: number | undefined;
+  /** How long the lease that the store has shown would go on, ms. */
+  readonly leaseLeft: number | undefined;
   /** For how long instances have not agreed; `undefined`: they do. */
   readonly disagreeFor: number | undefined;
   /** For how long the job has been watched. */
@@ -23,10 +25,12 @@ interface Circumstances {
 
 /** After what time to ask again about a job, ms; Infinity: its next tick is soon enough. */
 export function recheckOf(judgement: Judgement, seen: Circumstances): number {
-  const { status, attention } = judgement;
+  const { status } = judgement;
   if (isOpen(judgement)) return AGAIN;
-  if (status === 'unknown' || status === 'paused') return RECHECK;
-  if (!attention && status !== 'off' && seen.disagreeFor === undefined) return Infinity;
+  if (status === 'unknown') return RECHECK;
+  // Its instance may be killed. While it is not, its renewals keep the store awake.
+  if (goesOnElsewhere(judgement, seen)) return Math.max(RECHECK, seen.leaseLeft ?? 0);
+  if (isSettled(judgement) && seen.disagreeFor === undefined) return Infinity;
   if (seen.withTicks === true) return rarely(judgement, seen);
   if (seen.disagreeFor !== undefined) return REPLACED;
   return status === 'off' ? offFor(seen.seenFor) : RECHECK;
@@ -35,8 +39,25 @@ export function recheckOf(judgement: Judgement, seen: Circumstances): number {
 /** After what time to ask again whether a job is off everywhere: an instance on which it is on may be about to start, too. */
 export const offFor = (seenFor: number): number => (seenFor < RECHECK ? REPLACED : RECHECK);
 
+const goesOnElsewhere = ({ run }: Judgement, { instance }: Pick<Circumstances, 'instance'>): boolean =>
+  run?.outcome === 'running' && run.instance !== instance && run.hung !== true;
+
+/** Whether nothing but a tick changes the judgement. */
+const isSettled = ({ status, attention }: Judgement): boolean =>
+  !attention && status !== 'off' && status !== 'paused';
+
 /** Whether another answer of the store may settle the judgement. */
-export const isOpen = ({ reason }: Judgement): boolean => reason === 'not-asked' || reason === 'old-facts';
+const isOpen = ({ reason }: Judgement): boolean => reason === 'not-asked' || reason === 'old-facts';
+
+export const wentWrong = ({ status }: Judgement): boolean => status === 'failing' || status === 'interrupted';
+
+/** Whether a judgement may be another one by now, though no tick has come. @param instance the one that asks */
+export function mayHaveChanged(judgement: Judgement, instance: string): boolean {
+  const { status, run } = judgement;
+  if (run?.outcome === 'running') return run.instance !== instance;
+  // A pause may have been lifted, and somebody may have run again what went wrong.
+  return isOpen(judgement) || status === 'overdue' || status === 'paused' || wentWrong(judgement);
+}
 
 /** A run that goes on here costs no question to the store. By the next question after a deploy, the old instance has left. */
 function rarely({ run }: Judgement, { instance, interval, disagreeFor = Infinity }: Circumstances): number {

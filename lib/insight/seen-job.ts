@@ -9,6 +9,16 @@ import { RECHECK } from './recheck.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 
+/** A tick that an outage has cost here. */
+export type Lost = Skips & { readonly tick: number };
+
+/** How long after the end of a lease the store is asked what became of its run, ms: a renewal may be under way. */
+const SETTLED = 1_000;
+/** Looks at the locks of several jobs are put off to one time in so many milliseconds, which is another one on each instance. */
+const TURN = 10_000;
+const OWN_TURN = Math.floor(Math.random() * TURN);
+const atTurn = (time: number): number => Math.ceil((time - OWN_TURN) / TURN) * TURN + OWN_TURN;
+
 /** What one instance knows besides the job itself. */
 interface Known {
   readonly watcher: Watcher;
@@ -29,9 +39,12 @@ export class SeenJob implements Announced {
   asOf: number | undefined;
   judgement: Judgement | undefined;
   skips: Skips | undefined;
+  /** The tick of the newest miss that this instance has to note, as the store was away. */
   lost: number | undefined;
   noted: number | undefined;
   toldOfHung = -Infinity;
+  /** When to ask the store whether the run that was in the way here still goes on, by its clock. */
+  afterLease = Infinity;
   /** Since when instances disagree, as far as this one knows, by the store's clock. */
   disagreeSince: number | undefined;
   /** What this instance has seen since. */
@@ -40,6 +53,8 @@ export class SeenJob implements Announced {
   #ranHere = false;
   /** When a refusal, or a start here, last proved that the job runs, by the store's clock. */
   #provedAt = -Infinity;
+  /** Until when the job was stopped here, as far as this instance knows, by the store's clock. */
+  #stoppedUntil: number | undefined;
   /** When a taken lock was last believed to be held by a run of the job. */
   #believedAt = -Infinity;
 
@@ -52,6 +67,12 @@ export class SeenJob implements Announced {
     readonly since: number,
     public lookAt: number,
   ) {}
+
+  /** The judgement is to be a new one. @param now by the store's clock */
+  look(now: number): void {
+    if (this.job.shown().stopped) this.#stoppedUntil = now;
+    this.judgement = undefined;
+  }
 
   /** The instance has seen that a tick was started, or that it found a run of the job. @param due when an interval is due again */
   see(tick: number, due = -Infinity): void {
@@ -73,19 +94,54 @@ export class SeenJob implements Announced {
     this.see(tick ?? now, now + (this.job.interval ?? 0));
     this.#provedAt = now;
     this.#ranHere = true;
+    this.afterLease = Infinity;
+  }
+
+  /**
+   * The store answers again.
+   *
+   * @param until by this machine's clock
+   * @returns the tick that was skipped here meanwhile, if it has to be noted; a tick that may still run late is only judged
+   */
+  available(until: number): Lost | undefined {
+    const { skips, job } = this;
+    if (skips?.reason !== 'store-unavailable' || skips.tick === undefined || skips.until !== undefined)
+      return undefined;
+    const lost = { ...skips, tick: skips.tick, until };
+    this.skips = lost;
+    if (job.comesLate || job.grace === false || this.lost === lost.tick) return undefined;
+    this.lost = lost.tick;
+    return lost;
   }
 
   /** A call by the scheduler did not start the job. @param now by the store's clock @param own by this machine's */
   refused(tick: number | undefined, why: Refused, now: number, own: number): void {
     const { interval = 0, sharesLock } = this.job;
+    this.afterLease = Infinity;
     if (why.tick !== undefined) this.see(why.tick);
     if (why.reason === 'already-ran') return this.#hasRun(tick, why, now);
-    if (tick !== undefined && why.tick !== undefined && why.tick >= tick) this.#provedAt = now;
+    const isNamed = tick !== undefined && why.tick !== undefined && why.tick >= tick;
+    if (isNamed) this.#provedAt = now;
+    if (isNamed || !sharesLock) this.#lookAfterLease(why, now);
     if (!sharesLock && this.#isHeldByRun(why.reason, now)) {
       // A run of the job goes on, or has just ended.
       this.#believedAt = now;
       this.see(tick ?? now, now + interval);
     } else this.skips = { ...oneMore(this.skips, why, own), tick };
+  }
+
+  /**
+   * The holder may be killed, and nobody would hear of that before the next tick: so the store is asked once, when the lease should end.
+   * Not if the next tick is so near that it shows the same; and not by all instances at once, but for all their jobs together.
+   */
+  #lookAfterLease({ reason, expiresIn = this.job.ttl }: Refused, now: number): void {
+    if (reason !== 'held') return;
+    const { interval, dates } = this.job;
+    const next = interval === undefined ? dates.next(now) : now + interval;
+    const at = atTurn(now + expiresIn + SETTLED);
+    if (next - now <= RECHECK || next <= at) return;
+    this.afterLease = at;
+    this.lookAt = Math.min(this.lookAt, at);
   }
 
   #hasRun(tick: number | undefined, { expiresIn = Infinity }: Refused, now: number): void {
@@ -133,6 +189,7 @@ export class SeenJob implements Announced {
       job: shown,
       next: shown.next,
       last: shown.last,
+      stoppedUntil: this.#stoppedUntil,
     };
     const others = fleet?.get(job.job)?.filter((by) => by.instance !== instance) ?? [];
     const outcome = this.#ranHere ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;

@@ -1,7 +1,7 @@
 import { formatDuration } from '../duration.js';
 import { displayName } from '../lock-name.js';
 import { asClause, withoutSql } from '../wording.js';
-import { type JobFacts, lastStartOf, wasUp } from './facts.js';
+import { isOn, type JobFacts, lastStartOf, wasUp } from './facts.js';
 import { abortedBy, after, because, begunOf, endOf, overrunOf, whereOf } from './run-phrases.js';
 import type { ScheduleView, UnknownReason, WhyCause } from './types.js';
 import { capital, some, Words } from './words.js';
@@ -29,10 +29,7 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
   missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
   'no-instance': (cause, words) => noInstance(cause, words),
   paused: (cause, words) => paused(cause, words),
-  off: ({ instances }, { facts }) =>
-    facts.knownBy.every(({ state }) => state !== 'up')
-      ? `It was switched off (\`enabled: false\`) where it was known last: ${some(instances.map(displayName))}.`
-      : `It is switched off (\`enabled: false\`) on ${instances.length === 1 ? 'the only instance that knows it' : `all ${instances.length} instances that know it`}: ${some(instances.map(displayName))}.`,
+  off: ({ instances }, words) => off(instances, words),
   'clocks-behind': ({ behind, instances }) =>
     `Its ticks come ${formatDuration(behind)} late: the clock of ${some(instances.map(displayName))} is behind that of the store by so much. Either clock may be the wrong one.`,
   'schedules-differ': ({ schedules }, words) =>
@@ -41,7 +38,7 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
   pending: ({ due }, words) => pending(due, words),
   'unknown-job': ({ jobs }, { facts }) => unknownJobSentence(facts.known.job, jobs, true),
   'too-old': ({ since }, words) =>
-    `Nobody knows any more what became of ${words.theTick}: nothing so old is kept${since === undefined ? '' : `, only what came after ${words.fullTime(since)}`}.`,
+    `Nobody knows any more what became of ${words.theTick}: ${since === undefined ? 'what is so old' : `what came before ${words.fullTime(since)}`} may have been dropped.`,
   unknown: ({ reason }, words) => (reason === undefined ? unknown(words) : UNKNOWN[reason](words)),
 };
 
@@ -120,6 +117,23 @@ function reasonsOf(reasons: Of<'missed'>['reasons'], { facts }: Words): string[]
   return [...instances].map(([text, names]) => `On ${some(names)}, ${text}.`);
 }
 
+function off(instances: readonly string[], { facts: { knownBy }, tick }: Words): string {
+  const names = some(instances.map(displayName));
+  const [isStopped, isDisabled] = [true, false].map((enabled) =>
+    knownBy.some((by) => by.job.enabled === enabled && !isOn(by.job)),
+  );
+  const how = [isDisabled ? '`enabled: false`' : '', isStopped ? 'its cron job was stopped' : ''];
+  const what = `switched off (${how.filter((each) => each !== '').join(', or ')})`;
+  if (knownBy.every(({ state }) => state !== 'up'))
+    return `It was ${what} where it was known last: ${names}.`;
+  const isOne = instances.length === 1;
+  const wereThere = tick === undefined ? (isOne ? 'is up' : 'are up') : `${isOne ? 'was' : 'were'} up then`;
+  // Some that are not up any more may have had it switched on.
+  const which = `${instances.length < knownBy.length ? `${wereThere} and ` : ''}${isOne ? 'knows' : 'know'} it`;
+  const where = isOne ? `the only instance that ${which}` : `all ${instances.length} instances that ${which}`;
+  return `It is ${what} on ${where}: ${names}.`;
+}
+
 function ahead(offset = 0): string {
   const by = offset < 0 ? `${formatDuration(-offset)} ahead` : 'ahead';
   return `the clock was ${by} of that of the store, which refuses ticks that are yet to come; either clock may be the wrong one`;
@@ -133,7 +147,7 @@ function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string
       ? undefined
       : `${displayName(last)} was the last one, and was last seen at ${words.time(from)}`;
   const next = to === undefined ? 'none has come since' : `the next one started at ${words.time(to)}`;
-  const off = words.facts.knownBy.filter(({ state, job }) => state === 'up' && !job.enabled);
+  const off = words.facts.knownBy.filter(({ state, job }) => state === 'up' && !isOn(job));
   const which = off.length === 0 ? 'that knows the job' : 'on which the job is switched on';
   const rest =
     off.length === 0

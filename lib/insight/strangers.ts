@@ -1,4 +1,5 @@
 import type { KnownJob } from '../stores/history-store.js';
+import { isOn } from './facts.js';
 import { isUp } from './join.js';
 import type { InstanceInfo } from './types.js';
 
@@ -35,5 +36,5 @@ export function strangersOf(
   return [...strangers.values()];
 }
 
-const hasTicks = ({ kind, enabled }: KnownJob): boolean => enabled && kind !== 'hand';
+const hasTicks = (job: KnownJob): boolean => isOn(job) && job.kind !== 'hand';
 const keyOf = ({ job, lock }: KnownJob): string => JSON.stringify([job, lock]);

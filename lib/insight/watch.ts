@@ -1,13 +1,13 @@
 import { type Clock, inModuleContext, type Timer } from '../clock.js';
 import type { HistoryStore } from '../stores/history-store.js';
-import { Announcer, type Skips } from './announcer.js';
+import { Announcer } from './announcer.js';
 import { nextRipe } from './dates.js';
-import { type JobFacts, wentOn } from './facts.js';
+import type { JobFacts } from './facts.js';
 import type { LockFacts } from './join.js';
-import { type Judgement, judge } from './judgement.js';
+import { isExcused, isOff, type Judgement, judge } from './judgement.js';
 import type { Fleet, Reader } from './read.js';
-import { AGAIN, isOpen, offFor, RECHECK, recheckOf, REPLACED } from './recheck.js';
-import { SeenJob } from './seen-job.js';
+import { AGAIN, mayHaveChanged, offFor, RECHECK, recheckOf, REPLACED, wentWrong } from './recheck.js';
+import { type Lost, SeenJob } from './seen-job.js';
 import { inTurns } from './turns.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
@@ -83,7 +83,9 @@ export class Watch {
 
   /** A call by the scheduler did not start the job. @param tick its tick, if it has one */
   refused(job: string, tick: number | undefined, why: Refused): void {
-    this.#states.get(job)?.refused(tick, why, this.#now(), this.clock.now());
+    const state = this.#states.get(job);
+    state?.refused(tick, why, this.#now(), this.clock.now());
+    if (state !== undefined && state.lookAt < this.#armedFor) this.arm();
   }
 
   /** A run of the job should be over: looks some time later whether it hangs. */
@@ -100,17 +102,12 @@ export class Watch {
    */
   available(): void {
     for (const state of this.#states.values()) {
-      const { skips, job } = state;
-      // A tick that may still run late is only judged, not noted.
-      if (skips?.reason !== 'store-unavailable' || skips.tick === undefined || skips.until !== undefined)
-        continue;
-      const lost = { ...skips, tick: skips.tick, until: this.clock.now() };
-      state.skips = lost;
-      if (job.comesLate || state.lost === lost.tick) continue;
-      state.lost = lost.tick;
+      const lost = state.available(this.clock.now());
+      if (lost === undefined) continue;
       const tell = (): void => void inModuleContext(() => this.#tellLost(state, lost)).catch(() => undefined);
       // The judgement of the tick comes first.
-      this.clock.setTimer(tell, Math.max(0, lost.tick + job.grace + SOONEST - this.#now()));
+      const over = lost.tick + (state.job.grace || 0);
+      this.clock.setTimer(tell, Math.max(0, over + SOONEST - this.#now()));
     }
   }
 
@@ -157,7 +154,7 @@ export class Watch {
   }
 
   /** Notes a missed tick, unless somebody has started it in this moment. */
-  async #note(state: SeenJob, tick: number, lost?: Skips): Promise<void> {
+  async #note(state: SeenJob, tick: number, lost?: Lost): Promise<void> {
     const started = await this.#announcer.missed(state, tick, lost);
     if (started === undefined) return;
     state.see(started, started > tick ? started : this.#now() + (state.job.interval ?? 0));
@@ -182,13 +179,10 @@ export class Watch {
     this.arm();
   }
 
-  async #look(states: readonly SeenJob[]): Promise<void> {
+  async #look(some: readonly SeenJob[]): Promise<void> {
     this.#here = this.watcher.runs();
-    for (const state of states) {
-      // Ticks that come while the job is stopped here do not count.
-      if (!state.job.isOn()) state.see(this.#now());
-      state.judgement = undefined;
-    }
+    const states = some.filter((state) => this.#watches(state));
+    for (const state of states) state.look(this.#now());
     if (states[0] !== undefined && this.#asksOfRuns) await this.#askOfRuns(states[0]);
     const doubtful = await this.#those(states, (state) => this.#isDoubtful(state));
     if (doubtful.length > 0) await this.#ask(doubtful);
@@ -210,13 +204,12 @@ export class Watch {
   /** Whether the judgement of a job needs an answer of the store. */
   #isDoubtful(state: SeenJob): boolean {
     const judgement = this.#judged(state);
-    const { status, run, disagree } = judgement;
+    const { status, disagree } = judgement;
+    if (this.#now() >= state.afterLease) return true;
     if (disagree === true && this.#isFleetOld(REPLACED)) return true;
     if (status === 'off') return this.#isFleetOld(offFor(this.clock.now() - state.since));
     if (status === 'disagree') return this.#isFleetOld();
-    if (run?.outcome === 'running') return run.instance !== this.watcher.instance;
-    // A pause may have been lifted, and somebody may have run again what went wrong.
-    return isOpen(judgement) || status === 'overdue' || status === 'paused' || wentWrong(judgement);
+    return mayHaveChanged(judgement, this.watcher.instance);
   }
 
   async #askOfRuns({ job }: SeenJob): Promise<void> {
@@ -263,6 +256,7 @@ export class Watch {
         ...(lock !== undefined && { lock }),
       };
       state.asOf = asOf;
+      state.afterLease = Infinity;
       state.judgement = undefined;
     }
   }
@@ -276,25 +270,31 @@ export class Watch {
     const now = this.#now();
     state.disagreeSince = judgement.disagree === true ? (state.disagreeSince ?? now) : undefined;
     // Its schedule may have changed, which needs no answer of the store.
-    const next = Math.min(nextRipe(this.#facts(state)), now + this.#again(state, judgement));
+    const again = Math.min(nextRipe(this.#facts(state)), state.afterLease);
+    const next = Math.min(again, now + this.#again(state, judgement));
     state.lookAt = Math.min(state.lookAt, Math.max(next, now + SOONEST));
   }
 
-  #again({ job, since, disagreeSince }: SeenJob, judgement: Judgement): number {
+  #again({ job, since, disagreeSince, told }: SeenJob, judgement: Judgement): number {
     const [now, { instance, withTicks }] = [this.#now(), this.watcher];
     const disagreeFor = disagreeSince === undefined ? undefined : now - disagreeSince;
     const seenFor = this.clock.now() - since;
-    return recheckOf(judgement, { instance, withTicks, interval: job.interval, disagreeFor, seenFor });
+    const [interval, leaseLeft] = [job.interval, told.lock?.expiresIn];
+    return recheckOf(judgement, { instance, withTicks, interval, leaseLeft, disagreeFor, seenFor });
   }
 
-  async #tellLost(state: SeenJob, lost: Skips & { readonly tick: number }): Promise<void> {
+  async #tellLost(state: SeenJob, lost: Lost): Promise<void> {
     const { tick } = lost;
-    if (this.#stopped || tick === state.noted) return;
+    if (!this.#watches(state) || tick === state.noted) return;
     this.#take([state], this.#now(), await this.reader.locks([state.job.lock], () => RUNS));
-    if (!this.#facts(state).runs.some((run) => wentOn(run, tick))) await this.#note(state, tick, lost);
+    const facts = this.#facts(state);
+    if (!isExcused(facts, tick) && !isOff(facts)) await this.#note(state, tick, lost);
+  }
+
+  /** Whether the job is still there, and no other one has taken its name. */
+  #watches(state: SeenJob): boolean {
+    return state.job.isThere() && this.#states.get(state.job.job) === state;
   }
 }
-
-const wentWrong = ({ status }: Judgement): boolean => status === 'failing' || status === 'interrupted';
 
 const locksOf = (states: readonly SeenJob[]): string[] => [...new Set(states.map(({ job }) => job.lock))];

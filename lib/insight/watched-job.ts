@@ -13,15 +13,17 @@ export interface WatchedJob {
   readonly sharesLock: boolean;
   /** Whether a tick that was skipped may still run. */
   readonly comesLate: boolean;
-  /** How long after its tick it counts as overdue, ms. */
-  readonly grace: number;
+  /** For how long a lease of it lasts unless it is renewed, ms. */
+  readonly ttl: number;
+  /** How long after its tick it counts as overdue, ms; `false`: never. */
+  readonly grace: number | false;
   /** Milliseconds between two runs of an interval. */
   readonly interval: number | undefined;
   /** The job, as this instance shows it to the fleet. */
   readonly shown: () => ShownJob;
   readonly dates: TickDates;
-  /** Whether its scheduler may fire it now. */
-  readonly isOn: () => boolean;
+  /** Whether it was not deleted. */
+  readonly isThere: () => boolean;
   /** How long after its start the scheduler begins to fire it, ms. */
   readonly initialDelay: number;
 }
@@ -32,7 +34,7 @@ export interface Refused {
   readonly holder?: string;
   /** The newest tick of the job that was started. */
   readonly tick?: number;
-  /** Milliseconds until an interval may start again. */
+  /** Milliseconds until the lease of the holder ends, or until an interval may start again. */
   readonly expiresIn?: number;
 }
 

@@ -6,6 +6,7 @@ import {
   agree,
   given,
   graceOf,
+  isOn,
   type JobFacts,
   type KnownBy,
   lastStartOf,
@@ -56,7 +57,7 @@ function switchedOff({ knownBy }: JobFacts): WhyCause {
 }
 
 function disagreement(facts: JobFacts): WhyCause {
-  const up = facts.knownBy.filter(({ state, job }) => state === 'up' && job.enabled);
+  const up = facts.knownBy.filter(({ state, job }) => state === 'up' && isOn(job));
   const schedules = schedulesOf(up);
   if (schedules.length > 1) return { cause: 'schedules-differ', schedules };
   return {
@@ -191,7 +192,7 @@ function knownAt(facts: JobFacts, at: number): readonly KnownJob[] {
 
 function noInstance(facts: JobFacts, tick: number): WhyCause | undefined {
   // Only instances on which the job may run.
-  const knownBy = facts.knownBy.filter(({ job }) => job.enabled);
+  const knownBy = facts.knownBy.filter(({ job }) => isOn(job));
   // An older tick: instances that were up then may have left no record.
   const isRemembered =
     tick > facts.time - INSTANCES_KEPT || knownBy.some(({ startedAt }) => startedAt <= tick);
@@ -215,12 +216,12 @@ function pausedThen({ pauses = [] }: JobFacts, tick: number): WhyCause | undefin
 
 function isOffThen(facts: JobFacts, tick: number): WhyCause | undefined {
   const up = upAt(facts, tick);
-  if (up.length === 0 || up.some(({ job }) => job.enabled)) return undefined;
+  if (up.length === 0 || up.some(({ job }) => isOn(job))) return undefined;
   return { cause: 'off', instances: up.map(({ instance }) => instance) };
 }
 
 function schedulesDiffer(facts: JobFacts, tick: number): WhyCause | undefined {
-  const enabled = facts.knownBy.filter(({ job }) => job.enabled);
+  const enabled = facts.knownBy.filter(({ job }) => isOn(job));
   const then = enabled.filter((by) => wasUp(by, tick));
   const hadTick = ({ job }: KnownBy): boolean => agree(job, facts.known);
   // None of these instances has the tick, and the judgement counts it: an instance that had it is gone.

@@ -116,6 +116,14 @@ export const INSTRUMENTS = {
     description:
       'Whether the instances do not agree when the job runs, or the clocks of all are behind: 1 or 0. Absent while that is not known',
   },
+  interrupted: {
+    name: 'scheduler_lock.job.interrupted',
+    type: 'gauge',
+    unit: '{job}',
+    attributes: [JOB],
+    description:
+      'Whether the last run of the job was killed, and none has begun since: 1 or 0. Absent while that is not known',
+  },
   clockOffset: {
     name: 'scheduler_lock.clock.offset',
     type: 'gauge',

@@ -111,13 +111,20 @@ export class Measurements {
     const attributes = { [JOB]: this.#jobs.of(job) };
     const since = (time: number | undefined): number => Math.max(0, at - (time ?? at)) / SECOND;
     const isLong = attention && run?.outcome === 'running';
+    const overtime = {
+      instrument: 'overtime',
+      value: isLong ? since(run.startedAt) : 0,
+      attributes,
+    } as const;
+    // An instance that knows nothing reports nothing: others may know better.
+    if (status === 'unknown') return [overtime];
+    // A run that a shutdown has aborted has that status, too.
+    const isKilled = status === 'interrupted' && run?.outcome === 'interrupted';
     return [
-      { instrument: 'overtime', value: isLong ? since(run.startedAt) : 0, attributes },
-      // An instance that knows nothing reports nothing: others may know better.
-      ...(status === 'unknown'
-        ? []
-        : [{ instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes } as const]),
-      ...(status === 'unknown' || disagree === undefined
+      overtime,
+      { instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes },
+      { instrument: 'interrupted', value: Number(isKilled), attributes },
+      ...(disagree === undefined
         ? []
         : [{ instrument: 'disagree', value: Number(disagree), attributes } as const]),
     ];

@@ -1,5 +1,4 @@
 import { type BeforeApplicationShutdown, Injectable, type OnModuleDestroy } from '@nestjs/common';
-import type { Clock } from '../clock.js';
 import { logWarning } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Beats, type ShownJob } from '../insight/beats.js';
@@ -10,14 +9,12 @@ import { grantedAt } from '../insight/join.js';
 import { type Stranger, strangersOf } from '../insight/strangers.js';
 import type { RunInfo } from '../insight/types.js';
 import { HUNG, Watch } from '../insight/watch.js';
-import type { JobSettings } from '../options/check.js';
-import type { InsightSettings } from '../options/insight.js';
-import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { CronTimeClass } from '../scheduler/tick-finder.js';
-import { type HistoryStore, type HungRun, type KnownJob, UNDATED } from '../stores/history-store.js';
+import { type HistoryStore, type HungRun, UNDATED } from '../stores/history-store.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import type { BoundJob } from './bound-job.js';
+import { graceOf, shownJob } from './shown-job.js';
 import { names } from './start-line.js';
 import type { KnownJobs } from './known-jobs.js';
 
@@ -94,6 +91,12 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     return this.#jobs?.has(job) ?? false;
   }
 
+  /** Whether this instance hears of each tick of a job. */
+  hasTicks(job: string): boolean {
+    const bound = this.job(job);
+    return bound !== undefined && graceOf(bound, this.host.settings) !== false;
+  }
+
   /** A job of this instance. */
   job(name: string): BoundJob | undefined {
     return this.#jobs?.all.find(({ job }) => job === name);
@@ -144,14 +147,13 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   #shownJobs(): ShownJob[] {
-    return (this.#jobs?.all ?? []).map((bound) => this.#shown(bound));
+    return (this.#jobs?.all ?? []).map((bound) => shownJob(bound, this.host));
   }
 
-  /** Watches a job from now on, if a schedule starts it. */
+  /** Watches a job from now on, if its lock has one name. One that is never overdue may still hang. */
   #add(bound: BoundJob): void {
     const { job, name, schedule, settings } = bound;
-    const grace = graceOf(settings, this.host.settings.insight);
-    if (schedule === undefined || typeof name !== 'string' || grace === false) return;
+    if (typeof name !== 'string') return;
     const jobs = this.#jobs;
     const watched: WatchedJob = {
       job,
@@ -161,12 +163,16 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
         return jobs?.sharesLock(bound) ?? false;
       },
       comesLate: settings.catchUp !== false,
-      grace,
-      interval: schedule.every,
-      shown: () => this.#shown(bound),
-      dates: { newest: (at) => schedule.newestBefore(at), next: (at) => schedule.nextAfter(at) },
-      isOn: () => bound.state() === 'started',
-      initialDelay: schedule.initialDelay,
+      ttl: settings.ttl,
+      grace: graceOf(bound, this.host.settings),
+      interval: schedule?.every,
+      shown: () => shownJob(bound, this.host),
+      dates: {
+        newest: (at) => schedule?.newestBefore(at),
+        next: (at) => schedule?.nextAfter(at) ?? Infinity,
+      },
+      isThere: () => bound.state() !== 'gone',
+      initialDelay: schedule?.initialDelay ?? 0,
     };
     this.#watch?.add(watched);
   }
@@ -229,20 +235,6 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       ...(tick !== undefined && { tick }),
     }));
   }
-
-  #shown(bound: BoundJob): ShownJob {
-    const { job, name, schedule, settings } = bound;
-    const { insight, clock } = this.host.settings;
-    return {
-      job,
-      ...(typeof name === 'string' ? { lock: name } : undefined),
-      ...describe(schedule),
-      enabled: settings.enabled,
-      overdue: graceOf(settings, insight),
-      ...(this.host.takesCallsOf(bound) && { takesCalls: true }),
-      ...(schedule?.every === undefined && schedule !== undefined ? datesOf(schedule, clock) : NO_DATES),
-    };
-  }
 }
 
 function twinOf(instance: string, startedAt: number): string {
@@ -261,35 +253,3 @@ function strangerOf(application: string, { application: other, instance, jobs }:
     'If they shall share these jobs, give both the same insight.application.'
   );
 }
-
-function describe(
-  schedule: JobSchedule | undefined,
-): Pick<KnownJob, 'kind' | 'schedule' | 'timeZone' | 'interval'> {
-  if (schedule?.every !== undefined) return { kind: 'interval', interval: schedule.every };
-  const [first, ...more] = schedule?.texts ?? [];
-  if (first === undefined) return { kind: 'hand' };
-  // Several cron jobs may fire one method.
-  const expressions = [first, ...more].map(({ expression }) => expression);
-  return { kind: 'cron', schedule: expressions.join(' and '), timeZone: first.zone };
-}
-
-/** How long after its tick a job counts as overdue, ms. A call may stand in line for all of its `wait`. */
-function graceOf(settings: JobSettings, insight: InsightSettings | undefined): number | false {
-  const { overdue, wait = 0, oncePerTick, history } = settings;
-  const grace = overdue ?? insight?.overdue ?? false;
-  // Without these, nobody knows which ticks were started, or which found a run.
-  return grace === false || !oncePerTick || history !== true ? false : Math.max(grace, wait);
-}
-
-const NO_DATES = { next: undefined, last: undefined };
-
-/** The next fire time, and the newest one that has passed since the job was made. */
-function datesOf(schedule: JobSchedule, clock: Clock): Pick<ShownJob, 'next' | 'last'> {
-  const now = clock.now();
-  const last = schedule.startAt(now).tick;
-  const madeAt = schedule.madeAt === undefined ? -Infinity : now - (clock.monotonic() - schedule.madeAt);
-  return { next: finite(schedule.next(now)), last: last !== undefined && last >= madeAt ? last : undefined };
-}
-
-const finite = (time: number | undefined): number | undefined =>
-  time === undefined || !Number.isFinite(time) ? undefined : time;

@@ -57,6 +57,8 @@ export interface HealthState {
   readonly lost: number;
   /** The jobs whose last run here has failed. */
   readonly failing: ReadonlySet<string>;
+  /** Those of them that have no ticks at which this instance would hear more: it knows its own runs only. */
+  readonly failingHere: readonly string[];
   /** The elections in which this instance takes part, and those that it leads. */
   readonly elections: readonly string[];
   readonly led: readonly string[];
@@ -81,13 +83,12 @@ const LISTS: { readonly [S in JobStatus]?: 'failing' | 'hung' | 'unknown' } = {
   unknown: 'unknown',
 };
 
-function foundIn(jobs: HealthState['jobs'], failing: ReadonlySet<string>): Found {
+function foundIn({ jobs, failingHere }: Pick<HealthState, 'jobs' | 'failingHere'>): Found {
   const found: Found = { overdue: [], failing: [], hung: [], attention: [], unknown: [] };
   for (const [job, { status, attention, tick = 0 }] of jobs)
     if (status === 'overdue') found.overdue.push({ job, tick: isoTime(tick) });
     else if (attention || status === 'unknown') found[LISTS[status] ?? 'attention'].push(job);
-  // Of a job that is not watched, this instance knows its own runs only.
-  for (const job of failing) if (!jobs.has(job)) found.failing.push(job);
+  for (const job of failingHere) if (!found.failing.includes(job)) found.failing.push(job);
   return found;
 }
 
@@ -130,9 +131,9 @@ export class SchedulerLockHealth {
     options: HealthOptions<Key, Degraded> = {},
   ): Promise<Record<Key, LockHealth<'up' | 'down' | Degraded>>> {
     const { down = [], degraded = 'degraded', key = 'schedulerLock' } = options;
-    const { away, answeredAt, jobs, lost, failing } =
-      options.probe === true ? await this.#probed() : this.state();
-    const found = foundIn(jobs, failing);
+    const state = options.probe === true ? await this.#probed() : this.state();
+    const { away, answeredAt, lost } = state;
+    const found = foundIn(state);
     const has = (problem: HealthProblem): boolean => (problem === 'store' ? away : found[problem].length > 0);
     const isDown = down.some(has);
     const isDegraded = away || Object.values(found).some((list) => list.length > 0);
@@ -160,6 +161,7 @@ export class SchedulerLockHealth {
       jobs: this.#insight.judgements,
       lost: this.#lostOfLate(),
       failing,
+      failingHere: [...failing].filter((job) => !this.#insight.hasTicks(job)),
       elections: this.#host.elections.names,
       led: this.#host.elections.led,
       runs,

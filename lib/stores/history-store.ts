@@ -204,6 +204,8 @@ export interface KnownJob {
   readonly interval?: number;
   /** Whether it may run on this instance. */
   readonly enabled: boolean;
+  /** Whether its cron job was stopped on this instance, so that the scheduler does not fire it. Absent: no. */
+  readonly stopped?: true;
   /** How long after its tick a run counts as overdue, milliseconds; `false`: never. */
   readonly overdue: number | false;
   /** Whether this instance takes calls of the job that a person makes elsewhere. Absent: no. */

@@ -79,8 +79,12 @@ export const isInstance = (value: unknown): value is ToldInstance =>
   [value['leads'], value['next'], value['last'], value['hung'] ?? []].every(Array.isArray);
 
 export const isJobs = (value: unknown): value is KnownJob[] =>
-  Array.isArray(value) &&
-  value.every((job) => isObject(job) && [job['job'], job['kind']].every((text) => typeof text === 'string'));
+  Array.isArray(value) && value.every((job) => isObject(job) && isJob(job));
+
+function isJob({ job, kind, enabled, overdue }: Readonly<Record<string, unknown>>): boolean {
+  const isNamed = [job, kind].every((text) => typeof text === 'string');
+  return isNamed && typeof enabled === 'boolean' && (overdue === false || typeof overdue === 'number');
+}
 
 export const isRun = (value: unknown): value is RunEntry =>
   isObject(value) && typeof value['instance'] === 'string';

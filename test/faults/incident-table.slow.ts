@@ -84,11 +84,11 @@ const ROWS: readonly Row[] = [
   { incident: '17', what: 'two instances do not agree on its time zone', story: stories.twoZones,
     status: 'disagree', exit: 1, why: 'schedules-differ', events: [], health: 'degraded: attention', metrics: '', sentence: /UTC.*Asia\/Kolkata|Asia\/Kolkata.*UTC/ },
   { incident: 'killed', what: 'a run is killed in the middle', story: stories.interrupted,
-    status: 'interrupted', exit: 1, why: 'interrupted', events: [], health: 'degraded: attention', metrics: '', sentence: /before/ },
+    status: 'interrupted', exit: 1, why: 'interrupted', events: [], health: 'degraded: attention', metrics: 'interrupted > 0', sentence: /before/ },
   { incident: 'killed', what: 'and the next tick is started', story: stories.interruptedThenRun,
     status: 'ok', exit: 0, why: 'ran', events: ['interrupted'], health: 'up', metrics: 'interruptions > 0', sentence: /after/ },
   { incident: '7', what: 'each instance runs each tick', story: stories.runsEverywhere,
-    status: 'ok', exit: 0, why: 'ran', events: [], health: 'up', metrics: 'no overdue, no overtime', sentence: /api/ },
+    status: 'ok', exit: 0, why: 'ran', events: [], health: 'up', metrics: '', sentence: /api/ },
   { incident: '8', what: 'a deploy has switched it off everywhere', story: stories.switchedOff,
     status: 'off', exit: 0, why: 'off', events: [], health: 'up', metrics: '', sentence: /./ },
 ];
@@ -124,9 +124,11 @@ function healthOf({
   return found.length === 0 ? status : `${status}: ${found.map(([name]) => name).join(', ')}`;
 }
 
-function metricsOf({ gauges: { overdue, overtime, interruptions = 0, available } }: Readings): string {
+function metricsOf({
+  gauges: { overdue, overtime, interruptions = 0, interrupted = 0, available },
+}: Readings): string {
   if (available === 0) return 'available 0';
-  const told = Object.entries({ overdue, overtime, interruptions }).flatMap(([name, value]) =>
+  const told = Object.entries({ overdue, overtime, interruptions, interrupted }).flatMap(([name, value]) =>
     value === undefined ? [`no ${name}`] : value > 0 ? [`${name} > 0`] : [],
   );
   return told.join(', ');

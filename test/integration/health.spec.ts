@@ -73,7 +73,7 @@ describe('from memory', () => {
   test('before the store has answered nobody knows how the jobs are: that is not up', async () => {
     const { health, clock } = await start();
     expect(await health.check()).toMatchObject({
-      schedulerLock: { status: 'degraded', unknown: ['Reports.nightly'] },
+      schedulerLock: { status: 'degraded', unknown: ['Reports.nightly', 'Reports.byHand'] },
     });
     await clock.advance(0);
     expect(await health.check()).toMatchObject({ schedulerLock: { status: 'up', unknown: [] } });

@@ -1,7 +1,13 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Injectable, type Type } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { MemoryLockStore, SchedulerLock, SchedulerLockInsight } from '../../lib/index.js';
+import {
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockControl,
+  SchedulerLockHealth,
+  SchedulerLockInsight,
+} from '../../lib/index.js';
 import { ManualClock } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';
@@ -118,6 +124,20 @@ test('a job that is not well is looked at with its ticks only', async () => {
   // Nobody fires it.
   await passUntil(NIGHT + 10 * MINUTE);
   expect(calls).toContain('miss');
+  calls = [];
+  await passUntil(NIGHT + DAY);
+  expect(calls).toEqual([]);
+});
+
+test('a job that is paused over a tick is looked at with its ticks only', async () => {
+  const app = await start();
+  await app
+    .get(SchedulerLockControl)
+    .pause({ job: 'Nightly.send', actor: 'anna', reason: 'a test', for: '3d' });
+  await passUntil(NIGHT);
+  await app.fire('send');
+  await passUntil(NIGHT + 10 * MINUTE);
+  expect((await app.get(SchedulerLockHealth).check()).schedulerLock.status).toBe('up');
   calls = [];
   await passUntil(NIGHT + DAY);
   expect(calls).toEqual([]);

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
-import { Cron } from '@nestjs/schedule';
+import { Cron, SchedulerRegistry } from '@nestjs/schedule';
 import {
   SchedulerLock,
   SchedulerLockEvents,
@@ -22,7 +22,18 @@ class Jobs {
   @SchedulerLock({ name: 'each', oncePerTick: false })
   async each(): Promise<void> {}
 
-  @Cron('0 0 4 * * *', { timeZone: 'UTC' })
+  @Cron('0 0 5 * * *', { timeZone: 'UTC' })
+  @SchedulerLock({ name: 'any-time', ttl: '1m', timeout: '5m', overdue: false })
+  async anyTime(): Promise<void> {
+    await this.gate.opened;
+  }
+
+  @SchedulerLock({ name: 'by-hand', ttl: '1m', timeout: '5m' })
+  async byHand(): Promise<void> {
+    await this.gate.opened;
+  }
+
+  @Cron('0 0 4 * * *', { name: 'nightly', timeZone: 'UTC' })
   @SchedulerLock({ name: 'scheduled', ttl: '1m', timeout: '5m' })
   async scheduled(): Promise<void> {
     await this.gate.opened;
@@ -62,6 +73,26 @@ test('a run that ignores its timeout is told of, as long as it goes on: its lock
   expect((await health.check()).schedulerLock).toMatchObject({ hung: [] });
 });
 
+test.each(['anyTime', 'byHand'] as const)(
+  'a run that hangs of a job that is never overdue is told of, too: %s',
+  async (method) => {
+    const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
+    const store = new FakeLockStore({ clock });
+    const app = await startApp([Jobs], { store, clock, insight: { beat: '30s' } });
+    const hung: string[] = [];
+    app.get(SchedulerLockEvents).on('hung', ({ job }) => void hung.push(job));
+    await clock.advance(0);
+    const run = app.get(Jobs)[method]();
+    await clock.advance(14 * MINUTE);
+    const health = app.get(SchedulerLockHealth);
+    expect(hung).toEqual([`Jobs.${method}`]);
+    expect((await health.check()).schedulerLock).toMatchObject({ status: 'degraded', hung });
+    app.get(Jobs).gate.open();
+    await run.catch(() => undefined);
+    expect((await health.check()).schedulerLock).toMatchObject({ hung: [], failing: hung });
+  },
+);
+
 test('whoever reads the store hears of a run that hangs when its instance says so, not with the next beat', async () => {
   const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
   const store = new FakeLockStore({ clock });
@@ -89,4 +120,26 @@ test('a job of which each instance runs each tick is never overdue: nobody knows
     attention: false,
   });
   expect((await app.get(SchedulerLockHealth).check()).schedulerLock).toMatchObject({ overdue: [] });
+});
+
+test('a job that is stopped on the only instance is off, to all that ask', async () => {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
+  const store = new FakeLockStore({ clock });
+  const app = await startApp([Jobs], { store, clock, insight: { beat: '30s' } });
+  await clock.advance(0);
+  const cronJob = app.get(SchedulerRegistry).getCronJob('nightly');
+  void cronJob.stop();
+  await clock.advance(70 * MINUTE);
+  const insight = app.get(SchedulerLockInsight);
+  const off = { status: 'off', attention: false };
+  expect(await insight.job('Jobs.scheduled')).toMatchObject(off);
+  const { sentence } = await insight.why('Jobs.scheduled');
+  expect(sentence).toMatch(
+    /^It is switched off \(its cron job was stopped\) on the only instance that knows it: /,
+  );
+  const { jobs } = app.get(SchedulerLockHealth).state();
+  expect(jobs.get('Jobs.scheduled')).toMatchObject(off);
+  cronJob.start();
+  await clock.advance(MINUTE);
+  expect(await insight.job('Jobs.scheduled')).not.toMatchObject(off);
 });

@@ -25,6 +25,7 @@ const METRICS = {
   scheduler_lock_job_overdue_seconds: 'overdue',
   scheduler_lock_run_overtime_seconds: 'overtime',
   scheduler_lock_run_interruptions_total: 'interruptions',
+  scheduler_lock_job_interrupted: 'interrupted',
   scheduler_lock_store_available: 'available',
 } as const;
 

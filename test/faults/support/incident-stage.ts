@@ -35,6 +35,7 @@ export interface Gauges {
   readonly overdue?: number;
   readonly overtime?: number;
   readonly interruptions?: number;
+  readonly interrupted?: number;
   readonly available?: number;
 }
 

@@ -151,7 +151,9 @@ describe('status', () => {
   test('asks whether it is the right store if no instance was ever seen', async () => {
     const shell = shellOf({});
     expect(await shell.run('status')).toBe(1);
-    expect(shell.lines[1]).toMatch(/no instance has been seen in the last 7 days. Is this the store/);
+    expect(shell.lines[1]).toBe(
+      'no instance has been seen in the last 7 days with the key prefix scheduler. For another one: --key-prefix, --key, or --config.',
+    );
   });
 
   test('says that no job is known', async () => {
@@ -410,7 +412,28 @@ describe('locks', () => {
     expect(shell.err).toBe('Looking for the locks among all that the store has …\n');
     answer();
     expect(await code).toBe(0);
-    expect(shell.out).toBe('There are no locks.\n');
+    expect(shell.out).toBe(
+      'There are no locks with the key prefix scheduler. For another one: --key-prefix, --key, or --config.\n',
+    );
     expect(shell.clock.pending).toBe(0);
+  });
+
+  test.each([
+    [
+      ['--key-prefix', 'mine'],
+      'with the key prefix mine. For another one: --key-prefix, --key, or --config.',
+    ],
+    [['--key', 'job-lock:*'], 'with the keys job-lock:*. For others: --key-prefix, --key, or --config.'],
+    [['--url', 'mysql://db/app'], 'in the table shedlock. For another one: --table, --schema, or --config.'],
+    [
+      ['--url', 'postgres://db/app', '--table', 'locks', '--schema', 'jobs'],
+      'in the table jobs.locks. For another one: --table, --schema, or --config.',
+    ],
+    [['--config', 'store.js'], 'in the store that --config names.'],
+  ])('names the place where there are none, and how to name another one: %s', async (args, where) => {
+    const shell = shellOf();
+    shell.store = { ...storeOf({}), inspect: () => Promise.resolve([]) };
+    expect(await shell.run('locks', ...args)).toBe(0);
+    expect(shell.out).toBe(`There are no locks ${where}\n`);
   });
 });

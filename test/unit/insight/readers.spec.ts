@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import { StoreUnavailableError } from '../../../lib/errors.js';
-import type { JobStatus } from '../../../lib/insight/types.js';
+import type { JobStatus, RunInfo } from '../../../lib/insight/types.js';
 import { Measurements } from '../../../lib/metrics/measurements.js';
 import { pauseHolder } from '../../../lib/stores/pause.js';
-import { at, INTERVAL, JOB } from './support/facts.js';
+import { at, BY_HAND, INTERVAL, JOB } from './support/facts.js';
 import {
   type Answers,
   ask,
@@ -25,6 +25,28 @@ import { entry, FakeStore, instance, lockInfo } from './support/store.js';
 const T = at('03:00');
 const YESTERDAY = at('03:00', 21);
 const OFF = { ...JOB, enabled: false };
+const STOPPED = { ...JOB, stopped: true as const };
+/** A run that hangs where the probe is. */
+const hangs: RunInfo = {
+  lock: 'invoices',
+  job: JOB.job,
+  instance: 'probe',
+  fencingToken: T * 1_000,
+  startedAt: T,
+  tick: T,
+  outcome: 'running',
+  hung: true,
+};
+const MISS = {
+  type: 'miss',
+  lock: 'invoices',
+  job: JOB.job,
+  tick: T,
+  instance: 'api-1',
+  at: at('03:01'),
+  count: 1,
+} as const;
+const withoutTick = ({ tick: _tick, ...run }: RunInfo): RunInfo => run;
 const BERLIN = { ...JOB, timeZone: 'Europe/Berlin' };
 
 const REFUSED = new StoreUnavailableError('It has no column data.', {
@@ -166,6 +188,67 @@ const patterns: Record<string, Pattern> = {
       entries: [lastNight],
     },
   },
+  'it hangs here, and is never overdue': {
+    status: 'hung',
+    own: { ...JOB, overdue: false },
+    runs: [hangs],
+    store: { instances: [], locks: [{ ...held(T), state: 'free', interrupted: true }], entries: [lastNight] },
+  },
+  'it hangs here, and is called by hand': {
+    status: 'hung',
+    own: BY_HAND,
+    runs: [{ ...withoutTick(hangs), job: BY_HAND.job, lock: 'resend' }],
+    store: { instances: [] },
+  },
+  'it is called by hand, and well': { status: 'new', own: BY_HAND, store: { instances: [] } },
+  'the holder of its last run was killed, and another instance survives': {
+    status: 'interrupted',
+    store: {
+      instances: [api1, instance('api-0', { seenAt: at('03:00:20') })],
+      locks: [{ ...held(T), holder: 'api-0', state: 'free', interrupted: true }],
+      entries: [lastNight],
+    },
+  },
+  'its last run was killed, and it is never overdue': {
+    status: 'interrupted',
+    own: { ...JOB, overdue: false },
+    store: {
+      instances: [instance('api-1', { jobs: [{ ...JOB, overdue: false }] })],
+      locks: [{ ...held(T), state: 'free', interrupted: true }],
+      entries: [lastNight],
+    },
+  },
+  'it is stopped here, and nobody else has started its tick': {
+    status: 'overdue',
+    tick: T,
+    own: STOPPED,
+    store: { instances: [api1], ...ranYesterday },
+  },
+  'it is stopped here, and another one has started its tick': {
+    status: 'ok',
+    own: STOPPED,
+    store: { instances: [api1], locks: [started(T)], entries: [entry(T, { tick: T }), lastNight] },
+  },
+  'it is stopped everywhere': {
+    status: 'off',
+    own: STOPPED,
+    store: { instances: [instance('api-1', { jobs: [STOPPED] })], ...ranYesterday },
+  },
+  'it was paused before an outage, and its tick came in both': {
+    status: 'paused',
+    store: {
+      instances: [api1],
+      locks: [
+        {
+          ...ofNoJob(held(at('02:30'))),
+          holder: PAUSED,
+          expiresIn: 7_200_000,
+          jobs: started(YESTERDAY).jobs,
+        },
+      ],
+      entries: [{ ...MISS, reason: 'store-unavailable', since: T, until: at('03:00:05') }, lastNight],
+    },
+  },
   'it is off everywhere': {
     status: 'off',
     own: OFF,
@@ -175,6 +258,29 @@ const patterns: Record<string, Pattern> = {
     status: 'off',
     own: OFF,
     store: { instances: [instance('api-1', { left: true, seenAt: at('02:50') })], ...ranYesterday },
+  },
+  'the one that ran it died, another replaced it, and a deploy has switched it off': {
+    status: 'off',
+    own: OFF,
+    store: {
+      instances: [
+        instance('worker-2', { left: true, seenAt: at('02:50'), startedAt: at('12:05', 21) }),
+        instance('worker-1', { seenAt: at('12:00', 21), startedAt: at('12:00', 20) }),
+      ],
+      ...ranYesterday,
+    },
+  },
+  'the one that ran it last died, though another has left before': {
+    status: 'overdue',
+    tick: T,
+    own: OFF,
+    store: {
+      instances: [
+        instance('worker-2', { seenAt: at('02:50'), startedAt: at('12:05', 21) }),
+        instance('worker-1', { left: true, seenAt: at('12:00', 21), startedAt: at('12:00', 20) }),
+      ],
+      ...ranYesterday,
+    },
   },
   'two that are up do not agree on the zone': {
     status: 'disagree',
@@ -241,7 +347,7 @@ test('what is not known is unknown to all that an instance can ask', async () =>
   const fake = Object.assign(new FakeStore(), away);
   fake.store.inspect = () => Promise.reject(new Error('away'));
   const events: SchedulerLockEvent[] = [];
-  const { clock, watch, health } = probe(fake, JOB, 0, events);
+  const { clock, watch, health } = probe(fake, {}, events);
   await clock.advance(10_000);
   const answers: Answers = {
     ...(await ask(pattern)),

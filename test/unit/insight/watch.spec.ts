@@ -14,6 +14,7 @@ import type {
   MissResult,
 } from '../../../lib/stores/history-store.js';
 import type { LockInfo } from '../../../lib/stores/lock-info.js';
+import { pauseHolder } from '../../../lib/stores/pause.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 /* Jobs that did not run, as one instance notices them. Ticks come each ten minutes, and count as overdue after one. */
@@ -55,24 +56,29 @@ interface Fields extends Partial<Omit<WatchedJob, 'interval'>> {
   readonly interval?: number;
   readonly enabled?: boolean;
   readonly every?: number;
+  /** Whether its cron job is stopped here. */
+  readonly isStopped?: () => boolean;
 }
 
-function job({ interval, enabled = true, every = PERIOD, ...fields }: Fields = {}): WatchedJob {
-  const name = fields.job ?? 'report';
+function job(wanted: Fields = {}): WatchedJob {
+  const { interval, enabled = true, every = PERIOD, isStopped, ...fields } = wanted;
+  const { job: name = 'report', grace = MINUTE } = fields;
   const schedule = { kind: 'cron', schedule: '*/10 * * * *', timeZone: 'UTC' } as const;
   return {
     job: name,
     lock: 'report-lock',
     sharesLock: false,
     comesLate: false,
-    grace: MINUTE,
+    ttl: MINUTE,
+    grace,
     interval,
     shown: () => ({
       job: name,
       lock: 'report-lock',
       ...(interval === undefined ? schedule : { kind: 'interval', interval }),
       enabled,
-      overdue: MINUTE,
+      ...(isStopped?.() && { stopped: true }),
+      overdue: grace,
       next: undefined,
       last: undefined,
     }),
@@ -80,7 +86,7 @@ function job({ interval, enabled = true, every = PERIOD, ...fields }: Fields = {
       newest: (at) => Math.floor(at / every) * every,
       next: (at) => (Math.floor(at / every) + 1) * every,
     },
-    isOn: () => true,
+    isThere: () => true,
     initialDelay: 0,
     ...fields,
   };
@@ -420,12 +426,65 @@ test('an instance that fires nothing says why', async () => {
 });
 
 test('ticks that came while its job was stopped are not its business', async () => {
-  let isOn = false;
-  watch.add(job({ isOn: () => isOn }));
+  let isStopped = true;
+  locks = startedBefore();
+  watch.add(job({ isStopped: () => isStopped }));
   await pass(2 * MINUTE);
-  isOn = true;
-  await pass(5 * MINUTE);
-  expect(asked).toEqual([]);
+  expect(ofStatus('off')).toHaveLength(1);
+  isStopped = false;
+  await pass(8 * MINUTE);
+  expect(ofStatus('ok')).toHaveLength(1);
+  expect([...asked, ...events]).toEqual([]);
+});
+
+test('an instance on which its job is stopped sees that nobody runs it, and that another one does', async () => {
+  instances = [instanceOf('there', true)];
+  locks = startedBefore();
+  watch.add(job({ isStopped: () => true }));
+  await pass(2 * MINUTE);
+  expect(ofStatus('overdue')).toEqual([['report', tick]]);
+  expect(asked).toMatchObject([{ tick, reason: 'disabled' }]);
+  tick += PERIOD;
+  locks = startedBefore(tick);
+  await pass(2 * MINUTE);
+  expect(ofStatus('ok')).toHaveLength(1);
+});
+
+test('a tick that an outage has cost is no alarm if the job is paused, or was when it came', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.refused('report', tick, { reason: 'store-unavailable' });
+  watch.available();
+  const holder = pauseHolder({ actor: 'anna', reason: 'the provider is down', until: tick + PERIOD });
+  const taken = { state: 'held', holder, since: tick - PERIOD, expiresIn: 2 * PERIOD } as const;
+  locks = [{ ...startedBefore()[0]!, ...taken, fencingToken: (tick - PERIOD) * 1_000 }];
+  await pass(3 * MINUTE);
+  expect(ofStatus('paused')).toHaveLength(1);
+  expect([...asked, ...events]).toEqual([]);
+});
+
+test('a tick that an outage has cost is no alarm if its job was deleted before the end of its grace', async () => {
+  let isThere = true;
+  [locks, instances] = [startedBefore(), [instanceOf('there', true)]];
+  watch.add(job({ isThere: () => isThere }));
+  await pass(0);
+  watch.refused('report', tick, { reason: 'store-unavailable' });
+  watch.available();
+  await pass(MINUTE / 2);
+  isThere = false;
+  await pass(3 * MINUTE);
+  expect([...asked, ...events]).toEqual([]);
+});
+
+test('a tick that an outage has cost is no alarm of the job that has taken its name', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.refused('report', tick, { reason: 'store-unavailable' });
+  watch.available();
+  await pass(MINUTE / 2);
+  watch.add(job({ every: 6 * PERIOD }));
+  await pass(3 * MINUTE);
+  expect([...asked, ...events]).toEqual([]);
 });
 
 test('what is fired each second is judged once a minute, by all instances at the same tick', async () => {
@@ -482,7 +541,7 @@ test('an instance whose clock is ahead asks when the grace is over by the clock 
 });
 
 test('a job that takes the name of a deleted one is watched by its own schedule', async () => {
-  watch.add(job({ isOn: () => false }));
+  watch.add(job({ isThere: () => false }));
   watch.add(job());
   await pass(MINUTE + 1);
   expect(asked).toMatchObject([{ job: 'report', tick }]);
@@ -761,12 +820,12 @@ const otherZone = (): InstanceRecord[] => [
 ];
 const disagrees = (): boolean | undefined => watch.judgements.get('report')?.disagree;
 /** The last tick was started: the job is well otherwise. */
-const startedBefore = (): LockInfo[] => [
+const startedBefore = (newest = tick - PERIOD): LockInfo[] => [
   {
     name: 'report-lock',
     time: clock.now(),
     state: 'free',
-    jobs: [{ job: 'report', tick: tick - PERIOD, outcome: 'completed' }],
+    jobs: [{ job: 'report', tick: newest, outcome: 'completed' }],
   },
 ];
 
@@ -875,4 +934,108 @@ test('an instance whose clock is ahead does not wait for that of the store befor
   expect(inspected).toEqual([]);
   await clock.advance(2_000);
   expect(inspected).toContain('report-lock');
+});
+
+/* Jobs that are never overdue. */
+
+test('a run that hangs of a job that is never overdue is told of, for one look at the store', async () => {
+  watch.add(job({ grace: false }));
+  watch.add(job({ job: 'by-hand', grace: false, dates: { newest: () => undefined, next: () => Infinity } }));
+  await pass(3 * PERIOD);
+  expect(inspected).toHaveLength(1);
+  const lease = { lock: 'report-lock', job: 'report', instance: 'here', fencingToken: tick * 1_000 };
+  runs = [{ ...lease, startedAt: tick, outcome: 'running', hung: true }];
+  watch.soon('report');
+  await pass(3 * PERIOD + 2 * MINUTE);
+  expect(events).toMatchObject([{ type: 'hung', job: 'report' }]);
+  expect(ofStatus('hung')).toHaveLength(1);
+  runs = [];
+  watch.refused('report', tick + 3 * PERIOD, { reason: 'store-unavailable' });
+  watch.available();
+  await pass(9 * PERIOD);
+  expect([inspected.length, asked]).toEqual([1, []]);
+});
+
+/* Runs elsewhere that are killed. */
+
+const HOUR = 6 * PERIOD;
+const leased = (expiresIn: number, more: Partial<LockInfo> = {}): LockInfo => ({
+  name: 'report-lock',
+  time: clock.now(),
+  state: 'held',
+  holder: 'there',
+  job: 'report',
+  fencingToken: tick * 1_000,
+  expiresIn,
+  jobs: [{ job: 'report', tick, attempt: 1 }],
+  ...more,
+});
+const killed = (): LockInfo[] => [leased(0, { state: 'free', interrupted: true })];
+
+/** An hourly job, whose tick has found a run elsewhere. */
+async function foundRun(expiresIn?: number): Promise<void> {
+  tick = Math.ceil(clock.now() / HOUR) * HOUR;
+  locks = startedBefore(tick - HOUR);
+  watch.add(job({ every: HOUR }));
+  await pass(0);
+  inspected = [];
+  watch.refused('report', tick, { reason: 'held', tick, ...(expiresIn !== undefined && { expiresIn }) });
+}
+
+test.each([30_000, undefined])(
+  'a run elsewhere that is killed is known soon after the end of its lease (%s)',
+  async (expiresIn) => {
+    await foundRun(expiresIn);
+    locks = killed();
+    await pass(expiresIn ?? MINUTE);
+    expect([inspected, ofStatus('ok').length]).toEqual([[], 1]);
+    await pass((expiresIn ?? MINUTE) + 25_000);
+    expect(ofStatus('interrupted')).toHaveLength(1);
+  },
+);
+
+test('a run elsewhere costs one look when its lease should end, and one each five minutes while it goes on', async () => {
+  await foundRun(30_000);
+  locks = [leased(MINUTE)];
+  await pass(4 * MINUTE);
+  // The second one is that at the end of the grace.
+  expect(inspected).toHaveLength(2);
+  expect(ofStatus('running')).toHaveLength(1);
+  locks = killed();
+  await pass(6 * MINUTE);
+  expect(inspected.length).toBeGreaterThan(1);
+  expect(ofStatus('interrupted')).toHaveLength(1);
+});
+
+test('a run elsewhere that has ended when its lease should end costs one look until the next tick', async () => {
+  await foundRun(30_000);
+  locks = startedBefore(tick);
+  await pass(50 * MINUTE);
+  expect(inspected).toHaveLength(1);
+  expect(ofStatus('ok')).toHaveLength(1);
+});
+
+test('nothing is asked of a run elsewhere if a proof comes before its lease ends', async () => {
+  await foundRun(5 * MINUTE);
+  watch.refused('report', tick, { reason: 'already-ran', tick });
+  await pass(50 * MINUTE);
+  expect(inspected).toEqual([]);
+});
+
+test('nothing is asked of a run elsewhere if the next tick comes within five minutes, or before its lease ends', async () => {
+  tick = Math.ceil(clock.now() / HOUR) * HOUR;
+  const started = ['report', 'long'].map((name) => ({ job: name, tick, outcome: 'completed' as const }));
+  locks = [{ ...startedBefore()[0]!, jobs: started }];
+  watch.add(job({ every: 4 * MINUTE }));
+  watch.add(job({ job: 'long' }));
+  await pass(0);
+  inspected = [];
+  for (let n = 0; n < 3; n++) {
+    await pass(n * 4 * MINUTE);
+    const own = tick + n * 4 * MINUTE;
+    watch.refused('report', own, { reason: 'held', tick: own, expiresIn: 30_000 });
+    if (n === 0) watch.refused('long', own, { reason: 'held', tick: own, expiresIn: 11 * MINUTE });
+  }
+  await pass(10 * MINUTE);
+  expect(inspected).toEqual([]);
 });

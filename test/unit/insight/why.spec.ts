@@ -267,6 +267,17 @@ const cases: Case[] = [
     'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 02:58:10Z to 03:04:02Z on 3 of 3 instances.',
   ],
   [
+    'a store that was away, by an instance whose clock is half an hour behind',
+    facts({
+      time: at('03:40'),
+      knownBy: [by('api-1', { clockOffset: 1_800_000 })],
+      misses: [miss('api-1', 'store-unavailable', { since: T + 20, until: at('03:00:05') })],
+    }),
+    T,
+    'store-away',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 03:30:00Z to 03:30:05Z on 1 of 1 instance.',
+  ],
+  [
     'a store that was away for two, while another job ran',
     facts({ misses: all('store-unavailable').slice(1), others: [export_] }),
     T,
@@ -364,6 +375,20 @@ const cases: Case[] = [
     'It is switched off (`enabled: false`) on the only instance that knows it: api-1.',
   ],
   [
+    'a job that a deploy has switched off',
+    facts({
+      known: OFF,
+      knownBy: [
+        by('web-1', {}, OFF),
+        by('worker-2', { state: 'left', seenAt: at('02:50') }),
+        by('worker-1', { state: 'gone', seenAt: at('02:00') }),
+      ],
+    }),
+    undefined,
+    'off',
+    'It is switched off (`enabled: false`) on the only instance that is up and knows it: web-1.',
+  ],
+  [
     'two zones in one fleet',
     facts({ knownBy: [by('api-1'), by('api-2', {}, BERLIN), by('api-3', {}, BERLIN)] }),
     at('02:00'),
@@ -431,14 +456,14 @@ const cases: Case[] = [
     facts({ runs: [tonight()], since: at('03:00', 10) }),
     at('03:00', 9),
     'too-old',
-    'Nobody knows any more what became of the tick of 2026-11-09 03:00:00Z: nothing so old is kept, only what came after 2026-11-10 03:00:00Z.',
+    'Nobody knows any more what became of the tick of 2026-11-09 03:00:00Z: what came before 2026-11-10 03:00:00Z may have been dropped.',
   ],
   [
     'a tick before the first instance',
     facts({ since: undefined as never }),
     at('03:00', 9),
     'too-old',
-    'Nobody knows any more what became of the tick of 2026-11-09 03:00:00Z: nothing so old is kept, only what came after 2026-11-15 03:10:00Z.',
+    'Nobody knows any more what became of the tick of 2026-11-09 03:00:00Z: what came before 2026-11-15 03:10:00Z may have been dropped.',
   ],
   [
     'a tick of which nobody knows',

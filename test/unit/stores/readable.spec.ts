@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { instanceReader } from '../../../lib/stores/readable.js';
+import { instanceReader, isJobs } from '../../../lib/stores/readable.js';
 
 const FACTS = { startedAt: 5, every: 30_000, leads: ['main'], next: [7, null], last: [null, 3], left: false };
 
@@ -44,4 +44,17 @@ describe('what an instance has told', () => {
     expect(one?.next).toBe(other?.next);
     expect(one?.next).toBe(one?.next);
   });
+});
+
+test('a list of jobs cannot be read if a job does not say whether it is on, or when it is overdue', () => {
+  const job = { job: 'report', kind: 'cron', enabled: true, overdue: 60_000 };
+  expect(isJobs([job, { ...job, overdue: false, enabled: false }])).toBe(true);
+  const { enabled: _enabled, ...without } = job;
+  for (const odd of [
+    without,
+    { ...job, enabled: 'yes' },
+    { ...job, overdue: true },
+    { ...job, overdue: '1m' },
+  ])
+    expect([odd, isJobs([job, odd])]).toEqual([odd, false]);
 });

@@ -1,8 +1,9 @@
 import type { SchedulerLockEvent } from '../../../../lib/events/events.js';
 import { SchedulerLockEvents } from '../../../../lib/events/scheduler-lock.events.js';
 import { Insight } from '../../../../lib/insight/insight.js';
+import { given } from '../../../../lib/insight/facts.js';
 import { Reader } from '../../../../lib/insight/read.js';
-import type { JobStatus, JobView, Why } from '../../../../lib/insight/types.js';
+import type { JobStatus, JobView, RunInfo, Why } from '../../../../lib/insight/types.js';
 import { Watch } from '../../../../lib/insight/watch.js';
 import { type Measurement, Measurements } from '../../../../lib/metrics/measurements.js';
 import { type LockHealth, SchedulerLockHealth } from '../../../../lib/nest/scheduler-lock-health.js';
@@ -21,6 +22,8 @@ export interface Pattern {
   /** The job, as the probe knows it. */
   readonly own?: KnownJob;
   readonly clockOffset?: number;
+  /** The runs that go on where the probe is. */
+  readonly runs?: readonly RunInfo[];
   readonly store: Partial<FakeStore>;
 }
 
@@ -33,7 +36,11 @@ export interface Answers {
   readonly gauges: readonly Measurement[];
 }
 
-export function probe(fake: FakeStore, own: KnownJob, clockOffset: number, events: SchedulerLockEvent[]) {
+export function probe(
+  fake: FakeStore,
+  { own = JOB, clockOffset = 0, runs = [] }: Partial<Pattern>,
+  events: SchedulerLockEvent[],
+) {
   const clock = new ManualClock(NOW - clockOffset);
   const { history } = fake.store as Required<LockStore>;
   Object.assign(history, {
@@ -46,7 +53,7 @@ export function probe(fake: FakeStore, own: KnownJob, clockOffset: number, event
     emit: (event) => void events.push(event),
     idleReason: () => undefined,
     clockOffset: () => clockOffset,
-    runs: () => [],
+    runs: () => runs,
     hasFailed: () => false,
   });
   watch.add({
@@ -54,11 +61,12 @@ export function probe(fake: FakeStore, own: KnownJob, clockOffset: number, event
     lock: own.lock ?? '',
     sharesLock: false,
     comesLate: false,
-    grace: 60_000,
+    ttl: 60_000,
+    grace: own.overdue,
     interval: own.interval,
     shown: () => ({ ...own, next: undefined, last: undefined }),
     dates: ticks('0 3 * * *', 'UTC')!,
-    isOn: () => true,
+    isThere: () => true,
     initialDelay: 0,
   });
   const host = {
@@ -71,7 +79,7 @@ export function probe(fake: FakeStore, own: KnownJob, clockOffset: number, event
       return watch.judgements;
     },
     lastBeats: {},
-    runs: [],
+    runs,
     clockOffset,
     knows: () => true,
   };
@@ -80,13 +88,21 @@ export function probe(fake: FakeStore, own: KnownJob, clockOffset: number, event
 }
 
 /** Asks all readers. */
-export async function ask({ own = JOB, clockOffset = 0, store }: Pattern): Promise<Answers> {
+export async function ask(pattern: Pattern): Promise<Answers> {
+  const { own = JOB, clockOffset = 0, runs = [], store } = pattern;
   const fake = Object.assign(new FakeStore(), store);
-  const self = instance('probe', { startedAt: NOW - clockOffset, seenAt: NOW, jobs: [own], clockOffset });
+  const hung = runs.map(({ fencingToken, tick }) => ({ job: own.job, fencingToken, ...given({ tick }) }));
+  const self = instance('probe', {
+    startedAt: NOW - clockOffset,
+    seenAt: NOW,
+    jobs: [own],
+    clockOffset,
+    ...(hung.length > 0 && { hung }),
+  });
   fake.instances = [self, ...fake.instances];
   const insight = new Insight(fake.store, { ticks });
   const events: SchedulerLockEvent[] = [];
-  const { clock, watch, health } = probe(fake, own, clockOffset, events);
+  const { clock, watch, health } = probe(fake, pattern, events);
   await clock.advance(10_000);
   const answers = {
     status: await insight.job(own.job),
@@ -112,7 +128,8 @@ export const CAUSES: Readonly<Record<JobStatus, readonly Why['cause'][]>> = {
   // The lock may know of a failure of which nothing is kept.
   failing: ['ran', 'unknown'],
   disagree: ['schedules-differ', 'clocks-behind'],
-  new: ['pending'],
+  // One that is called by hand has no tick that is to come.
+  new: ['pending', 'unknown'],
   ok: ['ran', 'overrun', 'unknown', 'no-instance', 'paused'],
 };
 /** One that is unknown as it was not asked about is in a test of its own. */
@@ -137,9 +154,12 @@ export const READERS: Readonly<
     view?.status === status && view.attention === ATTENTION.has(status) && view.overdue === tick,
   why: ({ why }, status, tick) =>
     CAUSES[status].includes(why.cause) && (tick === undefined || why.tick === tick),
-  events: ({ events }, _status, tick) => {
-    const told = events.flatMap((event) => (event.type === 'overdue' ? [event.tick] : []));
-    return JSON.stringify(told) === JSON.stringify(tick === undefined ? [] : [tick]);
+  events: ({ events, status: view }, status, tick) => {
+    const told = events.map((event) => [event.type, (event as { readonly tick?: number }).tick]);
+    // The instance on which a run hangs tells of it.
+    const hung = status === 'hung' && view?.last?.instance === 'probe' ? [['hung', view.last.tick]] : [];
+    const wanted = [...(tick === undefined ? [] : [['overdue', tick]]), ...hung];
+    return JSON.stringify(told) === JSON.stringify(wanted);
   },
   health: ({ health }, status, tick) => {
     const isWell = !ATTENTION.has(status) && status !== 'unknown';
@@ -161,6 +181,9 @@ export const READERS: Readonly<
   gauges: (answers, status, tick) => {
     const [late, overtime] = [gauge(answers, 'overdue'), gauge(answers, 'overtime') ?? NaN];
     const isLate = tick === undefined ? late === 0 : Number(late) > 0;
+    const { why } = answers;
+    const isKilled = why.cause === 'interrupted' && status === 'interrupted' && why.run.outcome === status;
+    if (gauge(answers, 'interrupted') !== (status === 'unknown' ? undefined : Number(isKilled))) return false;
     const isLong = status === 'hung' || status === 'overrun';
     return (status === 'unknown' ? late === undefined : isLate) && (isLong ? overtime > 0 : overtime === 0);
   },

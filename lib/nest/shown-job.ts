@@ -1,0 +1,62 @@
+import type { Clock } from '../clock.js';
+import type { ShownJob } from '../insight/beats.js';
+import type { JobSchedule } from '../scheduler/job-schedule.js';
+import type { KnownJob } from '../stores/history-store.js';
+import type { BoundJob } from './bound-job.js';
+import type { LockHost } from './lock-host.js';
+
+type ModuleSettings = LockHost['settings'];
+
+/** A job, as this instance shows it to the fleet. */
+export function shownJob(bound: BoundJob, host: LockHost): ShownJob {
+  const { job, name, schedule, settings } = bound;
+  const dates = schedule?.every === undefined ? datesOf(schedule, host.settings.clock) : NO_DATES;
+  return {
+    job,
+    ...(typeof name === 'string' ? { lock: name } : undefined),
+    ...describe(schedule),
+    enabled: settings.enabled,
+    // One that has no dates left has stopped by itself.
+    ...(bound.state() === 'stopped' && dates.next !== undefined && { stopped: true }),
+    overdue: overdueAfter(bound, host.settings),
+    ...(host.takesCallsOf(bound) && { takesCalls: true }),
+    ...dates,
+  };
+}
+
+function describe(
+  schedule: JobSchedule | undefined,
+): Pick<KnownJob, 'kind' | 'schedule' | 'timeZone' | 'interval'> {
+  if (schedule?.every !== undefined) return { kind: 'interval', interval: schedule.every };
+  const [first, ...more] = schedule?.texts ?? [];
+  if (first === undefined) return { kind: 'hand' };
+  // Several cron jobs may fire one method.
+  const expressions = [first, ...more].map(({ expression }) => expression);
+  return { kind: 'cron', schedule: expressions.join(' and '), timeZone: first.zone };
+}
+
+/** How long after its tick a job is overdue, ms; `false`: never, as without ticks. */
+export const graceOf = (bound: BoundJob, settings: ModuleSettings): number | false =>
+  bound.schedule !== undefined && overdueAfter(bound, settings);
+
+/** How long after its tick a job counts as overdue, ms. A call may stand in line for all of its `wait`. */
+function overdueAfter({ settings }: BoundJob, { insight }: ModuleSettings): number | false {
+  const { overdue, wait = 0, oncePerTick, history } = settings;
+  const grace = overdue ?? insight?.overdue ?? false;
+  // Without these, nobody knows which ticks were started, or which found a run.
+  return grace === false || !oncePerTick || history !== true ? false : Math.max(grace, wait);
+}
+
+const NO_DATES = { next: undefined, last: undefined };
+
+/** The next fire time, and the newest one that has passed since the job was made. */
+function datesOf(schedule: JobSchedule | undefined, clock: Clock): Pick<ShownJob, 'next' | 'last'> {
+  if (schedule === undefined) return NO_DATES;
+  const now = clock.now();
+  const last = schedule.startAt(now).tick;
+  const madeAt = schedule.madeAt === undefined ? -Infinity : now - (clock.monotonic() - schedule.madeAt);
+  return { next: finite(schedule.next(now)), last: last !== undefined && last >= madeAt ? last : undefined };
+}
+
+const finite = (time: number | undefined): number | undefined =>
+  time === undefined || !Number.isFinite(time) ? undefined : time;
