@@ -3,7 +3,7 @@ import { type Result, told } from '../control/told.js';
 import type { ControlSwitches } from '../control/types.js';
 import type { Duration } from '../duration.js';
 import { LockNotAcquiredError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
-import { Times } from '../insight/shown.js';
+import { timesIn } from '../insight/times.js';
 import { type Answer, json } from './answer.js';
 import { isSameOrigin } from './same-origin.js';
 import { failureText } from './snapshots.js';
@@ -79,7 +79,7 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
         },
         202,
       );
-    const { sentence, status } = told(result, new Times('UTC', clock.now()));
+    const { sentence, status } = told(result, timesIn());
     return json({ ...result, sentence }, status);
   } catch (error) {
     return problem(error);

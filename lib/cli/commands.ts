@@ -14,6 +14,7 @@ import type {
 import { displayName } from '../lock-name.js';
 import { isRefusal } from '../insight/read.js';
 import { Times } from '../insight/shown.js';
+import { timesIn } from '../insight/times.js';
 import { nearest, withoutSql } from '../wording.js';
 import type { ControlSwitches } from '../control/types.js';
 import type { Request } from './arguments.js';
@@ -76,8 +77,8 @@ export function answerOf(request: Request, context: Context): Promise<Answer> {
 
 async function switched(command: Switch, request: Request, context: Context): Promise<Answer> {
   const { control, actor, say } = context;
-  const times = timesBy(undefined, request, context);
-  const { document, line, code } = await done(command, request, { control, actor, times, say });
+  const shown = timesIn(request.zone);
+  const { document, line, code } = await done(command, request, { control, actor, shown, say });
   return { document, lines: [printable(line)], code };
 }
 

@@ -4,13 +4,13 @@ import { displayName } from '../lock-name.js';
 import type { Request } from './arguments.js';
 import type { Act, Switch } from './switch-arguments.js';
 import { printable } from './table.js';
-import type { Times } from '../insight/shown.js';
 
 /** What a switch needs. */
 export interface Hand {
   readonly control: ControlSwitches;
   readonly actor: string;
-  readonly times: Times;
+  /** Shows a time. */
+  readonly shown: (time: number) => string;
   readonly say: (line: string) => void;
 }
 
@@ -61,7 +61,7 @@ const SWITCHES: Readonly<Record<Switch, Do>> = {
 /** Carries out a switch. Rejects as the store does. */
 export async function done(command: Switch, { act }: Request, hand: Hand): Promise<Done> {
   const document = await SWITCHES[command](act as Act, hand);
-  const { sentence, hint, code } = told(document, hand.times);
+  const { sentence, hint, code } = told(document, hand.shown);
   return { document, line: hint === undefined ? sentence : `${sentence} ${hint}`, code };
 }
 

@@ -158,9 +158,12 @@ export function locksTable(locks: readonly LockInfo[], times: Times, look: Look)
     cell(at(lock.since, times)),
     cell(lock.expiresIn === undefined ? '' : formatDuration(lock.expiresIn)),
     cell(lock.job),
+    // `break` needs it: it ends this lease, and no other one.
+    cell(lock.state === 'held' ? lock.fencingToken?.toString() : ''),
     cell(lock.unknown === undefined ? lock.queued?.toString() : 'unknown'),
     cell(lock.dead === undefined ? '' : String(lock.dead.length), 'red'),
     cell(lock.holder),
   ]);
-  return table(['LOCK', 'STATE', 'SINCE', 'EXPIRES IN', 'JOB', 'QUEUED', 'DEAD', 'HOLDER'], rows, look);
+  const heads = ['LOCK', 'STATE', 'SINCE', 'EXPIRES IN', 'JOB', 'FENCING', 'QUEUED', 'DEAD', 'HOLDER'];
+  return table(heads, rows, look);
 }

@@ -20,7 +20,7 @@ export async function breakLease(desk: Desk, request: BreakRequest): Promise<Bre
   const info = await desk.look(lock);
   if (info?.token === undefined || info.fencingToken !== fencingToken) return gone(lock, info);
   const pause = pauseNow(info);
-  if (pause !== undefined) return { result: 'is-pause', pause };
+  if (pause !== undefined) return { result: 'is-pause', pause, time: info.time };
   const job = await jobOf(desk, lock, info);
   const lease = leaseOf({ ...info, ...(job !== undefined && { job }) }, { token: info.token, fencingToken });
   const started = await starterOfLease(desk, lock, fencingToken);

@@ -7,8 +7,9 @@ import type { PauseInfo } from '../insight/types.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { breakLease } from './break.js';
 import { type ControlOptions, Desk } from './desk.js';
-import { pause, resume } from './pause.js';
+import { pause } from './pause.js';
 import { redeliver } from './redeliver.js';
+import { resume } from './resume.js';
 import { runNow } from './run-now.js';
 import type {
   BreakRequest,
@@ -50,8 +51,8 @@ export class Control implements ControlSwitches {
     return breakLease(this.#desk, request);
   }
 
-  /** The pause of a lock that is in force. @internal */
-  pauseOf(lock: string): Promise<PauseInfo | undefined> {
+  /** The pause of a lock that is in force, and the store's time. @internal */
+  pauseOf(lock: string): Promise<{ pause: PauseInfo; time: number } | undefined> {
     return this.#desk.pauseOf(lock);
   }
 

@@ -63,6 +63,8 @@ export class Desk {
   /** The pauses that stand in line here, by their lock: each resolves when it does not any more. */
   readonly pausing = new Map<string, Promise<void>>();
   #kept: Kept;
+  /** What to add to the monotonic time of here for the store's time, as of the newest look at the fleet. */
+  #toStoreTime: number | undefined;
   readonly #limits: TimeLimits;
   readonly #reader: Reader;
 
@@ -100,14 +102,27 @@ export class Desk {
     return info;
   }
 
-  async pauseOf(lock: string): Promise<PauseInfo | undefined> {
-    return pauseNow(await this.look(lock));
+  /** The pause of a lock that is in force, and the store's time. */
+  async pauseOf(lock: string): Promise<{ pause: PauseInfo; time: number } | undefined> {
+    const info = await this.look(lock);
+    const pause = pauseNow(info);
+    return info === undefined || pause === undefined ? undefined : { pause, time: info.time };
   }
 
   async fleet(): Promise<Fleet> {
     const fleet = await this.ask(this.#reader.fleet());
     this.#kept = mostKept(fleet, this.options.kept ?? KEPT);
+    if (fleet.told.length > 0) this.#toStoreTime = fleet.time - this.clock.monotonic();
     return fleet;
+  }
+
+  /**
+   * The store's time, epoch ms: that of its answer for a lock, or, if the store does not know the lock, that of the newest look at the
+   * fleet. `undefined` if it knows no instance either.
+   */
+  timeOf(info: LockInfo | undefined): number | undefined {
+    if (info !== undefined || this.#toStoreTime === undefined) return info?.time;
+    return Math.floor(this.clock.monotonic() + this.#toStoreTime);
   }
 
   /** How much of a history to keep, as of the newest look at the fleet: an entry that keeps less would delete those of instances. */

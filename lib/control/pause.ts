@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { StoreUnavailableError } from '../errors.js';
 import { pauseNow } from '../insight/controls.js';
+import { grantedAt } from '../insight/join.js';
 import type { PauseInfo } from '../insight/types.js';
 import type { ControlAct } from '../stores/history-store.js';
-import type { LockInfo } from '../stores/lock-info.js';
 import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
 import { processOf } from '../stores/line.js';
 import { pauseHolder, readPause } from '../stores/pause.js';
 import { Given, LONGEST_PAUSE, USUAL_PAUSE } from './check.js';
 import { actOf, type Desk, EVERY, type Found } from './desk.js';
-import { entriesOf, liftedPause, note } from './lifts.js';
 import { oneByOne } from './one-by-one.js';
-import type { By, PauseRequest, PauseResult, ResumeRequest, ResumeResult } from './types.js';
+import type { PauseRequest, PauseResult } from './types.js';
 
 const HOUR = 3_600_000;
 const SECOND = 1_000;
@@ -70,7 +69,7 @@ export class Place {
 
   /** The pause, once it was granted. */
   granted(fencingToken: number): PauseInfo {
-    return { ...this.pause, since: Math.floor(fencingToken / 1_000), fencingToken };
+    return { ...this.pause, since: grantedAt(fencingToken), fencingToken };
   }
 
   /** Notes the pause once it was granted. If that fails, the lease shows the pause, and later its end. */
@@ -151,8 +150,9 @@ async function pauseFor(
 ): Promise<PauseResult> {
   const info = await desk.look(lock);
   const known = pauseNow(info);
-  if (known !== undefined) return { result: 'paused-already', pause: known, jobs };
-  const now = info?.time ?? desk.clock.now();
+  if (info !== undefined && known !== undefined)
+    return { result: 'paused-already', pause: known, jobs, time: info.time };
+  const now = desk.timeOf(info) ?? (await timeByLease(desk, lock, request));
   const until = Math.ceil(Math.min(now + length, now + LONGEST_PAUSE - SECOND) / SECOND) * SECOND;
   const { actor, reason } = request;
   const place = new Place(
@@ -173,12 +173,24 @@ async function pauseFor(
     }
     await place.leave();
     const other = readPause(result.holder) && (await desk.pauseOf(lock));
-    if (other) return { result: 'paused-already', pause: other, jobs };
+    if (other) return { result: 'paused-already', ...other, jobs };
     return held(lock, result.holder);
   } catch (error) {
     await place.leave();
     throw error;
   }
+}
+
+/**
+ * The store's time where it knows neither the lock nor an instance: the fencing token of a lease has it. That lease is given back at once.
+ * The time of this machine would not do: if its clock is wrong, the pause would end at the wrong time.
+ */
+async function timeByLease(desk: Desk, lock: string, { actor }: PauseRequest): Promise<number> {
+  const now = Math.ceil(desk.clock.now() / SECOND) * SECOND;
+  const place = new Place(desk, { lock, actor, until: now + SECOND }, 0, desk.clock.monotonic() + SECOND);
+  const result = await place.ask();
+  await place.leave();
+  return result.acquired ? grantedAt(result.fencingToken) : (desk.timeOf(await desk.look(lock)) ?? now);
 }
 
 const held = (lock: string, holder: string | undefined): PauseResult => ({
@@ -205,85 +217,4 @@ async function standInLine(
     if (asked === 0) onWaiting?.(result?.holder);
     await desk.sleep(EVERY, { signal });
   }
-}
-
-/** Ends a pause: the lease that this person, or another one, holds. */
-export async function resume(desk: Desk, request: ResumeRequest): Promise<ResumeResult> {
-  const given = new Given('resume()');
-  given.target(request);
-  given.actor(request.actor);
-  given.reason(request.reason, false);
-  given.done();
-  const found = await desk.find(request);
-  if ('result' in found) return found;
-  const { lock, jobs } = found;
-  const info = await desk.look(lock);
-  const known = pauseNow(info);
-  if (known === undefined || info === undefined)
-    return resumeLifted(desk, found, { request, now: info?.time ?? desk.clock.now() });
-  const isOver = await endPause(desk, info, known, request);
-  return isOver ? { result: 'resumed', pause: known, jobs } : { result: 'not-paused', lock };
-}
-
-/**
- * Keeps a pause that was lifted for one run from coming back.
- *
- * @param now by the store's clock, epoch ms
- */
-async function resumeLifted(
-  desk: Desk,
-  { lock, jobs }: Found,
-  { request, now }: { readonly request: ResumeRequest; readonly now: number },
-): Promise<ResumeResult> {
-  const holder = liftedPause(await entriesOf(desk, lock), now);
-  const lifted = readPause(holder);
-  if (lifted === undefined) return { result: 'not-paused', lock };
-  // The caller that puts the pause back looks for this note afterwards: either that caller sees the note, or the pause is seen here.
-  const act = actOf('resume', request);
-  await note(desk, lock, act, now);
-  const again = await desk.look(lock);
-  const back = again?.holder === holder ? pauseNow(again) : undefined;
-  const isOver = again !== undefined && back !== undefined && (await endPause(desk, again, back, request));
-  if (!isOver) desk.tell(lock, act);
-  const pause = back ?? { lock, ...lifted, since: now, fencingToken: 0 };
-  return { result: 'resumed', pause, jobs };
-}
-
-/**
- * @param by with the id of the call, if the pause is lifted for its run
- * @returns whether this call has ended the pause
- */
-export async function endPause(
-  desk: Desk,
-  info: LockInfo,
-  { lock, fencingToken, since, until }: PauseInfo,
-  { call, ...by }: By & Pick<ControlAct, 'call'>,
-): Promise<boolean> {
-  const started = await pauseAct(desk, lock, fencingToken);
-  const act = {
-    ...actOf('resume', by),
-    ...(call !== undefined && { call }),
-    ...(started !== undefined && { started }),
-  };
-  const lease = {
-    name: lock,
-    token: info.token ?? '',
-    fencingToken,
-    ttl: Math.max(1, until - info.time),
-    holder: info.holder ?? '',
-  };
-  const record = { kept: desk.kept, duration: Math.max(0, info.time - since), by: act };
-  // With this outcome, completed runs do not push the record out of the history.
-  const { released } = await desk.ask(desk.store.release(lease, { outcome: 'aborted', record }));
-  if (!released) return false;
-  await desk.noted(lock);
-  desk.tell(lock, act, { fencingToken });
-  return true;
-}
-
-/** Who had paused a lock: the entry of the end of a pause takes the place of that of its begin. */
-async function pauseAct(desk: Desk, lock: string, fencingToken: number): Promise<ControlAct | undefined> {
-  const entries = await entriesOf(desk, lock).catch(() => []);
-  const begin = entries.find((entry) => entry.type === 'run' && entry.fencingToken === fencingToken);
-  return begin?.type === 'run' && begin.by?.action === 'pause' ? begin.by : undefined;
 }

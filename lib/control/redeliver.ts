@@ -29,7 +29,7 @@ export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<
   const count = await desk.ask(store.queuedCalls.redeliver(lock, request.id));
   if (count > 0) {
     // A mistyped name gets no history.
-    if (info === undefined) await note(desk, lock, { ...act, count }, desk.clock.now());
+    if (info === undefined) await note(desk, lock, { ...act, count }, desk.timeOf(info) ?? desk.clock.now());
     desk.tell(lock, { ...act, count });
   }
   return { result: 'redelivered', lock, count };

@@ -38,7 +38,8 @@ export async function runNow(desk: Desk, request: RunRequest): Promise<RunNowRes
   if (typeof lock !== 'string') return lock;
   const info = await desk.look(lock);
   const pause = pauseNow(info);
-  if (pause !== undefined && request.throughPause !== true) return { result: 'paused', pause };
+  if (info !== undefined && pause !== undefined && request.throughPause !== true)
+    return { result: 'paused', pause, time: info.time };
   const call = await enqueue(desk, { request, args, lock, priority: pause === undefined ? 0 : GREATEST });
   if (call === undefined) return { result: 'skipped', reason: 'queue-full' };
   return pause === undefined ? follow(desk, call) : throughThePause(desk, call, request, info?.holder ?? '');

@@ -4,7 +4,8 @@ import type { LockInfo } from '../stores/lock-info.js';
 import { type PausedBy, readPause } from '../stores/pause.js';
 import { actOf, type Desk, EVERY } from './desk.js';
 import { entriesOf, liftedPause, wasResumed } from './lifts.js';
-import { endPause, Place } from './pause.js';
+import { Place } from './pause.js';
+import { endPause } from './resume.js';
 import type { RunRequest } from './types.js';
 
 const HOUR = 3_600_000;

@@ -1,5 +1,4 @@
 import { formatDuration } from '../duration.js';
-import type { Times } from '../insight/shown.js';
 import type { PauseInfo } from '../insight/types.js';
 import { displayName } from '../lock-name.js';
 import type { BreakResult, PauseResult, RedeliverResult, ResumeResult, RunNowResult } from './types.js';
@@ -8,6 +7,9 @@ import type { BreakResult, PauseResult, RedeliverResult, ResumeResult, RunNowRes
 export type Result = PauseResult | ResumeResult | BreakResult | RunNowResult | RedeliverResult;
 
 type Of<R extends Result['result']> = Extract<Result, { readonly result: R }>;
+
+/** Shows a time, epoch milliseconds. */
+type Shown = (time: number) => string;
 
 /** What became of a switch, for people and for programs. */
 export interface Told {
@@ -30,22 +32,20 @@ const notDone = (sentence: string, hint?: string): Told => ({
 });
 
 /** The compiler checks that none is missing. */
-const TOLD: { readonly [R in Result['result']]: (result: Of<R>, times: Times) => Told } = {
+const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) => Told } = {
   // A call that found its job paused was not carried out.
-  paused: (result, times) =>
+  paused: (result, shown) =>
     'jobs' in result
-      ? done(
-          `Done: ${about(result)} is paused by ${result.pause.actor} until ${times.full(result.pause.until)}.`,
-        )
+      ? done(`Done: ${about(result)} is paused by ${result.pause.actor} until ${shown(result.pause.until)}.`)
       : notDone(
-          `Not started: it is ${pausedBy(result.pause, times)}.`,
+          `Not started: it is ${pausedBy(result, shown)}.`,
           '--through-pause runs it once all the same.',
         ),
-  'paused-already': (result, times) =>
-    notDone(`Nothing was changed: ${about(result)} is ${pausedBy(result.pause, times)}. Resume it first.`),
-  resumed: (result, times) =>
+  'paused-already': (result, shown) =>
+    notDone(`Nothing was changed: ${about(result)} is ${pausedBy(result, shown)}. Resume it first.`),
+  resumed: (result, shown) =>
     done(
-      `It is resumed: ${about(result)} was ${pausedBy(result.pause, times)}. Nothing is made up but what \`catchUp\` says, and calls that were queued.`,
+      `It is resumed: ${about(result)} was ${pausedBy(result, shown)}. Nothing is made up but what \`catchUp\` says, and calls that were queued.`,
     ),
   'not-paused': ({ lock }) => notDone(`Nothing was changed: the lock ${displayName(lock)} is not paused.`),
   broken: ({ holder }) =>
@@ -58,8 +58,8 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, times: Times) =>
         ? `Nothing was changed: nobody has the lock ${displayName(lock)} any more.`
         : `Nothing was changed: that lease is over. ${heldBy({ lock, holder })} by now, with fencing token ${fencingToken}.`,
     ),
-  'is-pause': ({ pause }, times) =>
-    notDone(`Nothing was changed: that is no run, it is ${pausedBy(pause, times)}. Resume it.`),
+  'is-pause': (result, shown) =>
+    notDone(`Nothing was changed: that is no run, it is ${pausedBy(result, shown)}. Resume it.`),
   started: ({ instance, fencingToken, outcome, error, pausedAgain }) => {
     const on = `on ${by(instance)}, with fencing token ${fencingToken}`;
     const end = `${outcome}${error === undefined ? '' : ` (${error})`}`;
@@ -91,8 +91,9 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, times: Times) =>
       : done(`Put ${count} dead letter${count === 1 ? '' : 's'} of the lock ${displayName(lock)} back.`),
 };
 
-export const told = (result: Result, times: Times): Told =>
-  (TOLD[result.result] as (result: Result, times: Times) => Told)(result, times);
+/** @param shown shows a time */
+export const told = (result: Result, shown: Shown): Told =>
+  (TOLD[result.result] as (result: Result, shown: Shown) => Told)(result, shown);
 
 const by = (holder: string | undefined): string => (holder === undefined ? 'somebody' : displayName(holder));
 
@@ -106,7 +107,9 @@ function about({ pause: { lock }, jobs }: Pick<Of<'paused-already'>, 'pause' | '
   return jobs.length === 1 ? names : `the lock ${displayName(lock)}, and with it ${names}`;
 }
 
-function pausedBy({ actor, reason, since, until }: PauseInfo, { full, now }: Times): string {
+/** How long it still lasts, by the store's clock: the one of this machine may be wrong. */
+function pausedBy({ pause, time }: { pause: PauseInfo; time: number }, shown: Shown): string {
+  const { actor, reason, since, until } = pause;
   const why = reason === undefined ? '' : ` (${reason})`;
-  return `paused by ${actor}${why} since ${full(since)}, for ${formatDuration(Math.max(0, until - now))} more`;
+  return `paused by ${actor}${why} since ${shown(since)}, for ${formatDuration(Math.max(0, until - time))} more`;
 }

@@ -68,14 +68,24 @@ export type PauseResult =
       /** The jobs that it stops. */ readonly jobs: readonly string[];
     }
   /** Somebody has paused it before: nothing was changed. Resume it first. */
-  | { readonly result: 'paused-already'; readonly pause: PauseInfo; readonly jobs: readonly string[] }
+  | {
+      readonly result: 'paused-already';
+      readonly pause: PauseInfo;
+      readonly jobs: readonly string[];
+      /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
+    }
   /** The wait was over before the holder had released the lock: nothing was changed. */
   | { readonly result: 'held'; readonly lock: string; readonly holder?: string }
   | NobodyHas;
 
 /** What became of a resume. */
 export type ResumeResult =
-  | { readonly result: 'resumed'; readonly pause: PauseInfo; readonly jobs: readonly string[] }
+  | {
+      readonly result: 'resumed';
+      readonly pause: PauseInfo;
+      readonly jobs: readonly string[];
+      /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
+    }
   | { readonly result: 'not-paused'; readonly lock: string }
   | NobodyHas;
 
@@ -97,7 +107,11 @@ export type BreakResult =
       readonly holder?: string;
     }
   /** That lease is a pause: resume it. Nothing was changed. */
-  | { readonly result: 'is-pause'; readonly pause: PauseInfo };
+  | {
+      readonly result: 'is-pause';
+      readonly pause: PauseInfo;
+      /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
+    };
 
 /** What became of a run that a person has asked for. */
 export type RunNowResult =
@@ -125,7 +139,11 @@ export type RunNowResult =
       readonly id?: string;
       /** Who has the lock now. */ readonly holder?: string;
     }
-  | { readonly result: 'paused'; readonly pause: PauseInfo }
+  | {
+      readonly result: 'paused';
+      readonly pause: PauseInfo;
+      /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
+    }
   /** Anything else that kept it from running: the reason of the skip, such as `store-unavailable` or `queue-full`. */
   | { readonly result: 'skipped'; readonly reason: string }
   | NobodyHas;

@@ -92,7 +92,10 @@ export interface OverdueEvent extends LockFacts {
   readonly reasons: readonly (MissReason & { readonly missedBy: string })[];
 }
 
-/** A person has used a switch here, or a run that a person has asked for begins here: see `docs/production/control.md`. */
+/**
+ * A person has used a switch of this application, or a run that a person has asked for begins here: see `docs/production/control.md`. No
+ * application emits the event for a switch that was used elsewhere, such as in the shell: `SchedulerLockInsight.controls()` has those, too.
+ */
 export interface ControlledEvent extends LockFacts, ControlAct {
   readonly type: 'controlled';
   /** Of the lease that began or ended. Absent if there was none. */

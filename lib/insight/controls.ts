@@ -23,7 +23,7 @@ export function pausesOf(all: readonly RunInfo[], lock: LockInfo | undefined): P
 }
 
 function pauseOf(
-  { lock: name, fencingToken, instance, startedAt, endedAt, outcome }: RunInfo,
+  { lock: name, fencingToken, instance, startedAt, endedAt, outcome, by }: RunInfo,
   lock: LockInfo | undefined,
 ): PauseInfo | undefined {
   const paused = readPause(instance);
@@ -31,7 +31,8 @@ function pauseOf(
   const { actor, reason } = paused;
   const until =
     outcome === 'running' && lock !== undefined ? endOf(lock, paused.until) : (endedAt ?? paused.until);
-  return { lock: name, actor, ...given({ reason }), since: startedAt, until, fencingToken };
+  const resumedBy = by?.action === 'resume' && by.call === undefined ? by.actor : undefined;
+  return { lock: name, actor, ...given({ reason, resumedBy }), since: startedAt, until, fencingToken };
 }
 
 const endOf = ({ time, expiresIn }: LockInfo, said: number): number =>

@@ -74,7 +74,7 @@ function runOf(entry: Entry): RunInfo {
   // One copy, as a look at all jobs has thousands of these.
   return Object.assign(
     run,
-    (isOver || run.by !== undefined) && { trigger: triggerOf(entry) },
+    isOver || run.by !== undefined ? { trigger: triggerOf(entry) } : given({ trigger: openTriggerOf(entry) }),
     { startedAt: grantedAt(run.fencingToken) },
     isOver && { endedAt: at },
   );
@@ -89,6 +89,10 @@ function triggerOf({ trigger, attempt = 1, tick }: Entry): Trigger {
   return trigger ?? (tick === undefined ? 'hand' : 'schedule');
 }
 
+/** The same of a run that has no record of its own: the store knows its tick, and which run of that it is. */
+const openTriggerOf = ({ trigger, attempt = 1 }: Pick<Entry, 'trigger' | 'attempt'>): Trigger | undefined =>
+  attempt > 1 ? 'rerun' : trigger;
+
 /** The run of the newest lease, if no entry has it. */
 function newestRun(lock: LockInfo, entries: readonly Entry[]): RunInfo | undefined {
   const { name, fencingToken, holder, job } = lock;
@@ -101,7 +105,7 @@ function newestRun(lock: LockInfo, entries: readonly Entry[]): RunInfo | undefin
     lock: name,
     fencingToken,
     instance: holder,
-    ...given({ job, tick: start?.tick, attempt: start?.attempt }),
+    ...given({ job, tick: start?.tick, attempt: start?.attempt, trigger: start && openTriggerOf(start) }),
     startedAt: grantedAt(fencingToken),
     outcome,
   };

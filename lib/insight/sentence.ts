@@ -157,7 +157,7 @@ function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string
 }
 
 function paused({ pause }: Of<'paused'>, words: Words): string {
-  const { actor, reason, since, until, lock } = pause;
+  const { actor, reason, since, until, resumedBy, lock } = pause;
   const { known, time } = words.facts;
   const isNow = until > time;
   const what = lock === known.job ? 'It' : `Its lock ${displayName(lock)}`;
@@ -165,7 +165,7 @@ function paused({ pause }: Of<'paused'>, words: Words): string {
     isNow && words.tick === undefined
       ? what
       : `${nobody(words)}: ${what === 'It' ? 'it' : what.replace('Its', 'its')}`;
-  const who = `paused by ${actor} at ${words.fullTime(since)}, ${isNow ? 'until' : 'and was so until'} ${words.fullTime(until)}`;
+  const who = `paused by ${actor} at ${words.fullTime(since)}, ${isNow ? 'until' : 'and was so until'} ${words.fullTime(until)}${resumedBy === undefined ? '' : `, when ${resumedBy} resumed it`}`;
   return `${about} ${isNow ? 'is' : 'was'} ${who}${reason === undefined ? '' : ` (${asClause(reason)})`}.`;
 }
 

@@ -25,7 +25,7 @@ export interface RunInfo {
   /** What it threw, as far as the option `insight.error` lets it be kept. */
   readonly error?: string;
   readonly traceId?: string;
-  /** What started it. Absent while it goes on, and if it was interrupted: no record says so then. */
+  /** What started it. Absent while it goes on, and if it was interrupted, unless it is a rerun or a person started it: no record says so then. */
   readonly trigger?: Trigger;
   /** What a person did to it: started it (`run`), or ended its lease (`break`). */
   readonly by?: ControlAct;
@@ -51,6 +51,8 @@ export interface PauseInfo {
   readonly since: number;
   /** When it ends, or has ended. */
   readonly until: number;
+  /** Who has ended it before its time. */
+  readonly resumedBy?: string;
   readonly fencingToken: number;
 }
 

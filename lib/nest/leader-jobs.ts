@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { inModuleContext } from '../clock.js';
+import { inModuleContext, noLongerThan } from '../clock.js';
 import { logWarning } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { JobGate } from '../leader/job-gate.js';
@@ -26,7 +26,7 @@ export class LeaderJobs {
     private readonly events: SchedulerLockEvents,
     private readonly missedTicks: MissedTicks,
   ) {
-    const { leader, shutdownTimeout } = host.settings;
+    const { leader, shutdownTimeout, clock } = host.settings;
     if (leader === undefined) return;
     const gate = new JobGate((job, tick) => this.#refused(job, tick));
     this.election = leader.name;
@@ -40,7 +40,10 @@ export class LeaderJobs {
       },
       revoked: async (reason) => {
         // A lost lease cannot be kept. Otherwise the lease is kept until no job runs under it.
-        if (reason === 'resigned' || reason === 'shutdown' || reason === 'failed') await gate.idle();
+        if (reason === 'shutdown') await gate.idle();
+        // With a job that hangs, this instance would not take part in the election again.
+        if (reason === 'resigned' || reason === 'failed')
+          await noLongerThan(shutdownTimeout, gate.idle(), clock);
       },
       drained: async () => {
         gate.close();

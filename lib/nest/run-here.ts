@@ -69,6 +69,6 @@ async function refused(lock: string, skip: Skipped, { control }: Parts): Promise
   const { reason, holder } = skip;
   if (reason === 'held' || reason === 'cooling-down')
     return { result: 'held', lock, ...(holder !== undefined && { holder }) };
-  const pause = reason === 'paused' ? await control.pauseOf(lock) : undefined;
-  return pause === undefined ? { result: 'skipped', reason } : { result: 'paused', pause };
+  const paused = reason === 'paused' ? await control.pauseOf(lock) : undefined;
+  return paused === undefined ? { result: 'skipped', reason } : { result: 'paused', ...paused };
 }

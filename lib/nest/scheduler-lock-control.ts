@@ -22,8 +22,8 @@ import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 
 /**
  * What a person can do to jobs over the whole fleet: pause one and resume it, end a lease, run a job now, put dead letters back. Each action
- * is noted in the history of its lock, with who did it and why, and emits the event `controlled`. It checks no rights: guard what calls
- * it.
+ * is noted in the history of its lock, with who did it and why, and this application emits the event `controlled`. It checks no rights: guard
+ * what calls it.
  *
  * All reject with `SchedulerLockConfigError` for bad arguments, and with `StoreUnavailableError` if the store does not answer.
  */

@@ -9,10 +9,10 @@ import { chaos, node } from './support/chaos.js';
 /** Longer than the longest run below, on a busy machine. */
 jest.setTimeout(700_000);
 
-/** On each database kills, pauses, a crash of the server, a broken logger and faults of the network, in a few seconds. */
+/** On each database kills, pauses, a crash of the server, a broken logger, faults of the network and a switch, in a few seconds. */
 const RUNS = [
-  ['postgres', 29292],
-  ['mysql', 2085],
+  ['postgres', 29589],
+  ['mysql', 2117],
 ] as const;
 
 // A few at a time: see maxConcurrency in jest.config.js.

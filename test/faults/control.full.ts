@@ -19,7 +19,8 @@ interface Seen {
   readonly acts: readonly ControlInfo[];
 }
 
-describe.each(SHARED_STORES)('with %s', (_, open) => {
+describe.each(SHARED_STORES)('with %s', (store, open) => {
+  const isDatabase = store !== 'Redis';
   let opened: Awaited<ReturnType<typeof open>>;
   let name: string;
   const children = new Set<TestChild>();
@@ -127,6 +128,105 @@ describe.each(SHARED_STORES)('with %s', (_, open) => {
       (await look(other)).runs.find((each) => each.fencingToken === fencingToken);
     await until(async () => (await run())?.outcome === 'aborted');
     expect(await run()).toMatchObject({ outcome: 'aborted', by: { action: 'break', ...ANNA } });
+  });
+
+  /** Somebody uses a switch there, and the process dies at this call of the store. */
+  async function dieAt(
+    child: TestChild,
+    [call, when]: readonly [call: string, when: string],
+    [action, request]: readonly [action: string, request: object],
+  ): Promise<void> {
+    child.send({ type: 'stall', call, when });
+    child.send({ type: 'switch', action, request });
+    await child.next('stalled');
+    await child.kill();
+  }
+
+  /** A fleet whose job is paused, and the pause. */
+  async function startPaused(): Promise<[readonly [TestChild, TestChild, TestChild], PauseInfo]> {
+    const fleet = await startThree();
+    for (const child of fleet) child.send({ type: 'end' });
+    fleet[0].send({ type: 'switch', action: 'pause', request: { job: 'work', ...ANNA } });
+    const { pause } = await fleet[0].next<{ type: string; pause: PauseInfo }>('switched');
+    return [fleet, pause];
+  }
+
+  test('a pause is in force, and says by whom, though the process that was used for it dies before it is noted', async () => {
+    const fleet = await startThree();
+    for (const child of fleet) child.send({ type: 'end' });
+    const [used, other, third] = fleet;
+    await dieAt(used, ['acquire', 'after'], ['pause', { job: 'work', ...ANNA }]);
+    for (const child of [other, third])
+      expect(await child.next('paused')).toMatchObject({ actor: ANNA.actor });
+    const { status, acts } = await look(other);
+    expect(status).toBe('paused');
+    expect(acts).toMatchObject([{ action: 'pause', ...ANNA }]);
+    expect(await ask(other, 'resume', { job: 'work', actor: 'bob' })).toMatchObject({ result: 'resumed' });
+    await runner([other, third], acts[0]?.fencingToken);
+  });
+
+  test('whoever resumes a job and dies before the store hears of it has changed nothing', async () => {
+    const [[used, other, third], pause] = await startPaused();
+    await dieAt(used, ['release', 'before'], ['resume', { job: 'work', actor: 'bob' }]);
+    expect(await look(other)).toMatchObject({ status: 'paused', acts: [{ action: 'pause', ...ANNA }] });
+    expect(await ask(other, 'resume', { job: 'work', actor: 'carl' })).toMatchObject({ result: 'resumed' });
+    await runner([other, third], pause.fencingToken);
+    expect((await look(other)).acts).toMatchObject([{ action: 'resume', actor: 'carl' }, ANNA]);
+  });
+
+  test('whoever resumes a job and dies between the end of the pause and the answer has resumed it', async () => {
+    const [[used, other, third], pause] = await startPaused();
+    await dieAt(used, ['release', 'after'], ['resume', { job: 'work', actor: 'bob' }]);
+    await runner([other, third], pause.fencingToken);
+    expect(await ask(other, 'resume', { job: 'work', actor: 'carl' })).toMatchObject({
+      result: 'not-paused',
+    });
+    const { status, acts } = await look(other);
+    expect(status).not.toBe('paused');
+    expect(acts.at(-1)).toMatchObject({ action: 'pause', ...ANNA });
+    // A database gets the record a little later than the end of the lease: it may have died with the process.
+    const [resumed] = acts.slice(0, -1);
+    if (isDatabase) expect([undefined, 'bob']).toContain(resumed?.actor);
+    else expect(resumed).toMatchObject({ action: 'resume', actor: 'bob' });
+  });
+
+  test('whoever ends a lease and dies before the store hears of it has changed nothing', async () => {
+    const fleet = await startThree();
+    const [busy, fencingToken] = await runner(fleet);
+    const [used, other] = fleet.filter((child) => child !== busy) as [TestChild, TestChild];
+    await dieAt(used, ['release', 'before'], ['break', { lock: 'work', fencingToken, ...ANNA }]);
+    expect((await look(other)).runs).toMatchObject([{ fencingToken, outcome: 'running' }]);
+    busy.send({ type: 'end' });
+    expect(await busy.next('ended')).toMatchObject({ fencingToken, aborted: false });
+  });
+
+  test('whoever ends a lease and dies between its end and the answer has ended it', async () => {
+    const fleet = await startThree();
+    const [busy, fencingToken] = await runner(fleet);
+    const [used, other] = fleet.filter((child) => child !== busy) as [TestChild, TestChild];
+    await dieAt(used, ['release', 'after'], ['break', { lock: 'work', fencingToken, ...ANNA }]);
+    expect(await busy.next('ended')).toMatchObject({ fencingToken, aborted: true });
+    await runner([busy, other], fencingToken);
+    const run = async (): Promise<RunInfo | undefined> =>
+      (await look(other)).runs.find((each) => each.fencingToken === fencingToken);
+    await until(async () => (await run())?.outcome === 'aborted');
+    if (!isDatabase) expect(await run()).toMatchObject({ by: { action: 'break', ...ANNA } });
+  });
+
+  test('a run that somebody wants runs once though the process dies between the queue and the answer', async () => {
+    const fleet = await startThree();
+    for (const child of fleet) child.send({ type: 'end' });
+    const [used, other] = fleet;
+    await dieAt(used, ['enqueue', 'after'], ['runNow', { job: 'work', key: '1', ...ANNA }]);
+    const wanted = async (): Promise<RunInfo[]> =>
+      (await look(other)).runs.filter(({ by }) => by?.action === 'run');
+    await until(async () => (await wanted())[0]?.outcome === 'completed');
+    // Those that come after it.
+    const [{ fencingToken }] = (await wanted()) as [RunInfo];
+    await until(
+      async () => (await look(other)).runs.filter((run) => run.fencingToken > fencingToken).length > 1,
+    );
+    expect(await wanted()).toMatchObject([{ trigger: 'control', by: ANNA, outcome: 'completed' }]);
   });
 
   test('a run that somebody wants is queued, and runs once though the process dies that was used for it', async () => {

@@ -360,6 +360,36 @@ describe('the elected instance', () => {
   });
 });
 
+test('a leader that resigns while a job hangs takes part again, and later runs, like the hung one, end with the application', async () => {
+  const job = gate();
+  const signals: AbortSignal[] = [];
+  @Injectable()
+  class Jobs {
+    // It ignores the signal.
+    @Interval(10)
+    async endless(): Promise<void> {
+      signals.push(currentLock().signal);
+      await job.opened;
+    }
+  }
+  const app = await startApp([Jobs], { ...options(new MemoryLockStore()), shutdownTimeout: 50 });
+  await until(() => signals.length > 0);
+  expect(await app.get(SchedulerLeader).resign()).toBe(true);
+  const { length } = signals;
+  await elected(app);
+  await until(() => signals.length > length);
+  const [first, last] = [signals[0], signals.at(-1)];
+  expect(first?.reason).toBeInstanceOf(LockResignedError);
+  expect(last?.aborted).toBe(false);
+  const closed = app.close();
+  job.open();
+  await closed;
+  expect(app.events.filter(({ type }) => type === 'revoked')).toMatchObject([
+    { reason: 'resigned' },
+    { reason: 'shutdown' },
+  ]);
+});
+
 test('a job that outlasts the shutdown is told, and the lease of its leader is left to expire', async () => {
   const store = new NotedStore();
   const job = gate();

@@ -1,5 +1,6 @@
 import { describeRun, type Finding } from './finding.js';
 import { groupBy, type Model, READING, type Run } from './model.js';
+import { unnoticed } from './switches.js';
 
 /** Two clocks of one machine are read one after the other, ms. */
 const ALLOWANCE = 1;
@@ -8,7 +9,7 @@ const ALLOWANCE = 1;
  * No two runs of one lock overlap while both holders could rely on their leases. They can until the end of the run,
  * the loss, the last confirmed deadline, or the end of the process. An overlap that is over within one heartbeat +
  * storeTimeout after an injected data loss is counted apart. So is one after the clock of the store was set forward:
- * leases expire early then.
+ * leases expire early then. And so is one with a run whose lease a person has ended, until its holder can have noticed: see `unnoticed`.
  *
  * Nor may the library confirm a lease that is over, or confirm the lock to a job past its last deadline.
  */
@@ -19,6 +20,7 @@ export function checkOverlaps(model: Model): Finding {
   const violations = runs.flatMap(wrongBelief);
   let forgotten = 0;
   let early = 0;
+  let broken = 0;
   for (const ofLock of groupBy(runs, ({ lock }) => lock).values()) {
     let open: Run[] = [];
     for (const run of ofLock) {
@@ -28,6 +30,7 @@ export function checkOverlaps(model: Model): Finding {
         const { heartbeat, storeTimeout } = other.facts;
         const noticed = heartbeat + storeTimeout + ALLOWANCE;
         if (losses.some(({ from, to }) => run.m >= from && until <= to + noticed)) forgotten += 1;
+        else if (until <= unnoticed(model, other, run.m)) broken += 1;
         else if (forward.some(({ m }) => run.m >= m - READING && until <= m + noticed)) early += 1;
         else
           violations.push(
@@ -45,6 +48,7 @@ export function checkOverlaps(model: Model): Finding {
       runs: runs.length,
       'overlaps after a data loss': forgotten,
       'overlaps after the clock was set forward': early,
+      'overlaps after a lease was broken': broken,
     },
   };
 }

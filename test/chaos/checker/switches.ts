@@ -1,6 +1,6 @@
 import type { BrokenLine, PausedLine } from '../history.js';
 import { describeRun, type Finding } from './finding.js';
-import { type Model, READING } from './model.js';
+import { type Model, READING, type Run, type Trouble } from './model.js';
 
 /** How much earlier than a pause was told it may have begun, ms: its answer came late, or the process was frozen. */
 const LATE = 6_000;
@@ -68,6 +68,28 @@ function runsIn({ runs }: Model, { m, lock, token }: PausedLine, to: number): st
       (run) =>
         `${describeRun(run)} ran under ${lock}, which was paused from ${m.toFixed(0)} to ${to.toFixed(0)} (${token})`,
     );
+}
+
+/**
+ * Until when a holder may rely on a lease that somebody has ended: until its next heartbeat is answered, or, if a fault hits that one too, for
+ * a ttl at most. Whoever was killed when it ended the lease has told nobody. `-Infinity` if nobody has ended the lease.
+ *
+ * @param next when the next lease of the lock began: the end came before that
+ */
+export function unnoticed(
+  { broken, troubles }: Model,
+  { lock, token, i, m: began, facts }: Run,
+  next: number,
+): number {
+  const told = broken.find((line) => line.lock === lock && line.token === token)?.m;
+  const isSwitch = ({ fault }: Trouble): boolean => fault === 'switch-break';
+  const untold = troubles.find((one) => isSwitch(one) && one.from <= next && one.to >= began)?.to;
+  const m = Math.min(told ?? untold ?? -Infinity, next);
+  const noticed = m + facts.heartbeat + facts.storeTimeout + ALLOWANCE;
+  const isHit = troubles.some(
+    (one) => !isSwitch(one) && (one.i ?? i) === i && one.from <= noticed && one.to >= m - facts.ttl,
+  );
+  return isHit ? m + facts.ttl + ALLOWANCE : noticed;
 }
 
 function lifeAfter({ runs }: Model, { m, lock, token }: BrokenLine): string[] {

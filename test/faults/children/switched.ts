@@ -4,6 +4,8 @@ import { Cron, ScheduleModule } from '@nestjs/schedule';
 import {
   type ControlSwitches,
   currentLock,
+  LOCK_STORE,
+  type LockStore,
   SchedulerLock,
   SchedulerLockControl,
   SchedulerLockEvents,
@@ -17,7 +19,8 @@ import { openStore } from './open-store.js';
 
 /*
  * One instance of a fleet with a job of each second, whose switches somebody uses. Started by ../control.full.ts. On `hold` its runs go on
- * until `end`; on `switch` it does what a person wants, and tells what became of it.
+ * until `end`; on `switch` it does what a person wants, and tells what became of it. On `stall` the next switch gets no further than a call of
+ * the store.
  */
 
 const { store: address, ...given } = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as InstanceOptions;
@@ -36,6 +39,34 @@ class Fleet {
     await parent.send({ type: 'began', fencingToken });
     await Promise.race([held, new Promise((resolve) => signal.addEventListener('abort', resolve))]);
     await parent.send({ type: 'ended', fencingToken, aborted: signal.aborted });
+  }
+}
+
+/** The next switch stops for ever at this call of the store: before the call is sent, or once it is answered. Then it says so. */
+function stall(lockStore: LockStore, call: string, when: string): void {
+  const { queuedCalls } = lockStore;
+  const stopAt = async <T>(send: () => Promise<T>): Promise<T> => {
+    if (when === 'after') await send();
+    await parent.send({ type: 'stalled' });
+    return new Promise(() => undefined);
+  };
+  if (call === 'release') {
+    const release = lockStore.release.bind(lockStore);
+    lockStore.release = (lease, options) => {
+      const isSwitch = ['resume', 'break'].includes(options?.record?.by?.action ?? '');
+      const send = (): ReturnType<typeof release> => release(lease, options);
+      return isSwitch ? stopAt(send) : send();
+    };
+  } else if (call === 'acquire') {
+    const acquire = lockStore.acquire.bind(lockStore);
+    lockStore.acquire = async (request) => {
+      const result = await acquire(request);
+      const isGranted = request.holder.startsWith('paused until ') && result.acquired;
+      return isGranted ? stopAt(() => Promise.resolve(result)) : result;
+    };
+  } else if (queuedCalls !== undefined) {
+    const enqueue = queuedCalls.enqueue.bind(queuedCalls);
+    queuedCalls.enqueue = (queued, options) => stopAt(() => enqueue(queued, options));
   }
 }
 
@@ -63,6 +94,7 @@ childMain(async (channel) => {
     const act = control[action as keyof ControlSwitches] as (request: unknown) => Promise<object>;
     await parent.send({ type: 'switched', ...(await act.call(control, request)) });
   });
+  parent.on('stall', ({ call, when }) => stall(app.get<LockStore>(LOCK_STORE), String(call), String(when)));
   parent.on('look', async () => {
     const insight = app.get(SchedulerLockInsight);
     const [runs, acts] = [await insight.runs({ lock: 'work' }), await insight.controls({ lock: 'work' })];

@@ -89,6 +89,24 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       expect(await insight.runs({ lock: 'invoices', limit: 1 })).toMatchObject([{ trigger: 'hand' }]);
     });
 
+    test('what a person does in the shell is on record, and only the run that begins here is an event of an application', async () => {
+      const { app, insight, byHand } = await start();
+      const shell = await elsewhere();
+      expect(await shell.pause({ job: 'Invoices.send', ...ANNA })).toMatchObject({ result: 'paused' });
+      await byHand();
+      expect(skips(app)).toEqual([['paused', 'anna@ops']]);
+      expect(await shell.resume({ job: 'Invoices.send', ...BOB })).toMatchObject({ result: 'resumed' });
+      const request = { job: 'Invoices.send', wait: '60s', ...BOB } as const;
+      expect(await shell.runNow(request)).toMatchObject({ result: 'started', outcome: 'completed' });
+      expect(controlled(app)).toEqual(['run by bob']);
+      const acts = await insight.controls({ job: 'Invoices.send' });
+      expect(acts.map(({ action, actor }) => `${action} by ${actor}`)).toEqual([
+        'run by bob',
+        'resume by bob',
+        'pause by anna@ops',
+      ]);
+    });
+
     test('a job whose runs are not remembered runs now on its own instances only: nobody elsewhere would see its end', async () => {
       @Injectable()
       class Forgotten {

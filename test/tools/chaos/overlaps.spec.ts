@@ -73,6 +73,27 @@ describe('two holders at a time', () => {
     expect(long.step(1_950, 9_000, 3_000).check('overlaps').violations).toHaveLength(1);
   });
 
+  it('are counted apart until the holder of a lease that a person has ended can have noticed', () => {
+    // Its heartbeat comes after 600 ms, and is answered within the limit of the store.
+    const ended = { k: 'broken', m: 1_950, i: 'instance-2', n: 1, lock: 'lock', token: 1 } as const;
+    const counted = { violations: [], counts: { 'overlaps after a lease was broken': 1 } };
+    expect(pair({ lost: 2_400 }).add(ended).check('overlaps')).toMatchObject(counted);
+    const long = (): HandMade =>
+      new HandMade()
+        .run({ at: 1_000, token: 1, ends: 6_000, confirmed: [[1_000, 3_900]] })
+        .run({ at: 2_000, token: 2, i: 'instance-2', ends: 5_000 });
+    expect(long().add(ended).check('overlaps').violations).toHaveLength(1);
+    expect(long().add(ended).fault('pause', 2_000, 4_000, 'instance-1').check('overlaps')).toMatchObject(
+      counted,
+    );
+    expect(
+      pair({ lost: 2_400 })
+        .add({ ...ended, token: 3 })
+        .check('overlaps').violations,
+    ).toHaveLength(1);
+    expect(pair({ lost: 2_400 }).fault('switch-break', 900, 3_000).check('overlaps')).toMatchObject(counted);
+  });
+
   it('are caught if it lasts longer than that, or the store had kept its data', () => {
     const long = new HandMade()
       .run({ at: 1_000, token: 1, ends: 4_000, confirmed: [[1_000, 3_500]] })

@@ -36,6 +36,8 @@ describe('the plan of a chaos run', () => {
       'store-old-snapshot',
       'store-restart',
       'store-wipe',
+      'switch-break',
+      'switch-pause',
       'throwing-logger',
     ]);
     expect(new Set(offsets).size).toBe(5);

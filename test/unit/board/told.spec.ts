@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { evidenceOf } from '../../../lib/board/evidence.js';
 import { type Result, told } from '../../../lib/control/told.js';
 import { Times } from '../../../lib/insight/shown.js';
+import { timesIn } from '../../../lib/insight/times.js';
 import type { RunInfo } from '../../../lib/insight/types.js';
 
 const started = { result: 'started', lock: 'lock', fencingToken: 7, instance: 'api-1' } as const;
@@ -18,7 +19,7 @@ test.each([
     'It ran on api-1, with fencing token 7: completed. It is not paused any more.',
   ],
 ] as const)('a run that a person wants is told as it is: %j', (more, sentence) => {
-  expect(told({ ...started, ...more }, new Times('UTC', 3)).sentence).toBe(sentence);
+  expect(told({ ...started, ...more }, timesIn()).sentence).toBe(sentence);
 });
 
 const pause = { lock: 'lock', actor: 'anna', since: 1, until: 3_600_003, fencingToken: 1 };
@@ -30,7 +31,12 @@ test.each<[Result, number, number, string]>([
     0,
     'Done: job is paused by anna until 1970-01-01 01:00:00Z.',
   ],
-  [{ result: 'paused', pause }, 409, 1, 'Not started: it is paused by anna since'],
+  [
+    { result: 'paused', pause, time: 3 },
+    409,
+    1,
+    'Not started: it is paused by anna since 1970-01-01 00:00:00Z, for 1 h more.',
+  ],
   [
     { ...started, outcome: 'failed', error: 'Error: no' },
     200,
@@ -54,7 +60,7 @@ test.each<[Result, number, number, string]>([
 ])(
   'page and shell tell the same of %j, with status %i and exit code %i',
   (result, status, code, sentence) => {
-    expect(told(result, new Times('UTC', 3))).toMatchObject({
+    expect(told(result, timesIn())).toMatchObject({
       status,
       code,
       sentence: expect.stringContaining(sentence),

@@ -389,11 +389,11 @@ describe('locks', () => {
     });
     expect(await shell.inBerlin('locks')).toBe(0);
     expect(shell.lines).toEqual([
-      'LOCK                 STATE        SINCE     EXPIRES IN  JOB                  QUEUED  HOLDER',
+      'LOCK                 STATE        SINCE     EXPIRES IN  JOB                  FENCING           QUEUED  HOLDER',
       'InvoiceJobs.send     free',
       'Ok.job               free',
-      'RefreshJobs.refresh  held         12:20:01  45 s        RefreshJobs.refresh          api-1:1:aa',
-      'dead                 interrupted                                             2',
+      `RefreshJobs.refresh  held         12:20:01  45 s        RefreshJobs.refresh  ${at(12, 20, 1)}000          api-1:1:aa`,
+      'dead                 interrupted                                                               2',
     ]);
     shell.out = '';
     await shell.run('locks', '--json');
