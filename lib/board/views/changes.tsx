@@ -1,4 +1,4 @@
-import type { Change, ChangeKind } from '../changes.js';
+import type { Change, ChangeKind } from '../change.js';
 import { type ComponentChildren, Fragment, h } from '../templates.js';
 import { Axis, Line, xOf, Shape, type Span, widthOf } from './axis.js';
 import { each, Nothing, Region, type Scene, Table, Time, WhyLink } from './parts.js';
