@@ -1,4 +1,5 @@
 import { type Answer, json } from './answer.js';
+import { jobIn } from './api.js';
 import type { Board } from './board.js';
 
 /** The routes of the JSON, below the page. The controller for Nest has the same routes. */
@@ -12,6 +13,9 @@ const ROUTES: readonly [
   [/^\/api\/v1\/jobs\/([^/]+)$/, ({ api }, name) => api.job(name)],
   [/^\/api\/v1\/jobs\/([^/]+)\/runs$/, ({ api }, name, query) => api.runs(name, query)],
   [/^\/api\/v1\/jobs\/([^/]+)\/why$/, ({ api }, name, query) => api.why(name, query)],
+  [/^\/api\/v1\/job$/, ({ api }, _name, query) => api.job(jobIn(query))],
+  [/^\/api\/v1\/runs$/, ({ api }, _name, query) => api.runs(jobIn(query), query)],
+  [/^\/api\/v1\/why$/, ({ api }, _name, query) => api.why(jobIn(query), query)],
   [/^\/api\/v1\/instances$/, ({ api }) => api.instances()],
   [/^\/api\/v1\/locks$/, ({ api }) => api.locks()],
 ];

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { processOf } from '../../lib/stores/line.js';
 import { until } from '../support/until.js';
-import { fleet } from './support/fleet.js';
+import type { KnownJob } from '../../lib/stores/history-store.js';
+import { fleet, JOBS, NOW } from './support/fleet.js';
 import { PLATFORMS, type Platform, type Site, site, statusOf, USER } from './support/site.js';
 import { closeBrowser, hasBrowser, violationsOf, visitor } from './support/visitor.js';
 
@@ -118,6 +119,25 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     const page = await (await fetch(url, { headers: USER })).text();
     expect(page).toContain('pause by ada@example.com (migration)');
     expect(page).toContain('break by ada@example.com (stuck)');
+  });
+
+  test('a name of 200 characters is that of a lock or a job as any other, in the body', async () => {
+    const { url, made } = await opened(platform);
+    const name = `${'%/é?'.repeat(49)}last`;
+    const member = { instance: 'api-7f9c-x2kq', version: '1.5.0', startedAt: NOW - 95 * 60_000 };
+    await made.beat({ ...member, jobs: [...JOBS, { ...JOBS[1], job: name, lock: name } as KnownJob] });
+    const post = (action: string, body: object): Promise<Response> =>
+      fetch(`${url}/api/v1/${action}`, {
+        method: 'POST',
+        headers: { ...JSON_BODY, ...OPERATOR, ...SAME },
+        body: JSON.stringify(body),
+      });
+    expect(await statusOf(post('jobs/pause', { job: name, reason: 'migration' }))).toBe(200);
+    expect((await made.store.inspect([name]))[0]?.holder).toContain('ada@example.com: migration');
+    expect(await statusOf(post('jobs/resume', { job: name }))).toBe(200);
+    expect(await statusOf(post('locks/break', { lock: name, reason: 'x', fencingToken: 1 }))).toBe(409);
+    expect(await statusOf(post('jobs/resume', {}))).toBe(400);
+    expect(await statusOf(post('jobs/explode', { job: name }))).toBe(404);
   });
 
   test('a pause that waits behind a run is shown, and so is who else waits in line, since when', async () => {
