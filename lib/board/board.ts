@@ -10,6 +10,7 @@ import { BUILD, SCRIPT, STYLE } from './assets.js';
 import { lookedAt } from './looked.js';
 import { Pages } from './pages.js';
 import { readQuestion } from './question.js';
+import { Renewals } from './renewals.js';
 import { newToken } from './same-origin.js';
 import { Snapshots } from './snapshots.js';
 import type { BoardSource } from './source.js';
@@ -29,12 +30,13 @@ export class Board {
   #jobs = ENTRIES / LEAST;
 
   constructor(private readonly source: BoardSource) {
+    const renewals = new Renewals();
     this.#snapshots = new Snapshots(async () => {
       const insight = await source.insight('UTC');
       const most = Math.max(LEAST, Math.min(MOST, Math.floor(ENTRIES / Math.max(1, this.#jobs))));
       const look = await insight.look(most);
       this.#jobs = look.jobs.length;
-      const looked = await lookedAt(look);
+      const looked = await lookedAt(look, renewals);
       await this.#pages.prepare(looked);
       return looked;
     }, source.clock);

@@ -7,6 +7,8 @@ export interface Change {
   readonly at: number;
   /** Absent: a moment, not a period. */
   readonly to?: number;
+  /** The period has gone on until then at least. Absent: it ended then. */
+  readonly isOpen?: true;
   readonly text: string;
   /** The job that has changed; `tick`, if the job missed one. */
   readonly job?: string;

@@ -1,7 +1,7 @@
 import type { Told } from '../insight/fleet-jobs.js';
 import type { Change, ChangeKind } from './change.js';
 import type { Looked } from './looked.js';
-import { outagesOf } from './outages.js';
+import { type Outage, outagesOf } from './outages.js';
 import { releasesOf } from './releases.js';
 
 /** How many changes of a kind are shown, the newest ones. */
@@ -14,12 +14,7 @@ export async function changesOf(looked: Looked, since: number): Promise<Change[]
     ...(await releasesOf(looked.told, since)),
     ...goneOf(looked.told),
     ...switchesOf(looked),
-    ...outagesOf(looked.misses).map(({ from, to, instances, jobs }): Change => ({
-      kind: 'outage',
-      at: from,
-      to: to ?? looked.now,
-      text: `The store was away on ${listed(instances)}: ticks of ${listed(jobs)} were missed`,
-    })),
+    ...outagesOf(looked.misses).map(changeOf),
   ].filter(({ at, to = at }) => to >= since && at <= looked.now);
   const counts = new Map<ChangeKind, number>();
   return all
@@ -58,6 +53,12 @@ function goneOf(told: readonly Told[]): Change[] {
     const how = state === 'gone' ? 'gives no sign of life any more' : 'was shut down';
     return [{ kind: 'gone', at: seenAt, text: `${instance} ${how}` }];
   });
+}
+
+function changeOf({ from, to, isOver, instances, jobs }: Outage): Change {
+  const text = `The store was away on ${listed(instances)}: ticks of ${listed(jobs)} were missed`;
+  const open = `${text}. Nobody has told when it came back`;
+  return { kind: 'outage', at: from, to, text: isOver ? text : open, ...(!isOver && { isOpen: true }) };
 }
 
 function listed(names: readonly string[]): string {

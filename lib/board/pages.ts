@@ -1,7 +1,8 @@
 import { atEndOfTurn } from '../clock.js';
 import { Times } from '../insight/shown.js';
 import { inTurns } from '../insight/turns.js';
-import { costOf } from './cost.js';
+import type { JobView } from '../insight/types.js';
+import { type Cost, costOf } from './cost.js';
 import { changesOf } from './changes.js';
 import { DAY, FireFinder } from './fires.js';
 import { lanesOf } from './lanes.js';
@@ -186,10 +187,19 @@ const attentionPart = (scene: Scene): Part => ({
   title: 'Attention',
   draw: async () => {
     const unwell = scene.looked.jobs.filter(({ attention }) => attention).slice(0, MOST_ATTENTION);
-    const costs = await inTurns(unwell, (view) => [[view.job, costOf(scene.looked, view)] as const]);
+    const costs = await inTurns(unwell, (view) => costIfKnown(scene.looked, view));
     return h(Attention, { scene, costs: new Map(costs) });
   },
 });
+
+/** A record that is broken has no cost: the others have theirs. */
+function costIfKnown(looked: Looked, view: JobView): (readonly [string, Cost])[] {
+  try {
+    return [[view.job, costOf(looked, view)]];
+  } catch {
+    return [];
+  }
+}
 
 /** The page of all jobs: the most urgent part comes first. */
 function overview(scene: Scene, fires: FireFinder): Part[] {
