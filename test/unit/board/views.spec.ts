@@ -29,7 +29,7 @@ describe('the lease of a run', () => {
     expect(await shown('running')).toContain('worker-1 is up held, 60 min left');
     expect(await shown('running')).toMatch(/is up held, 59.9 min left *$/);
     await fleet.clock.advance(2 * MINUTE);
-    expect(await shown('running')).toMatch(/gives no sign of life held, 58 min left *$/);
+    expect(await shown('running')).toMatch(/gives no sign of life held, 57.9 min left *$/);
   });
 
   test('that was renewed between two looks is renewed, since the look before', async () => {
