@@ -29,7 +29,8 @@ export interface PlatformRequest {
 export interface PlatformResponse {
   status(code: number): this;
   header(name: string, value: string): this;
-  send(body: string): unknown;
+  getHeader(name: string): unknown;
+  send(body: string | Buffer): unknown;
 }
 
 /** The routes that only read. The guards of the board are those of the class, so they protect all routes. */
@@ -135,6 +136,9 @@ const queryOf = ({ url }: PlatformRequest): string => url.split('?').slice(1).jo
 
 function send(response: PlatformResponse, { status, headers, body }: Answer): void {
   response.status(status);
-  for (const [name, value] of Object.entries(headers)) response.header(name, value);
+  // The application may vary its answers, too.
+  const vary = [response.getHeader('vary'), headers['vary']].filter(Boolean).join(', ');
+  for (const [name, value] of Object.entries({ ...headers, ...(vary !== '' && { vary }) }))
+    response.header(name, value);
   response.send(body);
 }
