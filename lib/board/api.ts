@@ -124,9 +124,6 @@ export class Api {
   }
 }
 
-/** The name of a job in a query. None: the name of no job. */
-export const jobIn = (query: string): string => new URLSearchParams(query).get('job') ?? '';
-
 const timeOf = (text: string): number | undefined =>
   /^\d{12,15}$/.test(text) ? Number(text) : readTime(text);
 

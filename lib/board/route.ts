@@ -1,5 +1,5 @@
 import { type Answer, json } from './answer.js';
-import { jobIn } from './api.js';
+import { jobIn } from './job-in.js';
 import type { Board } from './board.js';
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
