@@ -4,7 +4,8 @@
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /** Bytes: compressed. */
+  readonly body: string | Buffer;
 }
 
 /** 1. The page loads nothing from elsewhere. 2. Only its own script runs. 3. No other page shows the page in a frame. */
@@ -31,10 +32,12 @@ export const html = (body: string, status = 200): Answer => ({
   body,
 });
 
-export const json = (document: unknown, status = 200): Answer => ({
+export const json = (document: unknown, status = 200): Answer => jsonText(JSON.stringify(document), status);
+
+export const jsonText = (body: string, status = 200): Answer => ({
   status,
   headers: { ...ALWAYS, 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
-  body: JSON.stringify(document),
+  body,
 });
 
 /** A file with its version in its address. */

@@ -1,7 +1,9 @@
 import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import type { InsightQuery } from '../insight/insight.js';
 import { readTime } from '../insight/times.js';
-import { type Answer, json } from './answer.js';
+import { type Answer, json, jsonText } from './answer.js';
+import type { Looked } from './looked.js';
+import { PerLook } from './per-look.js';
 import { failureText, SHARED, type Snapshots } from './snapshots.js';
 import type { BoardSource } from './source.js';
 import { withoutToken } from '../stores/lock-info.js';
@@ -21,28 +23,30 @@ type Document = Readonly<Record<string, unknown>>;
 export class Api {
   readonly #answers = new Map<string, { readonly until: number; readonly answer: Promise<Answer> }>();
 
+  readonly #texts = new PerLook<string | undefined>(MOST_SHARED);
+
   constructor(
     private readonly source: BoardSource,
     private readonly snapshots: Snapshots,
   ) {}
 
   verdict(): Promise<Answer> {
-    return this.#ofSnapshot((looked) => ({ verdict: verdictOf(looked) }));
+    return this.#ofSnapshot('verdict', (looked) => ({ verdict: verdictOf(looked) }));
   }
 
   jobs(): Promise<Answer> {
-    return this.#ofSnapshot(({ jobs }) => ({ jobs }));
+    return this.#ofSnapshot('jobs', ({ jobs }) => ({ jobs }));
   }
 
   job(name: string): Promise<Answer> {
-    return this.#ofSnapshot(({ jobs }) => {
+    return this.#ofSnapshot(`job ${name}`, ({ jobs }) => {
       const job = jobs.find((view) => view.job === name);
       return job === undefined ? undefined : { job };
     });
   }
 
   instances(): Promise<Answer> {
-    return this.#ofSnapshot(({ told }) => ({
+    return this.#ofSnapshot('instances', ({ told }) => ({
       // The lists of jobs of a thousand instances would be a hundred megabytes.
       instances: told.map(({ info, record: { jobs } }) => ({
         ...info,
@@ -53,7 +57,7 @@ export class Api {
   }
 
   locks(): Promise<Answer> {
-    return this.#ofSnapshot(({ locks }) => ({
+    return this.#ofSnapshot('locks', ({ locks }) => ({
       locks: [...locks.values()].flatMap(({ lock }) => (lock === undefined ? [] : withoutToken(lock))),
     }));
   }
@@ -104,16 +108,19 @@ export class Api {
     return fresh.answer;
   }
 
-  async #ofSnapshot(
-    part: (looked: NonNullable<Awaited<ReturnType<Snapshots['newest']>>['looked']>) => Document | undefined,
-  ): Promise<Answer> {
+  /** @param name of the part: its text is made once of each answer of the store */
+  async #ofSnapshot(name: string, part: (looked: Looked) => Document | undefined): Promise<Answer> {
     const { looked, age, failure } = await this.snapshots.newest();
     if (looked === undefined) return json({ error: failure ?? 'The store has not answered yet.' }, 503);
-    const document = part(looked);
-    if (document === undefined) return json({ error: 'No instance knows this job.' }, 404);
+    const text = this.#texts.of(looked, [name], () => {
+      const document = part(looked);
+      return document && JSON.stringify(document);
+    });
+    if (text === undefined) return json({ error: 'No instance knows this job.' }, 404);
     const { now: time, unreadable } = looked;
     // `stale` marks old facts.
-    return json({ time, age: Math.round(age), stale: failure !== undefined, unreadable, ...document });
+    const head = { time, age: Math.round(age), stale: failure !== undefined, unreadable };
+    return jsonText(`${JSON.stringify(head).slice(0, -1)},${text.slice(1)}`);
   }
 }
 

@@ -7,9 +7,11 @@
 import { type Answer, asset, html, json } from './answer.js';
 import { Api } from './api.js';
 import { BUILD, SCRIPT, STYLE } from './assets.js';
+import { compressed } from './compressed.js';
 import { lookedAt } from './looked.js';
 import { Pages } from './pages.js';
 import { readQuestion } from './question.js';
+import { Renewals } from './renewals.js';
 import { newToken } from './same-origin.js';
 import { Snapshots } from './snapshots.js';
 import type { BoardSource } from './source.js';
@@ -20,6 +22,11 @@ const ENTRIES = 6_000;
 const LEAST = 20;
 const MOST = 200;
 
+const ASSETS: ReadonlyMap<string, Answer> = new Map([
+  ['board.js', asset('text/javascript', SCRIPT)],
+  ['board.css', asset('text/css', STYLE)],
+]);
+
 /** Answers requests for the page and its JSON. The caller has checked who may ask. */
 export class Board {
   readonly api: Api;
@@ -29,12 +36,13 @@ export class Board {
   #jobs = ENTRIES / LEAST;
 
   constructor(private readonly source: BoardSource) {
+    const renewals = new Renewals();
     this.#snapshots = new Snapshots(async () => {
       const insight = await source.insight('UTC');
       const most = Math.max(LEAST, Math.min(MOST, Math.floor(ENTRIES / Math.max(1, this.#jobs))));
       const look = await insight.look(most);
       this.#jobs = look.jobs.length;
-      const looked = await lookedAt(look);
+      const looked = await lookedAt(look, renewals);
       await this.#pages.prepare(looked);
       return looked;
     }, source.clock);
@@ -46,10 +54,11 @@ export class Board {
   async page(query: string, headers: Act['headers'] = {}): Promise<Answer> {
     const params = new URLSearchParams(query);
     const name = params.get('asset');
-    if (name === 'board.js') return asset('text/javascript', SCRIPT);
-    if (name === 'board.css') return asset('text/css', STYLE);
-    const { body, status } = await this.#pages.page(readQuestion(params), BUILD);
-    const answer = html(body, status);
+    const accepted = headers['accept-encoding'];
+    const file = ASSETS.get(name ?? '');
+    if (file !== undefined) return compressed(file, file, accepted);
+    const page = await this.#pages.page(readQuestion(params), BUILD);
+    const answer = await compressed(html(page.body, page.status), page, accepted);
     const token = this.source.control === undefined ? undefined : newToken(headers);
     return token === undefined ? answer : { ...answer, headers: { ...answer.headers, 'set-cookie': token } };
   }
@@ -60,6 +69,7 @@ export class Board {
     if (control === undefined) return json({ error: 'This page only reads.' }, 404);
     return act(control, clock, request).finally(() => {
       this.#snapshots.expire();
+      this.#pages.expire();
       this.api.expire();
     });
   }

@@ -1,25 +1,8 @@
-import { agree } from '../insight/facts.js';
-import { type Told, upSince } from '../insight/fleet-jobs.js';
-import { scheduleOf } from '../insight/shown.js';
-import { inTurns } from '../insight/turns.js';
-import type { KnownJob } from '../stores/history-store.js';
+import type { Told } from '../insight/fleet-jobs.js';
+import type { Change, ChangeKind } from './change.js';
 import type { Looked } from './looked.js';
-import { outagesOf } from './outages.js';
-
-/** Kinds of changes that may explain a problem. The compiler checks that the page has a row for each kind. */
-export type ChangeKind = 'miss' | 'version' | 'schedule' | 'switch' | 'gone' | 'outage';
-
-/** Something that changed at a time. Times are the store's where the offset of the instance's clock is known. */
-export interface Change {
-  readonly kind: ChangeKind;
-  readonly at: number;
-  /** Absent: a moment, not a period. */
-  readonly to?: number;
-  readonly text: string;
-  /** The job that has changed; `tick`, if the job missed one. */
-  readonly job?: string;
-  readonly tick?: number;
-}
+import { type Outage, outagesOf } from './outages.js';
+import { releasesOf } from './releases.js';
 
 /** How many changes of a kind are shown, the newest ones. */
 export const MOST_CHANGES = 40;
@@ -28,16 +11,10 @@ export const MOST_CHANGES = 40;
 export async function changesOf(looked: Looked, since: number): Promise<Change[]> {
   const all = [
     ...missesOf(looked, since),
-    ...versionsOf(looked.told),
-    ...(await schedulesOf(looked.told, since)),
+    ...(await releasesOf(looked.told, since)),
     ...goneOf(looked.told),
     ...switchesOf(looked),
-    ...outagesOf(looked.misses).map(({ from, to, instances, jobs }): Change => ({
-      kind: 'outage',
-      at: from,
-      to: to ?? looked.now,
-      text: `The store was away on ${listed(instances)}: ticks of ${listed(jobs)} were missed`,
-    })),
+    ...outagesOf(looked.misses).map(changeOf),
   ].filter(({ at, to = at }) => to >= since && at <= looked.now);
   const counts = new Map<ChangeKind, number>();
   return all
@@ -70,64 +47,18 @@ function missesOf({ misses }: Looked, since: number): Change[] {
   });
 }
 
-/** The first instance of each version of an application. */
-function versionsOf(told: readonly Told[]): Change[] {
-  const seen = new Map<string, Set<string>>();
-  const changes: Change[] = [];
-  for (const one of [...told].sort((a, b) => upSince(a.info) - upSince(b.info))) {
-    const { application = '', version, instance } = one.info;
-    if (version === undefined) continue;
-    const versions = seen.get(application) ?? new Set();
-    if (versions.size > 0 && !versions.has(version))
-      changes.push({
-        kind: 'version',
-        at: upSince(one.info),
-        text: `Version ${version} after ${[...versions].at(-1)}, first on ${instance}`,
-      });
-    // The version moves to the end: the newest version is the last one.
-    versions.delete(version);
-    seen.set(application, versions.add(version));
-  }
-  return changes;
-}
-
-/** The jobs whose schedules differ from those of the instance that started before. Most instances share one list of jobs. */
-async function schedulesOf(told: readonly Told[], since: number): Promise<Change[]> {
-  const first = new Map<readonly KnownJob[], Told>();
-  for (const one of [...told].sort((a, b) => upSince(a.info) - upSince(b.info)))
-    if (!first.has(one.record.jobs)) first.set(one.record.jobs, one);
-  const known = new Map<string, KnownJob>();
-  return inTurns(first, ([jobs, one]) => {
-    const changes: Change[] = [];
-    const at = upSince(one.info);
-    for (const job of jobs) {
-      const before = known.get(job.job);
-      known.set(job.job, job);
-      if (before === undefined || at < since) continue;
-      const { instance } = one.info;
-      const about = { kind: 'schedule', at, job: job.job } as const;
-      if (!agree(before, job))
-        changes.push({
-          ...about,
-          text: `${job.job}: ${scheduleOf(job)} after ${scheduleOf(before)}, first on ${instance}`,
-        });
-      if (before.enabled !== job.enabled)
-        changes.push({
-          ...about,
-          kind: 'switch',
-          text: `${job.job}: switched ${job.enabled ? 'on' : 'off'} by its options, first on ${instance}`,
-        });
-    }
-    return changes;
-  });
-}
-
 function goneOf(told: readonly Told[]): Change[] {
   return told.flatMap(({ info: { instance, state, seenAt } }) => {
     if (state === 'up') return [];
     const how = state === 'gone' ? 'gives no sign of life any more' : 'was shut down';
     return [{ kind: 'gone', at: seenAt, text: `${instance} ${how}` }];
   });
+}
+
+function changeOf({ from, to, isOver, instances, jobs }: Outage): Change {
+  const text = `The store was away on ${listed(instances)}: ticks of ${listed(jobs)} were missed`;
+  const open = `${text}. Nobody has told when it came back`;
+  return { kind: 'outage', at: from, to, text: isOver ? text : open, ...(!isOver && { isOpen: true }) };
 }
 
 function listed(names: readonly string[]): string {

@@ -12,6 +12,7 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import type { Answer } from './answer.js';
+import { jobIn } from './job-in.js';
 import type { Board } from './board.js';
 import type { SchedulerLockBoardOptions } from './options.js';
 
@@ -28,7 +29,8 @@ export interface PlatformRequest {
 export interface PlatformResponse {
   status(code: number): this;
   header(name: string, value: string): this;
-  send(body: string): unknown;
+  getHeader(name: string): unknown;
+  send(body: string | Buffer): unknown;
 }
 
 /** The routes that only read. The guards of the board are those of the class, so they protect all routes. */
@@ -74,6 +76,24 @@ class Reading {
     send(response, await this.host.board.api.why(job, queryOf(request)));
   }
 
+  /** The same three with the name in the query: routers take no long names in a path, as Fastify's of more than 100 characters. */
+  @Get('api/v1/job')
+  async jobOf(@Req() request: PlatformRequest, @Res() response: PlatformResponse): Promise<void> {
+    send(response, await this.host.board.api.job(jobIn(queryOf(request))));
+  }
+
+  @Get('api/v1/runs')
+  async runsOf(@Req() request: PlatformRequest, @Res() response: PlatformResponse): Promise<void> {
+    const query = queryOf(request);
+    send(response, await this.host.board.api.runs(jobIn(query), query));
+  }
+
+  @Get('api/v1/why')
+  async whyOf(@Req() request: PlatformRequest, @Res() response: PlatformResponse): Promise<void> {
+    const query = queryOf(request);
+    send(response, await this.host.board.api.why(jobIn(query), query));
+  }
+
   @Get('api/v1/instances')
   async instances(@Res() response: PlatformResponse): Promise<void> {
     send(response, await this.host.board.api.instances());
@@ -96,10 +116,11 @@ export function controllerOf({ path, guards, control }: SchedulerLockBoardOption
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(...guards)
   class SchedulerLockBoardSwitchesController extends Reading {
-    @Post('api/v1/:of/:name/:action')
+    /** Without a name in the path, the name is in the body. */
+    @Post(['api/v1/:of/:action', 'api/v1/:of/:name/:action'])
     @UseGuards(...controlGuards)
     async act(
-      @Param() params: { readonly of: string; readonly name: string; readonly action: string },
+      @Param() params: { readonly of: string; readonly name?: string; readonly action: string },
       @Body() body: unknown,
       @Req() request: PlatformRequest,
       @Res() response: PlatformResponse,
@@ -115,6 +136,9 @@ const queryOf = ({ url }: PlatformRequest): string => url.split('?').slice(1).jo
 
 function send(response: PlatformResponse, { status, headers, body }: Answer): void {
   response.status(status);
-  for (const [name, value] of Object.entries(headers)) response.header(name, value);
+  // The application may vary its answers, too.
+  const vary = [response.getHeader('vary'), headers['vary']].filter(Boolean).join(', ');
+  for (const [name, value] of Object.entries({ ...headers, ...(vary !== '' && { vary }) }))
+    response.header(name, value);
   response.send(body);
 }

@@ -6,6 +6,7 @@ import { sentenceOf } from '../insight/sentence.js';
 import { inTurns } from '../insight/turns.js';
 import type { ControlInfo, JobView, RunInfo } from '../insight/types.js';
 import type { MissEntry } from '../stores/history-store.js';
+import { Renewals } from './renewals.js';
 
 /** What is kept of a job. */
 export interface Kept {
@@ -28,12 +29,14 @@ export interface Looked extends Omit<Look, 'jobs'> {
   readonly controls: readonly ControlInfo[];
   /** The newest first. */
   readonly misses: readonly MissEntry[];
+  /** By fencing token: a time since which the lease was renewed, by the store's clock. Absent: nobody has seen that. */
+  readonly renewals: ReadonlyMap<number, number>;
 }
 
 export const NOTHING_KEPT: Kept = { runs: [], misses: [] };
 
 /** Puts an answer of the store in order, a few milliseconds at a stretch. */
-export async function lookedAt(look: Look): Promise<Looked> {
+export async function lookedAt(look: Look, renewals = new Renewals()): Promise<Looked> {
   const kept = new Map<string, Kept>();
   const of = (job: string): Kept => {
     const found = kept.get(job) ?? { runs: [], misses: [] };
@@ -60,6 +63,7 @@ export async function lookedAt(look: Look): Promise<Looked> {
     controls: controls.sort((one, other) => other.at - one.at),
     runs: runs.sort((one, other) => other.fencingToken - one.fencingToken),
     misses: misses.sort((one, other) => other.tick - one.tick),
+    renewals: renewals.see(look.locks),
   };
 }
 

@@ -3,8 +3,10 @@ import type { MissEntry } from '../stores/history-store.js';
 /** A time in which instances could not reach the store. Times are those of the instances, corrected by the offsets that they have reported. */
 export interface Outage {
   readonly from: number;
-  /** Absent: at least one instance has not noted when the store answered again. */
-  readonly to?: number;
+  /** The last time at which it is known to have gone on. */
+  readonly to: number;
+  /** Whether {@link to} is its end: if not, at least one instance has not noted when the store answered again. */
+  readonly isOver: boolean;
   readonly instances: readonly string[];
   /** The jobs that missed ticks because of the outage. */
   readonly jobs: readonly string[];
@@ -33,7 +35,8 @@ export function outagesOf(misses: readonly MissEntry[]): Outage[] {
   }
   return groups.reverse().map((group) => ({
     from: group.from,
-    ...(group.isOver && { to: group.end }),
+    to: group.end,
+    isOver: group.isOver,
     instances: [...new Set(group.misses.map(({ instance }) => instance))],
     jobs: [...new Set(group.misses.map(({ job }) => job))],
   }));

@@ -1,11 +1,14 @@
 import { atEndOfTurn } from '../clock.js';
 import { Times } from '../insight/shown.js';
 import { inTurns } from '../insight/turns.js';
-import { costOf } from './cost.js';
+import type { JobView } from '../insight/types.js';
+import { Answers } from './answers.js';
+import { type Cost, costOf } from './cost.js';
 import { changesOf } from './changes.js';
 import { DAY, FireFinder } from './fires.js';
 import { lanesOf } from './lanes.js';
 import { type Looked, NOTHING_KEPT } from './looked.js';
+import { PerLook } from './per-look.js';
 import type { Question } from './question.js';
 import { failureText, type Snapshot, type Snapshots } from './snapshots.js';
 import type { BoardSource } from './source.js';
@@ -29,6 +32,8 @@ import { VerdictLine } from './views/verdict.js';
 interface Part {
   readonly id: string;
   readonly title: string;
+  /** What it depends on besides the answer of the store, and the question's zone and hours, which all links have. */
+  readonly of?: readonly unknown[];
   draw(): h.JSX.Element | Promise<h.JSX.Element>;
 }
 
@@ -38,12 +43,16 @@ export interface Page {
   readonly status: number;
 }
 
-/** How many pages are kept for others who ask the same. */
-const MOST_KEPT = 64;
+/** How many questions are answered again before somebody asks, and how many pages and parts are kept for others who ask the same. */
+const MOST_AGAIN = 64;
+const MOST_PAGES = 200;
+const MOST_PARTS = 1_000;
 
 /** Makes pages. Viewers who ask the same of one answer of the store share a page: the work does not grow with the viewers. */
 export class Pages {
-  readonly #made = new WeakMap<Looked, Map<string, Promise<string[]>>>();
+  readonly #parts = new PerLook<Promise<string>>(MOST_PARTS);
+  readonly #pages = new PerLook<Page>(MOST_PAGES);
+  readonly #answers: Answers;
   /** The questions since the store was read last. */
   readonly #asked = new Map<string, Question>();
   readonly #fires = new FireFinder();
@@ -51,7 +60,14 @@ export class Pages {
   constructor(
     private readonly source: BoardSource,
     private readonly snapshots: Snapshots,
-  ) {}
+  ) {
+    this.#answers = new Answers(source);
+  }
+
+  /** Call this after a switch was used. */
+  expire(): void {
+    this.#answers.expire();
+  }
 
   /** Answers the questions since the last answer of the store again, from the new one: whoever asks again need not wait. */
   async prepare(looked: Looked): Promise<void> {
@@ -59,12 +75,16 @@ export class Pages {
     this.#asked.clear();
     for (const question of asked) {
       const scene = this.#scene(looked, question);
-      await this.#drawn(scene, this.#partsOf(scene));
+      // An answer takes a read of the store: not before somebody asks.
+      await this.#drawn(
+        scene,
+        this.#partsOf(scene).filter(({ id }) => id !== 'answer'),
+      );
     }
   }
 
   async page(question: Question, build: string): Promise<Page> {
-    if (this.#asked.size < MOST_KEPT) this.#asked.set(keyOf(question), question);
+    if (this.#asked.size < MOST_AGAIN) this.#asked.set(keyOf(question), question);
     const snapshot = await this.snapshots.newest();
     const { looked, failure = 'no answer yet.' } = snapshot;
     const frame = { question, build, stale: snapshot.failure !== undefined };
@@ -78,13 +98,16 @@ export class Pages {
     const scene = this.#scene(looked, question);
     const parts = this.#partsOf(scene);
     const made = await this.#drawn(scene, parts);
-    const verdict = renderToString(this.#verdict(scene, snapshot));
-    const title = question.job === undefined ? 'Jobs' : `${question.job} – jobs`;
-    const isKnown = question.job === undefined || parts.some(({ id }) => id === 'job' || id === 'answer');
-    return {
-      body: pageOf({ ...frame, title, parts: [verdict, ...made], regions: parts }),
-      status: isKnown ? 200 : 404,
-    };
+    // Whole seconds: whoever asks within the same second gets the same page.
+    const age = Math.round(snapshot.age / 1_000) * 1_000;
+    return this.#pages.of(looked, [question, age, snapshot.failure], () => {
+      const verdict = renderToString(this.#verdict(scene, { ...snapshot, age }));
+      const { job } = question;
+      const title = job === undefined ? 'Jobs' : `${job} – jobs`;
+      const isKnown = job === undefined || parts.some(({ id }) => id === 'job' || id === 'answer');
+      const body = pageOf({ ...frame, title, parts: [verdict, ...made], regions: parts });
+      return { body, status: isKnown ? 200 : 404 };
+    });
   }
 
   #scene(looked: Looked, question: Question): Scene {
@@ -102,13 +125,14 @@ export class Pages {
     return h(VerdictLine, { scene, age, failure, store: this.source.label() });
   }
 
-  #drawn({ looked, question }: Scene, parts: readonly Part[]): Promise<string[]> {
-    const made = this.#made.get(looked) ?? new Map<string, Promise<string[]>>();
-    this.#made.set(looked, made);
-    const key = keyOf(question);
-    const found = made.get(key) ?? drawn(parts);
-    if (made.size < MOST_KEPT) made.set(key, found);
-    return found;
+  /** Draws one part after another. In between, other work of the process can run. */
+  async #drawn({ looked, question: { zone, hours } }: Scene, parts: readonly Part[]): Promise<string[]> {
+    const texts: string[] = [];
+    for (const part of parts) {
+      const key = [part.id, zone, hours, ...(part.of ?? [])];
+      texts.push(await this.#parts.of(looked, key, () => drawn(part)));
+    }
+    return texts;
   }
 
   #partsOf(scene: Scene): Part[] {
@@ -129,15 +153,14 @@ export class Pages {
     const answer: Part = {
       id: 'answer',
       title: 'Why',
+      of: [job, at],
       draw: async () => {
-        const insight = await this.source.insight(question.zone);
-        const why = await insight.why(job, at);
+        const why = await this.#answers.why(question.zone, job, at);
         return h(Answer, { scene, answer: why, at: at ?? looked.now });
       },
     };
     if (view === undefined) return kept.runs.length > 0 || at === undefined ? [] : [answer];
-    return [
-      ...(at === undefined ? [] : [answer]),
+    const parts: Part[] = [
       { id: 'job', title: 'Job', draw: () => h(Job, { scene: own, view }) },
       ...(scene.control
         ? [{ id: 'switches', title: 'Switches', draw: () => h(Switches, { scene: own, view }) }]
@@ -146,6 +169,7 @@ export class Pages {
       firesPart(own, this.#fires),
       { id: 'locks', title: 'Locks', draw: () => h(Locks, { scene: own }) },
     ];
+    return [...(at === undefined ? [] : [answer]), ...parts.map((part) => ({ ...part, of: [job] }))];
   }
 }
 
@@ -186,10 +210,19 @@ const attentionPart = (scene: Scene): Part => ({
   title: 'Attention',
   draw: async () => {
     const unwell = scene.looked.jobs.filter(({ attention }) => attention).slice(0, MOST_ATTENTION);
-    const costs = await inTurns(unwell, (view) => [[view.job, costOf(scene.looked, view)] as const]);
+    const costs = await inTurns(unwell, (view) => costIfKnown(scene.looked, view));
     return h(Attention, { scene, costs: new Map(costs) });
   },
 });
+
+/** A record that is broken has no cost: the others have theirs. */
+function costIfKnown(looked: Looked, view: JobView): (readonly [string, Cost])[] {
+  try {
+    return [[view.job, costOf(looked, view)]];
+  } catch {
+    return [];
+  }
+}
 
 /** The page of all jobs: the most urgent part comes first. */
 function overview(scene: Scene, fires: FireFinder): Part[] {
@@ -203,7 +236,12 @@ function overview(scene: Scene, fires: FireFinder): Part[] {
     },
     lanesPart(scene),
     { id: 'running', title: 'Running', draw: () => h(Running, { scene }) },
-    { id: 'jobs', title: 'All jobs', draw: () => h(Jobs, { scene }) },
+    {
+      id: 'jobs',
+      title: 'All jobs',
+      of: [scene.question.find, scene.question.skip],
+      draw: () => h(Jobs, { scene }),
+    },
     { id: 'instances', title: 'Instances', draw: () => h(Instances, { scene }) },
     firesPart(scene, fires),
     { id: 'outages', title: 'Outages', draw: () => h(Outages, { scene, span }) },
@@ -211,16 +249,11 @@ function overview(scene: Scene, fires: FireFinder): Part[] {
   ];
 }
 
-/** Draws one part after another. In between, other work of the process can run. */
-async function drawn(parts: readonly Part[]): Promise<string[]> {
-  const texts: string[] = [];
-  for (const { id, draw } of parts) {
-    await new Promise<void>((resolve) => atEndOfTurn(resolve));
-    try {
-      texts.push(renderToString(await draw()));
-    } catch (error) {
-      texts.push(renderToString(h(BrokenPart, { id, problem: failureText(error) })));
-    }
+async function drawn({ id, draw }: Part): Promise<string> {
+  await new Promise<void>((resolve) => atEndOfTurn(resolve));
+  try {
+    return renderToString(await draw());
+  } catch (error) {
+    return renderToString(h(BrokenPart, { id, problem: failureText(error) }));
   }
-  return texts;
 }

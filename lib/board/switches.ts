@@ -4,6 +4,7 @@ import type { ControlSwitches } from '../control/types.js';
 import type { Duration } from '../duration.js';
 import { LockNotAcquiredError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import { timesIn } from '../insight/times.js';
+import { show } from '../wording.js';
 import { type Answer, json } from './answer.js';
 import { isSameOrigin } from './same-origin.js';
 import { failureText } from './snapshots.js';
@@ -13,7 +14,8 @@ export interface Act {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** What the name names. */
   readonly of: string;
-  readonly name: string;
+  /** Absent: it is in the body, as `job` or `lock`. */
+  readonly name?: string;
   readonly action: string;
   readonly body: unknown;
   /** The name of the person. */
@@ -55,7 +57,7 @@ const lasting = (fields: Fields): { for?: Duration } =>
 
 /** Uses a switch for a person, and answers what happened. The caller has checked who may use switches. */
 export async function act(control: ControlSwitches, clock: Clock, request: Act): Promise<Answer> {
-  const { headers, of, name, action, body } = request;
+  const { headers, of, action, body } = request;
   const does = ACTS[`${of}/${action}`];
   if (does === undefined) return json({ error: 'There is no such switch.' }, 404);
   if (!isSameOrigin(headers)) return json({ error: 'This request does not come from the page itself.' }, 403);
@@ -66,6 +68,7 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
     const actor = await request.actor();
     const { reason } = body as Fields;
     const by = { actor, ...(typeof reason === 'string' && { reason }) };
+    const name = request.name ?? nameIn(of, body as Fields);
     const done = does(control, name, body as Fields, by);
     const result = await noLongerThan(PATIENCE, done, clock, { keepAlive: true });
     // An error after this time is in no answer.
@@ -84,6 +87,13 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
   } catch (error) {
     return problem(error);
   }
+}
+
+function nameIn(of: string, body: Fields): string {
+  const field = of === 'jobs' ? 'job' : 'lock';
+  const name = body[field];
+  if (typeof name === 'string') return name;
+  throw new SchedulerLockConfigError([`${field}: ${show(name)} is no name. Give the name of a ${field}.`]);
 }
 
 function problem(error: unknown): Answer {

@@ -64,7 +64,7 @@ async function answerTo(request: IncomingMessage, board: Board, secret: string):
   const given = new URLSearchParams(url.split('?')[1]).get('secret');
   if (given !== null) return isSame(given, secret) ? admitted(url, `${cookie}=${secret}`) : plain(403, WRONG);
   const [, known = ''] = new RegExp(`(?:^|; )${cookie}=([^;]*)`).exec(headers.cookie ?? '') ?? [];
-  return isSame(known, secret) ? answerAt(board, url) : plain(403, WRONG);
+  return isSame(known, secret) ? answerAt(board, url, headers) : plain(403, WRONG);
 }
 
 /** Turns the secret into a cookie: people copy the address. */

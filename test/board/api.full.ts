@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { MemoryLockStore, StoreUnavailableError } from '../../lib/index.js';
 import { processOf } from '../../lib/stores/line.js';
 import { projectRoot } from '../support/machine.js';
-import { fleet, HOUR, NOW } from './support/fleet.js';
-import { type Site, site, USER } from './support/site.js';
+import { until } from '../support/until.js';
+import { type Fleet, fleet, HOUR, NOW } from './support/fleet.js';
+import { PLATFORMS, type Site, site, USER } from './support/site.js';
 
 interface Operation {
   readonly responses: Readonly<Record<string, { content: { 'application/json': { schema: object } } }>>;
@@ -13,7 +15,7 @@ interface Operation {
 
 const FILE = 'monitoring/board-api.json';
 const document = JSON.parse(readFileSync(join(projectRoot, FILE), 'utf8')) as {
-  paths: Readonly<Record<string, { get?: Operation }>>;
+  paths: Readonly<Record<string, Readonly<Partial<Record<'get' | 'post', Operation>>>>>;
   components: object;
 };
 
@@ -30,9 +32,9 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 ajv.addSchema({ $id: 'board', components: closedDocument.components });
 
 /** What is wrong with an answer, by the file. */
-function problemsOf(path: string, status: number, answer: unknown): string[] {
-  const schema = closedDocument.paths[path]?.get?.responses[status]?.content['application/json'].schema;
-  if (schema === undefined) return [`${FILE} has no ${status} of ${path}`];
+function problemsOf(path: string, status: number, answer: unknown, by: 'get' | 'post' = 'get'): string[] {
+  const schema = closedDocument.paths[path]?.[by]?.responses[status]?.content['application/json'].schema;
+  if (schema === undefined) return [`${FILE} has no ${status} of ${by} ${path}`];
   const text = JSON.stringify(schema).replaceAll('"#/components', '"board#/components');
   const validate = ajv.compile(JSON.parse(text) as object);
   validate(answer);
@@ -59,6 +61,11 @@ const asked: [path: string, query: string][] = [
   ...['InvoiceJobs.send', 'CleanupJobs.sweep', 'MailJobs.digest', 'Nobody.knows'].flatMap(
     (job): [string, string][] => [
       [`/jobs/{job}`, job],
+      [`/job?job={job}`, job],
+      [`/runs?job={job}&limit=5`, job],
+      [`/runs?job={job}&limit=0`, job],
+      [`/why?job={job}`, job],
+      [`/why?job={job}&at=never`, job],
       [`/jobs/{job}/runs`, job],
       [`/jobs/{job}/runs?limit=5&bad=true`, job],
       [`/jobs/{job}/runs?limit=0`, job],
@@ -88,4 +95,115 @@ test('each path that the file describes was asked for', () => {
 test('an answer with a field more, or one less, is found', () => {
   expect(problemsOf('/verdict', 200, { time: 1 })).not.toEqual([]);
   expect(problemsOf('/jobs/{job}', 404, { error: 'x', more: 1 })).not.toEqual([]);
+});
+
+const CONTROL = { guards: [], actor: (): string => 'ada@example.com' };
+const EXPORT = 'ExportJobs.warehouse';
+
+describe.each(PLATFORMS)('switches on %s', (platform) => {
+  let made: Fleet;
+  let own: Site;
+  beforeAll(async () => {
+    made = await fleet();
+    await made.dead('WebhookJobs.deliver', 2);
+    own = await site({ platform, store: made.store, clock: made.clock, board: { control: CONTROL } });
+  });
+  afterAll(() => own.close());
+
+  /** Uses a switch by both routes of the file; the file has to describe each answer. Returns both results. */
+  async function used(
+    [of, action]: readonly ['jobs' | 'locks', string],
+    name: string,
+    body: object,
+    headers: Record<string, string> = {},
+  ): Promise<string[]> {
+    const field = of === 'jobs' ? 'job' : 'lock';
+    const results: string[] = [];
+    for (const [path, route, more] of [
+      [`/${of}/${action}`, `/${of}/${action}`, { [field]: name }],
+      [`/${of}/{${field}}/${action}`, `/${of}/${encodeURIComponent(name)}/${action}`, {}],
+    ] as const) {
+      const answer = await fetch(`${own.url}/api/v1${route}`, {
+        method: 'POST',
+        headers: { ...USER, 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', ...headers },
+        body: JSON.stringify({ ...more, ...body }),
+      });
+      const told = (await answer.json()) as { result?: string };
+      expect(problemsOf(path, answer.status, told, 'post')).toEqual([]);
+      results.push(`${answer.status} ${told.result ?? 'error'}`);
+    }
+    return results;
+  }
+
+  test(`${FILE} describes what each switch answers`, async () => {
+    const reason = 'migration';
+    const job = 'HousekeepingJobs.tidy';
+    const pause = ['jobs', 'pause'] as const;
+    expect(await used(pause, job, { reason })).toEqual(['200 paused', '409 paused-already']);
+    expect(await used(['jobs', 'run'], job, {})).toEqual(['409 paused', '409 paused']);
+    expect(await used(['jobs', 'resume'], job, { reason })).toEqual(['200 resumed', '409 not-paused']);
+    expect(await used(pause, job, {})).toEqual(['400 error', '400 error']);
+    expect(await used(pause, 'Nobody.knows', { reason })).toEqual(['404 nobody-has-it', '404 nobody-has-it']);
+    expect(await used(['jobs', 'run'], job, {})).toEqual(['200 started', '200 started']);
+    const [lock] = await made.store.inspect([EXPORT]);
+    const { fencingToken } = lock ?? {};
+    expect(await used(['locks', 'break'], EXPORT, { reason, fencingToken })).toEqual([
+      '200 broken',
+      '409 gone',
+    ]);
+    expect(await used(['locks', 'redeliver'], 'WebhookJobs.deliver', {})).toEqual([
+      '200 redelivered',
+      '409 redelivered',
+    ]);
+    const elsewhere = { 'sec-fetch-site': 'cross-site' };
+    expect(await used(pause, job, { reason }, elsewhere)).toEqual(['403 error', '403 error']);
+    const text = { 'content-type': 'text/plain' };
+    expect(await used(['jobs', 'resume'], job, {}, text)).toEqual(['415 error', '415 error']);
+  });
+
+  test('and that a pause waits', async () => {
+    const name = 'SearchJobs.reindex';
+    const waiting = used(['jobs', 'pause'], name, { reason: 'migration' });
+    let isOver = false;
+    void waiting.finally(() => (isOver = true)).catch(() => undefined);
+    // Each waits 5 s by the clock of the fleet before it says so.
+    await until(async () => {
+      await made.clock.advance(1_000);
+      return isOver;
+    });
+    expect(await waiting).toEqual(['202 waiting', '202 waiting']);
+  });
+});
+
+test.each(PLATFORMS)(`${FILE} describes what is answered on %s while the store is away`, async (platform) => {
+  const store = new MemoryLockStore();
+  const away = (): Promise<never> =>
+    Promise.reject(new StoreUnavailableError('away', { outcome: 'unknown' }));
+  store.history.instances = away;
+  store.inspect = away;
+  const own = await site({ platform, store, board: { control: CONTROL } });
+  try {
+    for (const path of [
+      '/verdict',
+      '/jobs',
+      '/instances',
+      '/locks',
+      '/job?job=x',
+      '/runs?job=x',
+      '/why?job=x',
+    ]) {
+      const answer = await fetch(`${own.url}/api/v1${path}`, { headers: USER });
+      expect([path, answer.status]).toEqual([path, 503]);
+      expect(problemsOf(path.split('?')[0] ?? '', 503, await answer.json())).toEqual([]);
+    }
+    const answer = await fetch(`${own.url}/api/v1/jobs/pause`, {
+      method: 'POST',
+      headers: { ...USER, 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
+      body: JSON.stringify({ job: 'x', reason: 'migration' }),
+    });
+    expect(answer.status).toBe(503);
+    expect(problemsOf('/jobs/pause', 503, await answer.json(), 'post')).toEqual([]);
+  } finally {
+    await own.close();
+  }
 });

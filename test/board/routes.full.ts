@@ -2,7 +2,8 @@ import { VersioningType } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SchedulerLockBoardModule } from '../../lib/board/index.js';
 import { MemoryLockStore } from '../../lib/index.js';
-import { type Fleet, fleet } from './support/fleet.js';
+import type { KnownJob } from '../../lib/stores/history-store.js';
+import { type Fleet, fleet, JOBS, NOW } from './support/fleet.js';
 import { PLATFORMS, type Site, site, USER, statusOf } from './support/site.js';
 
 const ROUTES = [
@@ -18,6 +19,8 @@ const ROUTES = [
   '/api/v1/instances',
   '/api/v1/locks',
 ];
+
+const MEMBER = { instance: 'api-7f9c-x2kq', version: '1.5.0', startedAt: NOW - 95 * 60_000 };
 
 describe.each(PLATFORMS)('on %s', (platform) => {
   let made: Fleet;
@@ -59,6 +62,35 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     const links = [...body.matchAll(/(?:href|src|action)="([^"]*)"/g)].map(([, link = '']) => link);
     expect(links.length).toBeGreaterThan(50);
     expect(links.filter((link) => !/^[?#]|^data:,$/.test(link))).toEqual([]);
+  });
+
+  test('a job with a name of 200 characters is reached, whatever they are', async () => {
+    const name = `Räume/${'%&?#+ "ü'.repeat(24)}xy`;
+    expect(name).toHaveLength(200);
+    await made.beat({ ...MEMBER, jobs: [...JOBS, { ...JOBS[1], job: name, lock: name } as KnownJob] });
+    await made.clock.advance(3_000);
+    const job = encodeURIComponent(name);
+    const asked = async (path: string): Promise<unknown> => {
+      const answer = await fetch(place.url + path, { headers: USER });
+      return [
+        answer.status,
+        answer.status === 200 && path !== `?job=${job}` ? await answer.json() : await answer.text(),
+      ];
+    };
+    expect(await asked(`/api/v1/job?job=${job}`)).toEqual([
+      200,
+      expect.objectContaining({ job: expect.objectContaining({ job: name }) }),
+    ]);
+    expect(await asked(`/api/v1/runs?job=${job}&limit=1`)).toEqual([
+      200,
+      expect.objectContaining({ runs: [] }),
+    ]);
+    expect(await asked(`/api/v1/why?job=${job}`)).toEqual([
+      200,
+      expect.objectContaining({ why: expect.objectContaining({ job: name }) }),
+    ]);
+    expect(await asked(`?job=${job}`)).toEqual([200, expect.stringContaining('Räume/')]);
+    expect(await asked('/api/v1/runs')).toEqual([400, expect.any(String)]);
   });
 
   test('what is not there is said to be so', async () => {

@@ -1,10 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { processOf } from '../../lib/stores/line.js';
 import { until } from '../support/until.js';
-import { fleet } from './support/fleet.js';
+import type { KnownJob } from '../../lib/stores/history-store.js';
+import { fleet, JOBS, NOW } from './support/fleet.js';
 import { PLATFORMS, type Platform, type Site, site, statusOf, USER } from './support/site.js';
-import { closeBrowser, hasBrowser, violationsOf, visitor } from './support/visitor.js';
+import { closeBrowser, testInBrowser, violationsOf, visitor } from './support/visitor.js';
 
 /** Of those who may see the page, only operators may use its switches. */
 @Injectable()
@@ -21,11 +22,8 @@ const SAME = { 'sec-fetch-site': 'same-origin' };
 const actor = (request: never): string =>
   (request as { headers: Record<string, string> }).headers['x-user'] ?? '';
 
-let isThere = false;
+const inBrowser = await testInBrowser('the switches of the page');
 let place: Site | undefined;
-beforeAll(async () => {
-  isThere = await hasBrowser('the switches of the page');
-});
 afterEach(async () => {
   await place?.close();
   place = undefined;
@@ -120,6 +118,25 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(page).toContain('break by ada@example.com (stuck)');
   });
 
+  test('a name of 200 characters is that of a lock or a job as any other, in the body', async () => {
+    const { url, made } = await opened(platform);
+    const name = `${'%/é?'.repeat(49)}last`;
+    const member = { instance: 'api-7f9c-x2kq', version: '1.5.0', startedAt: NOW - 95 * 60_000 };
+    await made.beat({ ...member, jobs: [...JOBS, { ...JOBS[1], job: name, lock: name } as KnownJob] });
+    const post = (action: string, body: object): Promise<Response> =>
+      fetch(`${url}/api/v1/${action}`, {
+        method: 'POST',
+        headers: { ...JSON_BODY, ...OPERATOR, ...SAME },
+        body: JSON.stringify(body),
+      });
+    expect(await statusOf(post('jobs/pause', { job: name, reason: 'migration' }))).toBe(200);
+    expect((await made.store.inspect([name]))[0]?.holder).toContain('ada@example.com: migration');
+    expect(await statusOf(post('jobs/resume', { job: name }))).toBe(200);
+    expect(await statusOf(post('locks/break', { lock: name, reason: 'x', fencingToken: 1 }))).toBe(409);
+    expect(await statusOf(post('jobs/resume', {}))).toBe(400);
+    expect(await statusOf(post('jobs/explode', { job: name }))).toBe(404);
+  });
+
   test('a pause that waits behind a run is shown, and so is who else waits in line, since when', async () => {
     const { url, made } = await opened(platform);
     const { store, clock } = made;
@@ -162,32 +179,86 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(locks.locks.filter((lock) => 'token' in lock)).toEqual([]);
   });
 
-  test('a person pauses a job in a browser, sees it paused, and resumes it; a viewer gets 403', async () => {
-    if (!isThere) return;
-    const { url, made } = await opened(platform);
-    const { page, context, complaints } = await visitor({ headers: OPERATOR });
-    await page.goto(`${url}?job=RefreshJobs.refresh`);
-    expect(await violationsOf(page)).toEqual([]);
-    await page.locator('#switches form', { hasText: 'Pause' }).getByLabel('Reason').fill('<b>migration</b>');
-    await page.getByRole('button', { name: 'Pause' }).click();
-    await page.locator('#done', { hasText: 'paused by ada@example.com' }).waitFor();
-    await made.clock.advance(3_000);
-    await page.locator('#done').hover();
-    await page.evaluate(() => (document.activeElement as { blur?: () => void } | null)?.blur?.());
-    await page.locator('#job .status', { hasText: 'paused' }).waitFor();
-    expect(await page.locator('#job b').count()).toBe(0);
-    expect(await violationsOf(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Resume' }).click();
-    await page.locator('#done', { hasText: 'It is resumed' }).waitFor();
-    expect(complaints).toEqual([]);
-    await context.close();
-    const other = await visitor({ headers: USER });
-    await other.page.goto(`${url}?job=RefreshJobs.refresh`);
-    await other.page.locator('#switches form', { hasText: 'Pause' }).getByLabel('Reason').fill('x');
-    await other.page.getByRole('button', { name: 'Pause' }).click();
-    await other.page.locator('#done', { hasText: 'Forbidden' }).waitFor();
-    await other.context.close();
-  });
+  inBrowser(
+    'a person pauses a job in a browser, sees it paused, and resumes it; a viewer gets 403',
+    async () => {
+      const { url, made } = await opened(platform);
+      const { page, context, complaints } = await visitor({ headers: OPERATOR });
+      await page.goto(`${url}?job=RefreshJobs.refresh`);
+      expect(await violationsOf(page)).toEqual([]);
+      await page
+        .locator('#switches form', { hasText: 'Pause' })
+        .getByLabel('Reason')
+        .fill('<b>migration</b>');
+      await page.getByRole('button', { name: 'Pause' }).click();
+      await page.locator('#done', { hasText: 'paused by ada@example.com' }).waitFor();
+      await made.clock.advance(3_000);
+      await page.locator('#done').hover();
+      await page.evaluate(() => (document.activeElement as { blur?: () => void } | null)?.blur?.());
+      await page.locator('#job .status', { hasText: 'paused' }).waitFor();
+      expect(await page.locator('#job b').count()).toBe(0);
+      expect(await violationsOf(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Resume' }).click();
+      await page.locator('#done', { hasText: 'It is resumed' }).waitFor();
+      expect(complaints).toEqual([]);
+      await context.close();
+      const other = await visitor({ headers: USER });
+      await other.page.goto(`${url}?job=RefreshJobs.refresh`);
+      await other.page.locator('#switches form', { hasText: 'Pause' }).getByLabel('Reason').fill('x');
+      await other.page.getByRole('button', { name: 'Pause' }).click();
+      await other.page.locator('#done', { hasText: 'Forbidden' }).waitFor();
+      await other.context.close();
+    },
+  );
+
+  inBrowser(
+    'a person runs a job, through its pause too, breaks a lock and puts dead letters back',
+    async () => {
+      const { url, made } = await opened(platform);
+      await made.dead('WebhookJobs.deliver', 2);
+      const { page, context, complaints } = await visitor({ headers: OPERATOR });
+      const open = async (job: string): Promise<void> => void (await page.goto(`${url}?job=${job}`));
+      const form = (name: string) =>
+        page.locator('#switches form', { has: page.getByRole('button', { name, exact: true }) }).first();
+      /** Uses a switch, and waits until the page says what became of it. */
+      const use = async (name: string, says: RegExp | string, reason = 'because'): Promise<void> => {
+        await form(name).getByLabel('Reason').fill(reason);
+        await form(name).getByRole('button').click();
+        await page.locator('#done', { hasText: says }).waitFor();
+      };
+      await open('HousekeepingJobs.tidy');
+      await use('Run now', /It (runs|ran) on api-7f9c-q1zz/);
+      await use('Pause', 'paused by ada@example.com');
+      await open('HousekeepingJobs.tidy');
+      await use('Run now', 'Not started: it is paused by ada@example.com');
+      await form('Run now').getByLabel('through the pause').check();
+      const paused = async () => (await made.store.inspect(['HousekeepingJobs.tidy']))[0];
+      const before = (await paused())?.fencingToken ?? Infinity;
+      // By the clock of the fleet, which the test moves, the run may take longer than a browser waits for its end.
+      const used = use('Run now', /It is paused again|It is not done yet/);
+      let isTold = false;
+      void used.finally(() => (isTold = true)).catch(() => undefined);
+      await until(
+        async () => {
+          await made.clock.advance(50);
+          const { holder = '', fencingToken = 0 } = (await paused()) ?? {};
+          return isTold && holder.startsWith('paused until') && fencingToken > before;
+        },
+        { timeout: 30_000, message: 'the run, and the pause behind it' },
+      );
+      await used;
+      await open('ExportJobs.warehouse');
+      await use('Break its lock', 'Ended the lease of api-7f9c-m8vd', 'it hangs');
+      await open('WebhookJobs.deliver');
+      await page.getByText('One dead letter').click();
+      await use('Put it back', 'Put 1 dead letter of the lock WebhookJobs.deliver back');
+      await open('WebhookJobs.deliver');
+      await use('Put back all 1 dead', 'Put 1 dead letter of the lock WebhookJobs.deliver back');
+      // What a browser notes of the answer that the job is paused.
+      expect(complaints.filter((text) => !text.includes('409'))).toEqual([]);
+      await context.close();
+    },
+  );
 });
 
 test('where a browser does not say where a request comes from, a token does', async () => {

@@ -1,15 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { MemoryLockStore } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { fleet, HOSTILE, JOBS, NOW } from './support/fleet.js';
 import { PLATFORMS, type Site, site, USER } from './support/site.js';
-import { closeBrowser, hasBrowser, violationsOf, visitor } from './support/visitor.js';
+import { closeBrowser, testInBrowser, violationsOf, visitor } from './support/visitor.js';
 
-let isThere = false;
+const inBrowser = await testInBrowser('what viewers of the page see');
 let place: Site | undefined;
-beforeAll(async () => {
-  isThere = await hasBrowser('what viewers of the page see');
-});
 afterEach(async () => {
   await place?.close();
   place = undefined;
@@ -32,8 +29,7 @@ class LostStore extends MemoryLockStore {
 }
 
 describe.each(PLATFORMS)('on %s', (platform) => {
-  test('names, errors and instances that are HTML stay text', async () => {
-    if (!isThere) return;
+  inBrowser('names, errors and instances that are HTML stay text', async () => {
     const job = { ...JOBS[1], job: HOSTILE, lock: 'hostile' } as (typeof JOBS)[number];
     const at = NOW - 5 * 60_000;
     const made = await fleet([
@@ -78,8 +74,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     }
   });
 
-  test('without a script all is there, times in UTC and in the zone that is asked for', async () => {
-    if (!isThere) return;
+  inBrowser('without a script all is there, times in UTC and in the zone that is asked for', async () => {
     const made = await fleet();
     place = await site({ platform, store: made.store, clock: made.clock });
     const { page, context } = await visitor({ headers: USER, script: false });
@@ -94,7 +89,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       'Instances',
       'The next 24 hours',
       'Outages of the store',
-      'Locks',
+      'Locks of jobs',
     ]);
     expect(await page.locator('footer').innerText()).toContain('in UTC');
     await page.goto(`${place.url}?zone=Asia/Tokyo`);
@@ -105,8 +100,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     await context.close();
   });
 
-  test('a small window, dark, has no violation, and nothing wider than itself', async () => {
-    if (!isThere) return;
+  inBrowser('a small window, dark, has no violation, and nothing wider than itself', async () => {
     const made = await fleet();
     place = await site({ platform, store: made.store, clock: made.clock });
     const { page, context } = await visitor({ headers: USER, dark: true, size: { width: 390, height: 800 } });
@@ -115,26 +109,84 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
     await context.close();
   });
+
+  inBrowser('two people see the same jobs, each in their own zone, and both see what is new', async () => {
+    const made = await fleet();
+    place = await site({ platform, store: made.store, clock: made.clock });
+    const [one, other] = [
+      await visitor({ headers: USER, zone: 'Asia/Tokyo' }),
+      await visitor({ headers: USER, zone: 'America/New_York' }),
+    ];
+    for (const { page } of [one, other]) await page.goto(place.url);
+    await one.page.locator('footer', { hasText: 'in Asia/Tokyo' }).waitFor();
+    await other.page.locator('footer', { hasText: 'in America/New_York' }).waitFor();
+    const headline = ({ page }: typeof one): Promise<string> => page.locator('.headline').innerText();
+    expect(await headline(one)).toBe(await headline(other));
+    await made.beat({ instance: 'a-new-one', version: '1.6.0', startedAt: made.clock.now() });
+    await made.clock.advance(3_000);
+    for (const { page } of [one, other]) await page.locator('#instances', { hasText: 'a-new-one' }).waitFor();
+    for (const { context, complaints } of [one, other]) {
+      expect(complaints).toEqual([]);
+      await context.close();
+    }
+  });
+
+  inBrowser('a lost store greys the page, which says how old it is, and comes back by itself', async () => {
+    const store = new LostStore();
+    place = await site({ platform, store });
+    const { page, context } = await visitor({ headers: USER });
+    await page.goto(place.url);
+    await page.locator('.verdict.good').waitFor();
+    store.lost = new Error('connect ECONNREFUSED redis://user:secret@10.0.0.1');
+    await page.locator('.verdict.stale').waitFor();
+    expect(await page.locator('body.stale').count()).toBe(1);
+    const text = await page.locator('#verdict').innerText();
+    expect(text).toContain('The store does not answer. What is shown here is old: connect ECONNREFUSED');
+    expect(text).not.toContain('secret');
+    const api = await (await fetch(`${place.url}/api/v1/verdict`, { headers: USER })).json();
+    expect(api).toMatchObject({ stale: true });
+    store.lost = undefined;
+    await page.locator('.verdict.good').waitFor();
+    expect(await page.locator('body.stale').count()).toBe(0);
+    await context.close();
+  });
+
+  inBrowser('a page whose application is gone is grey, and says its age', async () => {
+    place = await site({ platform, store: new MemoryLockStore() });
+    const { page, context } = await visitor({ headers: USER });
+    await page.clock.install();
+    await page.goto(place.url);
+    await page.locator('html.live').waitFor();
+    await place.close();
+    place = undefined;
+    // The page's own clock: nobody has to wait.
+    await page.clock.runFor(20_000);
+    await page.locator('#notice', { hasText: /What you see is \d+ s old: no newer answer/ }).waitFor();
+    expect(await page.locator('body.stale').count()).toBe(1);
+    await context.close();
+  });
 });
 
-test('the page renews itself in the zone of the viewer; the part under the pointer is held still', async () => {
-  if (!isThere) return;
-  const store = new MemoryLockStore();
-  place = await site({ store });
-  const { page, context } = await visitor({ headers: USER, zone: 'America/New_York' });
-  await page.goto(place.url);
-  await page.locator('footer', { hasText: 'in America/New_York' }).waitFor();
-  await page.locator('#instances h2').hover();
-  const { history } = store;
-  const beat = { every: 60_000, leads: [], catalogue: 'x', jobs: [], next: [], last: [], left: false };
-  await history.beat({ ...beat, instance: 'a-new-one', startedAt: Date.now() });
-  await page.locator('#lanes', { hasText: 'a-new-one' }).waitFor();
-  expect(await page.locator('#instances').innerText()).not.toContain('a-new-one');
-  expect(await page.locator('#instances.held').count()).toBe(1);
-  await page.locator('.headline').hover();
-  await page.locator('#instances', { hasText: 'a-new-one' }).waitFor();
-  await context.close();
-});
+inBrowser(
+  'the page renews itself in the zone of the viewer; the part under the pointer is held still',
+  async () => {
+    const store = new MemoryLockStore();
+    place = await site({ store });
+    const { page, context } = await visitor({ headers: USER, zone: 'America/New_York' });
+    await page.goto(place.url);
+    await page.locator('footer', { hasText: 'in America/New_York' }).waitFor();
+    await page.locator('#instances h2').hover();
+    const { history } = store;
+    const beat = { every: 60_000, leads: [], catalogue: 'x', jobs: [], next: [], last: [], left: false };
+    await history.beat({ ...beat, instance: 'a-new-one', startedAt: Date.now() });
+    await page.locator('#lanes', { hasText: 'a-new-one' }).waitFor();
+    expect(await page.locator('#instances').innerText()).not.toContain('a-new-one');
+    expect(await page.locator('#instances.held').count()).toBe(1);
+    await page.locator('.headline').hover();
+    await page.locator('#instances', { hasText: 'a-new-one' }).waitFor();
+    await context.close();
+  },
+);
 
 test('however many look at once, the store is asked once', async () => {
   const store = new LostStore();
@@ -150,27 +202,6 @@ test('however many look at once, the store is asked once', async () => {
   expect(store.asked).toBeLessThanOrEqual(rounds);
 });
 
-test('a lost store greys the page, which says how old it is, and comes back by itself', async () => {
-  if (!isThere) return;
-  const store = new LostStore();
-  place = await site({ store });
-  const { page, context } = await visitor({ headers: USER });
-  await page.goto(place.url);
-  await page.locator('.verdict.good').waitFor();
-  store.lost = new Error('connect ECONNREFUSED redis://user:secret@10.0.0.1');
-  await page.locator('.verdict.stale').waitFor();
-  expect(await page.locator('body.stale').count()).toBe(1);
-  const text = await page.locator('#verdict').innerText();
-  expect(text).toContain('The store does not answer. What is shown here is old: connect ECONNREFUSED');
-  expect(text).not.toContain('secret');
-  const api = await (await fetch(`${place.url}/api/v1/verdict`, { headers: USER })).json();
-  expect(api).toMatchObject({ stale: true });
-  store.lost = undefined;
-  await page.locator('.verdict.good').waitFor();
-  expect(await page.locator('body.stale').count()).toBe(0);
-  await context.close();
-});
-
 test('a store that was away from the start: nothing is known, and nothing is called fine', async () => {
   const store = new LostStore();
   store.lost = new Error('away');
@@ -183,19 +214,6 @@ test('a store that was away from the start: nothing is known, and nothing is cal
   const { url } = place;
   store.lost = undefined;
   await until(async () => (await fetch(url, { headers: USER })).status === 200, { message: 'the page' });
-});
-
-test('a page whose application is gone is grey, and says its age', async () => {
-  if (!isThere) return;
-  place = await site({ store: new MemoryLockStore() });
-  const { page, context } = await visitor({ headers: USER });
-  await page.goto(place.url);
-  await page.locator('html.live').waitFor();
-  await place.close();
-  place = undefined;
-  await page.locator('#notice', { hasText: /What you see is \d+ s old: no newer answer/ }).waitFor();
-  expect(await page.locator('body.stale').count()).toBe(1);
-  await context.close();
 });
 
 test('a record that is broken does not take the others with it', async () => {

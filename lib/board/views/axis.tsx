@@ -1,5 +1,5 @@
 import type { Times } from '../../insight/shown.js';
-import { type ComponentChildren, h } from '../templates.js';
+import { type ComponentChildren, Fragment, h } from '../templates.js';
 
 /**
  * The time that a line shows.
@@ -73,6 +73,29 @@ export function Line(props: {
       ))}
       {children}
     </svg>
+  );
+}
+
+/** A time in which the store was away. Where nobody has told its end, an arrow goes on. */
+export function Period(props: {
+  from: number;
+  to: number;
+  isOpen: boolean;
+  span: Span;
+  y: number;
+}): h.JSX.Element {
+  const { from, to, isOpen, span, y } = props;
+  return (
+    <Fragment>
+      <rect
+        class="outage"
+        x={xOf(from, span)}
+        width={widthOf(to - Math.max(from, span.from), span, 0.8)}
+        y={y}
+        height="12"
+      />
+      {isOpen && <Shape at={to} y={y + 6} span={span} kind="outage" d="M4-6L12 0L4 6Z" />}
+    </Fragment>
   );
 }
 

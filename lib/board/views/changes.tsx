@@ -1,7 +1,7 @@
-import type { Change, ChangeKind } from '../changes.js';
+import type { Change, ChangeKind } from '../change.js';
 import { type ComponentChildren, Fragment, h } from '../templates.js';
-import { Axis, Line, xOf, Shape, type Span, widthOf } from './axis.js';
-import { each, Nothing, Region, type Scene, Table, Time, WhyLink } from './parts.js';
+import { Axis, Line, Period, Shape, type Span } from './axis.js';
+import { each, eachMark, Nothing, Region, type Scene, Table, Time, WhyLink } from './parts.js';
 
 /** The rows, from top to bottom. */
 const ROWS: Readonly<Record<ChangeKind, string>> = {
@@ -61,19 +61,13 @@ function ChangeRow(props: {
     <Fragment>
       <span class="lane-name">{ROWS[kind]}</span>
       <Line span={span} times={scene.times} height={ROW} label={`${ROWS[kind]}: ${changes.length}`}>
-        {changes.map((change) => (
+        {eachMark(changes, (change) => (
           <Marked key={change.at} change={change} scene={scene}>
             <title>{`${scene.times.short(change.at)} ${change.text}`}</title>
             {change.to === undefined ? (
               <Shape at={change.at} y={ROW / 2} span={span} kind={change.kind} />
             ) : (
-              <rect
-                class="outage"
-                x={xOf(change.at, span)}
-                width={widthOf(change.to - Math.max(change.at, span.from), span, 0.8)}
-                y="5"
-                height="12"
-              />
+              <Period from={change.at} to={change.to} isOpen={change.isOpen ?? false} span={span} y={5} />
             )}
           </Marked>
         ))}

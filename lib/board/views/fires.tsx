@@ -4,7 +4,7 @@ import { isZone } from '../question.js';
 import { type Fires as Firing, MOST_FIRES, MOST_FIRING } from '../fires.js';
 import { Fragment, h } from '../templates.js';
 import { Line, Shape, type Span } from './axis.js';
-import { each, JobLink, Nothing, Region, type Scene, Table, Time } from './parts.js';
+import { each, eachMark, JobLink, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
 /** The next fires, in the zone of the viewer and in the zone of each job. */
 export function Fires({
@@ -81,7 +81,7 @@ function Strip(props: { fires: Firing; often: string; scene: Scene; span: Span }
         <rect class="often" x="0" width="100%" y="5" height="6" />
       ) : (
         <Fragment>
-          {at.map((each) => (
+          {eachMark(at, (each) => (
             <Shape key={each} at={each} y={8} span={span} kind="fire" d="M0-5V5" />
           ))}
         </Fragment>

@@ -8,7 +8,7 @@ import { costOf, usualOf } from '../cost.js';
 import { kindOf } from '../lanes.js';
 import { lockOf, NOTHING_KEPT, sentenceIn } from '../looked.js';
 import { type ComponentChildren, h } from '../templates.js';
-import { lasting, Region, type Scene, Status, Time, timeOf, WhyLink } from './parts.js';
+import { eachMark, lasting, Region, type Scene, Status, Time, timeOf, WhyLink } from './parts.js';
 import { Run } from './jobs.js';
 import { linkTo } from '../question.js';
 
@@ -99,7 +99,7 @@ function Durations({ runs, scene }: { runs: readonly RunInfo[]; scene: Scene }):
         role="group"
         aria-label={`How long the last ${ended.length} runs took`}
       >
-        {ended.map((run, n) => {
+        {eachMark([...ended.entries()], ([n, run]) => {
           const height = Math.max(2, ((run.duration ?? 0) / longest) * 64);
           return (
             <WhyLink key={run.fencingToken} job={run.job ?? ''} at={timeOf(run)} scene={scene}>

@@ -3,7 +3,19 @@ import { type Bar, kindOf, type Lane, MOST_LANES } from '../lanes.js';
 import { HOURS, linkTo } from '../question.js';
 import { Fragment, h } from '../templates.js';
 import { Axis, Line, xOf, Shape, type Span, widthOf } from './axis.js';
-import { each, Nothing, Outcome, Region, type Scene, Table, Time, timeOf, took, WhyLink } from './parts.js';
+import {
+  each,
+  eachMark,
+  Nothing,
+  Outcome,
+  Region,
+  type Scene,
+  Table,
+  Time,
+  timeOf,
+  took,
+  WhyLink,
+} from './parts.js';
 
 const LINE = 16;
 
@@ -73,7 +85,7 @@ function LaneRow({ scene, lane, span }: { scene: Scene; lane: Lane; span: Span }
         height={height}
         label={`Runs on ${displayName(instance)}: ${bars.length}`}
       >
-        {gaps.map(({ from, to }) => (
+        {eachMark(gaps, ({ from, to }) => (
           <rect
             key={from}
             class="gap"
@@ -85,7 +97,7 @@ function LaneRow({ scene, lane, span }: { scene: Scene; lane: Lane; span: Span }
             <title>not up</title>
           </rect>
         ))}
-        {bars.map((bar) => (
+        {eachMark(bars, (bar) => (
           <RunBar key={bar.run.fencingToken} scene={scene} bar={bar} span={span} />
         ))}
       </Line>
@@ -140,7 +152,7 @@ function Missed({ scene, span }: { scene: Scene; span: Span }): h.JSX.Element {
     <Fragment>
       <span class="lane-name">Nobody</span>
       <Line span={span} times={scene.times} height={24} label={`Missed ticks: ${missed.length}`}>
-        {missed.map(({ job, tick }) => (
+        {eachMark(missed, ({ job, tick }) => (
           <WhyLink key={`${job} ${tick}`} job={job} at={tick} scene={scene}>
             <title>{`${scene.times.short(tick)} ${job}, missed`}</title>
             <Shape at={tick} y={12} span={span} kind="miss" />

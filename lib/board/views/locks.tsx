@@ -2,7 +2,7 @@ import { formatDuration } from '../../duration.js';
 import { displayName } from '../../lock-name.js';
 import { withoutSql } from '../../wording.js';
 import type { LockInfo } from '../../stores/lock-info.js';
-import { h } from '../templates.js';
+import { Fragment, h } from '../templates.js';
 import { Waiting } from './line.js';
 import { each, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
@@ -11,6 +11,7 @@ const HEADS = [
   'Lock',
   'State',
   'Holder',
+  'Fencing token',
   'Since',
   'Free in',
   'Job',
@@ -35,7 +36,7 @@ export function Locks({ scene }: { scene: Scene }): h.JSX.Element {
   const free = all.length - told.length;
   const note = `${free} more are free, with nothing waiting${told.length > MOST ? `; ${MOST} of ${told.length} are shown` : ''}`;
   return (
-    <Region id="locks" title="Locks" note={note}>
+    <Region id="locks" title="Locks of jobs" note={note}>
       {told.length === 0 ? (
         <Nothing>No lock is taken, and nothing waits for one.</Nothing>
       ) : (
@@ -55,7 +56,6 @@ const STATES = {
 
 function rowOf(lock: LockInfo, { times }: Scene): h.JSX.Element {
   const [tone, text] = lock.interrupted ? ['bad', '⚡ interrupted'] : STATES[lock.state];
-  const { dead = [] } = lock;
   return (
     <tr key={lock.name}>
       <th scope="row" class="name">
@@ -67,6 +67,7 @@ function rowOf(lock: LockInfo, { times }: Scene): h.JSX.Element {
       <td class="name">
         {lock.holder === undefined ? <span class="faint">not known</span> : displayName(lock.holder)}
       </td>
+      <td class="number">{lock.state === 'held' ? lock.fencingToken : ''}</td>
       <td>
         <Time at={lock.since} times={times} />
       </td>
@@ -83,13 +84,27 @@ function rowOf(lock: LockInfo, { times }: Scene): h.JSX.Element {
         )}
       </td>
       <td>
-        {dead.length > 0 && (
-          <span class="status bad">
-            ▲ {dead.length}, the newest {dead[0]?.reason}{' '}
-          </span>
-        )}
-        {dead[0] !== undefined && <Time at={dead[0].at} times={times} />}
+        <Dead dead={lock.dead} times={times} />
       </td>
     </tr>
+  );
+}
+
+function Dead({
+  dead = [],
+  times,
+}: {
+  dead: LockInfo['dead'] | undefined;
+  times: Scene['times'];
+}): h.JSX.Element {
+  const [newest] = dead;
+  if (newest === undefined) return <Fragment />;
+  return (
+    <Fragment>
+      <span class="status bad">
+        ▲ {dead.length}, the newest {newest.reason}
+      </span>{' '}
+      <Time at={newest.at} times={times} />
+    </Fragment>
   );
 }

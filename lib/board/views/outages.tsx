@@ -2,8 +2,8 @@ import { formatDuration } from '../../duration.js';
 import { displayName } from '../../lock-name.js';
 import { type Outage, outagesOf } from '../outages.js';
 import { Fragment, h } from '../templates.js';
-import { Axis, Line, xOf, type Span, widthOf } from './axis.js';
-import { each, Nothing, Region, type Scene, Table, Time } from './parts.js';
+import { Axis, Line, Period, type Span } from './axis.js';
+import { each, eachMark, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
 const MOST = 30;
 
@@ -11,7 +11,7 @@ const MOST = 30;
 export function Outages({ scene, span }: { scene: Scene; span: Span }): h.JSX.Element {
   const all = outagesOf(scene.looked.misses);
   const shown = all.slice(0, MOST);
-  const inSpan = shown.filter(({ to = scene.looked.now }) => to >= span.from);
+  const inSpan = shown.filter(({ to }) => to >= span.from);
   return (
     <Region
       id="outages"
@@ -37,36 +37,37 @@ export function Outages({ scene, span }: { scene: Scene; span: Span }): h.JSX.El
 
 function Spans(props: { scene: Scene; span: Span; outages: readonly Outage[] }): h.JSX.Element {
   const { scene, span, outages: inSpan } = props;
+  const { times } = scene;
   return (
     <div class="lanes">
       <span />
-      <Axis span={span} times={scene.times} />
+      <Axis span={span} times={times} />
       <span class="lane-name">Away</span>
-      <Line span={span} times={scene.times} height={20} label={`Outages: ${inSpan.length}`}>
-        {inSpan.map(({ from, to = scene.looked.now }) => (
-          <rect
-            key={from}
-            class="outage"
-            x={xOf(from, span)}
-            width={widthOf(to - Math.max(from, span.from), span, 0.8)}
-            y="4"
-            height="12"
-          >
-            <title>{`${scene.times.short(from)} to ${scene.times.short(to)}`}</title>
-          </rect>
+      <Line span={span} times={times} height={20} label={`Outages: ${inSpan.length}`}>
+        {eachMark(inSpan, ({ from, to, isOver }) => (
+          <g key={from}>
+            <title>{`${times.short(from)} to ${times.short(to)}${isOver ? '' : ' or later'}`}</title>
+            <Period from={from} to={to} isOpen={!isOver} span={span} y={4} />
+          </g>
         ))}
       </Line>
     </div>
   );
 }
 
-const rowOf = ({ from, to, instances, jobs }: Outage, { times }: Scene): h.JSX.Element => (
+const rowOf = ({ from, to, isOver, instances, jobs }: Outage, { times }: Scene): h.JSX.Element => (
   <tr key={from}>
     <td>
       <Time at={from} times={times} />
     </td>
-    <td>{to === undefined ? 'its end is not told' : <Time at={to} times={times} />}</td>
-    <td class="number">{to === undefined ? '' : formatDuration(Math.max(1, to - from))}</td>
+    <td>
+      {!isOver && 'not told: it still went on at '}
+      <Time at={to} times={times} />
+    </td>
+    <td class="number">
+      {!isOver && 'at least '}
+      {formatDuration(Math.max(1, to - from))}
+    </td>
     <td class="text">{some(instances)}</td>
     <td class="text">{some(jobs)}</td>
   </tr>

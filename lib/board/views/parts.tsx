@@ -5,7 +5,7 @@ import type { JobStatus, JobView, RunInfo } from '../../insight/types.js';
 import { kindOf } from '../lanes.js';
 import type { Looked } from '../looked.js';
 import { linkTo, type Question } from '../question.js';
-import { type ComponentChildren, Fragment, h } from '../templates.js';
+import { type ComponentChildren, Fragment, Guarded, h } from '../templates.js';
 
 /**
  * What each part gets: one answer of the store, and one question.
@@ -81,26 +81,29 @@ export function each<T>(
   row: (record: T) => h.JSX.Element,
   span?: number,
 ): h.JSX.Element[] {
-  return records.map((record, n) => {
-    try {
-      return row(record);
-    } catch {
-      if (span === undefined)
-        return (
-          <li key={n} class="nothing">
-            {BROKEN}
-          </li>
-        );
-      return (
-        <tr key={n}>
-          <td colSpan={span} class="nothing">
-            {BROKEN}
-          </td>
-        </tr>
-      );
-    }
-  });
+  const broken =
+    span === undefined ? (
+      <li class="nothing">{BROKEN}</li>
+    ) : (
+      <tr>
+        <td colSpan={span} class="nothing">
+          {BROKEN}
+        </td>
+      </tr>
+    );
+  return guarded(records, row, broken);
 }
+
+/** A mark of a drawing for each record. Nothing stands for a broken one: the list beside the drawing says that it is broken. */
+export const eachMark = <T,>(records: readonly T[], mark: (record: T) => h.JSX.Element): h.JSX.Element[] =>
+  guarded(records, mark, <Fragment />);
+
+const guarded = <T,>(
+  records: readonly T[],
+  draw: (record: T) => h.JSX.Element,
+  broken: h.JSX.Element,
+): h.JSX.Element[] =>
+  records.map((record, n) => <Guarded key={n} draw={() => draw(record)} broken={broken} />);
 
 /** A short time; its title is the full one. */
 export function Time({ at, times }: { at: number | undefined; times: Times }): h.JSX.Element {

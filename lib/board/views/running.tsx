@@ -98,9 +98,14 @@ function holderOf({ instance }: RunInfo, { looked: { told } }: Scene): string {
       : 'was shut down';
 }
 
-function leaseOf(run: RunInfo, { looked: { locks } }: Scene): string {
+/** What is known of the lease. One that is long, or whose holder is dead, is held as well: only a look before can tell that it is renewed. */
+function leaseOf(run: RunInfo, { looked: { locks, renewals, now } }: Scene): string {
   const lock = locks.get(run.lock)?.lock;
   if (lock === undefined) return 'not known';
   if (lock.state !== 'held' || lock.fencingToken !== run.fencingToken) return 'over';
-  return lock.expiresIn === undefined ? 'held' : `renewed, ${formatDuration(lock.expiresIn)} left`;
+  const left = lock.expiresIn === undefined ? '' : `, ${formatDuration(lock.expiresIn)} left`;
+  const since = renewals.get(run.fencingToken);
+  const renewed =
+    since === undefined ? '' : `, renewed in the last ${formatDuration(Math.max(1, now - since))}`;
+  return `held${left}${renewed}`;
 }

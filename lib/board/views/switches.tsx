@@ -1,6 +1,7 @@
 import { displayName } from '../../lock-name.js';
 import type { JobView } from '../../insight/types.js';
 import type { LockInfo } from '../../stores/lock-info.js';
+import type { DeadLetter } from '../../stores/queued-call-store.js';
 import { lockOf } from '../looked.js';
 import { type ComponentChildren, Fragment, h } from '../templates.js';
 import { readPause } from '../../stores/pause.js';
@@ -14,19 +15,20 @@ export function Switches({ scene, view }: { scene: Scene; view: JobView }): h.JS
     <Region id="switches" title="Switches" note="each is noted in the history, with who did it and why">
       <div class="switches">
         {paused === undefined ? (
-          <Switch action={`jobs/${encodeURIComponent(job)}/pause`} name="Pause">
+          <Switch {...toJob(job, 'pause')} name="Pause">
             <Reason needed /> <For />
             <Pauses scene={scene} view={view} />
           </Switch>
         ) : (
-          <Switch action={`jobs/${encodeURIComponent(job)}/resume`} name="Resume">
+          <Switch {...toJob(job, 'resume')} name="Resume">
             <span>
               Paused by {paused.actor} until <Time at={paused.until} times={scene.times} />
               {paused.reason !== undefined && `: ${paused.reason}`}
             </span>
+            <Reason />
           </Switch>
         )}
-        <Switch action={`jobs/${encodeURIComponent(job)}/run`} name="Run now">
+        <Switch {...toJob(job, 'run')} name="Run now">
           <Reason />
           {paused !== undefined && (
             <label>
@@ -59,15 +61,49 @@ function Pauses({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element
 function OfLock({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
   const lock = lockOf(scene.looked, view)?.lock;
   if (lock === undefined) return <Fragment />;
-  const dead = lock.dead?.length ?? 0;
+  const { dead = [] } = lock;
   return (
     <Fragment>
       {lock.state === 'held' && view.paused === undefined && <Break lock={lock} />}
-      {dead > 0 && (
-        <Switch action={`locks/${encodeURIComponent(lock.name)}/redeliver`} name={`Put back ${dead} dead`}>
-          <Reason />
-        </Switch>
-      )}
+      {dead.length > 0 && <Dead lock={lock.name} dead={dead} scene={scene} />}
+    </Fragment>
+  );
+}
+
+/** How many dead letters have a switch of their own, the newest ones. */
+const MOST_DEAD = 10;
+
+/** Puts all dead letters back, or one. */
+function Dead({
+  lock,
+  dead,
+  scene,
+}: {
+  lock: string;
+  dead: readonly DeadLetter[];
+  scene: Scene;
+}): h.JSX.Element {
+  const more = dead.length - MOST_DEAD;
+  return (
+    <Fragment>
+      <Switch {...toLock(lock, 'redeliver')} name={`Put back all ${dead.length} dead`}>
+        <Reason />
+      </Switch>
+      <details id="dead-letters">
+        <summary>One dead letter</summary>
+        {dead.slice(0, MOST_DEAD).map(({ id, job, reason, at, deliveries, key }) => (
+          <Switch key={id} {...toLock(lock, 'redeliver')} name="Put it back">
+            <input type="hidden" name="id" value={id} />
+            <span>
+              {displayName(job)}
+              {key !== undefined && ` (${displayName(key)})`}: {reason}, delivery {deliveries},{' '}
+              <Time at={at} times={scene.times} />
+            </span>
+            <Reason />
+          </Switch>
+        ))}
+        {more > 0 && <p class="note">And {more} more, which the shell lists.</p>}
+      </details>
     </Fragment>
   );
 }
@@ -76,7 +112,7 @@ function OfLock({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element
 function Break({ lock: { name, fencingToken, holder } }: { lock: LockInfo }): h.JSX.Element {
   if (fencingToken === undefined) return <Fragment />;
   return (
-    <Switch action={`locks/${encodeURIComponent(name)}/break`} name="Break its lock">
+    <Switch {...toLock(name, 'break')} name="Break its lock">
       <input type="hidden" name="fencingToken" value={fencingToken} />
       <Reason needed />
       <span class="problem">
@@ -86,10 +122,22 @@ function Break({ lock: { name, fencingToken, holder } }: { lock: LockInfo }): h.
   );
 }
 
-function Switch(props: { action: string; name: string; children?: ComponentChildren }): h.JSX.Element {
-  const { action, name, children } = props;
+/** The name is in the body: in a path, some routers take no long ones. */
+const toJob = (name: string, action: string): To => ({ action: `jobs/${action}`, of: { job: name } });
+const toLock = (name: string, action: string): To => ({ action: `locks/${action}`, of: { lock: name } });
+
+interface To {
+  readonly action: string;
+  readonly of: Readonly<Record<string, string>>;
+}
+
+function Switch(props: To & { name: string; children?: ComponentChildren }): h.JSX.Element {
+  const { action, of, name, children } = props;
   return (
     <form method="post" data-action={`api/v1/${action}`}>
+      {Object.entries(of).map(([key, value]) => (
+        <input key={key} type="hidden" name={key} value={value} />
+      ))}
       <button type="submit">{name}</button> {children}
     </form>
   );
@@ -107,7 +155,7 @@ const For = (): h.JSX.Element => (
       for{' '}
       <select name="for">
         {['1h', '4h', '1d', '7d', '30d'].map((length) => (
-          <option key={length} selected={length === '1d'}>
+          <option key={length} selected={length === '7d'}>
             {length}
           </option>
         ))}

@@ -122,6 +122,27 @@ export class Fleet {
     };
   }
 
+  /** Queued calls whose run failed. */
+  async dead(job: string, count: number): Promise<void> {
+    const lease = { name: job, token: `dead ${job} ${this.#drawn++}`, ttl: TTL, holder: 'worker-1', job };
+    const takes = [{ job, ttl: TTL }];
+    const { queuedCalls } = this.store;
+    for (let n = 0; n < count; n++) {
+      const id = `00000000-0000-4000-9000-${String(n).padStart(12, '0')}`;
+      await queuedCalls.enqueue({ name: job, id, job, args: '[]', priority: 0, max: 100, redeliver: 1 });
+    }
+    const grant = await this.store.acquire({ ...lease, history: true });
+    if (!grant.acquired) throw new Error(`${job}: ${grant.reason}`);
+    const end = { outcome: 'failed', record: { kept: KEPT, duration: 80 } } as const;
+    let ref = { ...lease, fencingToken: grant.fencingToken };
+    for (let n = 0; n <= count; n++) {
+      const found = await queuedCalls.next(ref, { takes, ...(n > 0 && end) });
+      if (found.queuedCall !== undefined)
+        ref = { ...ref, fencingToken: found.fencingToken, queuedCall: found.queuedCall.id } as typeof ref;
+    }
+    await this.store.release(ref, { outcome: 'abandoned' });
+  }
+
   async miss(
     job: string,
     tick: number,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { test } from '@jest/globals';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { findChromium } from '../../support/chromium.js';
 
@@ -37,14 +38,20 @@ export async function closeBrowser(): Promise<void> {
   await (await browser?.catch(() => undefined))?.close();
 }
 
-/** Whether there is a browser. If not it is said aloud, as the tests that need it prove nothing then. */
-export async function hasBrowser(what: string): Promise<boolean> {
+/**
+ * `test`, or, where there is no browser, `test.skip`: what needs one is then left out, said aloud, and counted as skipped.
+ *
+ * @throws in CI, where there has to be one
+ */
+export async function testInBrowser(what: string): Promise<typeof test | typeof test.skip> {
   try {
     await startBrowser();
-    return true;
+    return test;
   } catch (error) {
-    process.stderr.write(`LEFT OUT: ${what}: there is no browser. ${String(error).split('\n')[0]}\n`);
-    return false;
+    const problem = `${what}: there is no browser. ${String(error).split('\n')[0]}`;
+    if (process.env['CI']) throw new Error(problem, { cause: error });
+    process.stderr.write(`LEFT OUT: ${problem}\n`);
+    return test.skip;
   }
 }
 

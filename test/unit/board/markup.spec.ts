@@ -70,6 +70,25 @@ describe('each element is where HTML allows it', () => {
   });
 });
 
+test('a record of which a text cannot be drawn, deep inside, is lost, and no other', async () => {
+  const job = 'RefreshJobs.refresh';
+  const broken = <T extends { readonly job?: string }>(all: readonly T[], more: object): T[] =>
+    all.map((one) => (one.job === job ? { ...one, ...more } : one));
+  const html = await screen('hours=6', {
+    looked: {
+      ...looked,
+      jobs: broken(looked.jobs, { next: 1e20 }),
+      runs: broken(looked.runs, { startedAt: 1e20 }),
+      misses: broken(looked.misses, { tick: 1e20 }),
+      told: looked.told.map((one, n) => (n > 0 ? one : { ...one, info: { ...one.info, seenAt: 1e20 } })),
+    },
+  });
+  expect(html).not.toContain('This part cannot be shown');
+  expect(html.match(/This record is broken/g)?.length).toBeGreaterThanOrEqual(2);
+  for (const name of ['CleanupJobs.sweep', 'worker-1', 'InvoiceJobs.send']) expect(html).toContain(name);
+  expect(misplaced(html)).toEqual([]);
+});
+
 test.each([
   ['<ul><tr><td>1</td></tr></ul>', '<tr> in <ul>'],
   ['<table><tbody>text</tbody></table>', 'text in <tbody>: text'],

@@ -1,0 +1,87 @@
+import { gunzipSync } from 'node:zlib';
+import { beforeEach, expect, test } from '@jest/globals';
+import { Board } from '../../../lib/board/board.js';
+import { insightsOf } from '../../../lib/board/source.js';
+import { Insight } from '../../../lib/insight/insight.js';
+import { type Fleet, fleet as madeFleet, MINUTE, NOW } from '../../board/support/fleet.js';
+
+let fleet: Fleet;
+let board: Board;
+/** How often the store was asked for instances with the dates of their jobs: each answer why does. */
+let answers: number;
+/** How many pages were made: each names the store. */
+let pages: number;
+
+beforeEach(async () => {
+  fleet = await madeFleet();
+  [answers, pages] = [0, 0];
+  const { history } = fleet.store;
+  const instances = history.instances.bind(history);
+  history.instances = (onUnreadable, isDated) => {
+    if (isDated === undefined) answers++;
+    return instances(onUnreadable, isDated);
+  };
+  board = new Board({
+    insight: insightsOf(async (zone) => new Insight(fleet.store, { zone })),
+    clock: fleet.clock,
+    label: () => {
+      pages++;
+      return 'memory';
+    },
+    traceUrl: undefined,
+  });
+});
+
+const ANSWERS = Array.from({ length: 50 }, (_, n) => `job=RefreshJobs.refresh&at=${NOW - n * MINUTE}`);
+const look = async (queries: readonly string[]): Promise<string> => {
+  const found = await Promise.all(queries.map(async (query) => (await board.page(query)).body));
+  return found.join('');
+};
+
+test('however many different answers are looked at, the store is asked for a few at a time, and only if somebody looks', async () => {
+  const html = await look(ANSWERS);
+  expect(answers).toBe(10);
+  expect(html).toContain('too many answers are asked for at this moment');
+  await fleet.clock.advance(3_000);
+  await look(['']);
+  expect(answers).toBe(10);
+  for (let n = 0; n < 4; n++) {
+    await fleet.clock.advance(3_000);
+    await look(ANSWERS.slice(n * 10 + 10, n * 10 + 20));
+  }
+  expect(answers).toBe(50);
+  // Each is known by now: while the store is asked for as many others, it serves.
+  await fleet.clock.advance(3_000);
+  expect(await look(ANSWERS)).not.toContain('too many answers');
+  expect(answers).toBe(60);
+});
+
+test('a page is made once for all who ask the same, however many different ones are asked for', async () => {
+  const queries = Array.from({ length: 150 }, (_, n) => `find=${n}`);
+  await look(queries);
+  expect(pages).toBe(150);
+  await look([...queries, ...queries]);
+  expect(pages).toBe(150);
+});
+
+test('a page, script and style are compressed for who takes that, and for nobody else', async () => {
+  for (const query of ['', 'asset=board.js', 'asset=board.css']) {
+    const plain = await board.page(query);
+    expect(plain.headers).toMatchObject({ vary: 'accept-encoding' });
+    for (const accepted of ['gzip, deflate, br', 'br;q=1.0, GZIP;q=0.5']) {
+      const packed = await board.page(query, { 'accept-encoding': accepted });
+      expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' });
+      expect(gunzipSync(packed.body).toString()).toBe(plain.body);
+    }
+    for (const accepted of ['', 'identity', 'gzip;q=0', 'br, gzip; q=0.0'])
+      expect(await board.page(query, { 'accept-encoding': accepted })).toEqual(plain);
+  }
+});
+
+test('all who get the same page get the same bytes: it is compressed once', async () => {
+  const [one, other] = await Promise.all([
+    board.page('', { 'accept-encoding': 'gzip' }),
+    board.page('', { 'accept-encoding': 'gzip' }),
+  ]);
+  expect(one.body).toBe(other.body);
+});
