@@ -109,6 +109,20 @@ test('they are looked for every few seconds if the store refuses the history, as
   expect(calls).toContain('left');
 });
 
+test('by default, an instance without queued calls of its own looks for such calls every 5 s, and beats every 30 s', async () => {
+  await startApp([Nightly], { store, clock, instanceId: 'api-1' });
+  await until(() => calls.includes('beat') && calls.includes('left'), { message: 'its start' });
+  await passUntil(EVENING + 10 * MINUTE);
+  calls = [];
+  for (let look = 0; look < 120; look++) await clock.advance(5_000);
+  const countOf = (name: string) => calls.filter((call) => call === name).length;
+  expect(countOf('left')).toBe(120);
+  // Each comes up to a tenth earlier, at random.
+  expect(countOf('beat')).toBeGreaterThanOrEqual(20);
+  expect(countOf('beat')).toBeLessThanOrEqual(23);
+  expect(calls.filter((call) => call !== 'left' && call !== 'beat')).toEqual([]);
+});
+
 test('it is up until the tick that it has told, and gone if it is silent then', async () => {
   // Its own clock stands still: it was killed.
   await start('api-1', new ManualClock(EVENING));

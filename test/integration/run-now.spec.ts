@@ -1,7 +1,13 @@
 import 'reflect-metadata';
 import { afterEach, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
-import { currentLock, SchedulerLock, SchedulerLockControl, SchedulerLockInsight } from '../../lib/index.js';
+import {
+  currentLock,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockControl,
+  SchedulerLockInsight,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp } from './app.js';
 
@@ -72,4 +78,27 @@ test('nobody waits any more for a run that its instance has left at a shutdown',
   expect(await run).toMatchObject({ result: 'started' });
   expect(await run).not.toHaveProperty('outcome');
   hold.open();
+});
+
+@Injectable()
+class Report {
+  @SchedulerLock({ name: 'report', onSkip: 'throw' })
+  async build(): Promise<string> {
+    return 'built';
+  }
+}
+
+test('an instance on which a job is switched off skips a call by hand, and reaches another one by runNow()', async () => {
+  const store = new MemoryLockStore();
+  const api = await startApp([Report], { store, instanceId: 'api', enabled: false });
+  await startApp([Report], { store, instanceId: 'worker' });
+  await expect(api.get(Report).build()).rejects.toMatchObject({ reason: 'disabled' });
+  const control = api.get(SchedulerLockControl);
+  const request = { job: 'Report.build', actor: 'bob', wait: '60s' } as const;
+  await until(async () => (await api.get(SchedulerLockInsight).instances()).length === 2);
+  expect(await control.runNow(request)).toMatchObject({
+    result: 'started',
+    instance: 'worker',
+    outcome: 'completed',
+  });
 });
