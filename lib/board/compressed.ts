@@ -2,15 +2,15 @@ import { gzip } from 'node:zlib';
 import { promisify } from 'node:util';
 import type { Answer } from './answer.js';
 
-/*
- * The page and its files, compressed for browsers that take that: once for all who get the same, and beside the event loop. The page holds
- * no secret that a length could betray: its token is in a cookie.
- */
-
 const pack = promisify(gzip);
 const packs = new WeakMap<object, Promise<Buffer>>();
 
-/** @param made what the body comes from, the same object for the same body @param accepted the header `Accept-Encoding` */
+/**
+ * The page and its files, compressed for browsers that take that: once for all who get the same, and beside the event loop. The page holds
+ * no secret that a length could betray: its token is in a cookie.
+ *
+ * @param made what the body comes from, the same object for the same body @param accepted the header `Accept-Encoding`
+ */
 export async function compressed(
   answer: Answer,
   made: object,

@@ -52,5 +52,6 @@ test('.ci/run runs each tier, the fast one first', () => {
   const text = read('.ci/run');
   const places = ['run_tests fast', 'run_tests full', 'run_tests slow'].map((step) => text.indexOf(step));
   expect(places.every((place) => place >= 0)).toBe(true);
-  expect(text).toMatch(/set -- tests checks /);
+  expect(text).toMatch(/\neverything\(\) \{\n  tests\n(?:  .+\n)*  full\n/);
+  expect(text).toMatch(/set -- everything;/);
 });

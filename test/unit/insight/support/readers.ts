@@ -71,7 +71,7 @@ export function probe(
   });
   const host = {
     settings: { clock },
-    condition: { away: false, answeredAt: NOW, failing: new Set() },
+    runner: { condition: { away: false, answeredAt: NOW, failing: new Set() } },
     elections: { names: [], led: [] },
   };
   const insight = {
