@@ -17,7 +17,7 @@ const MEGABYTE = 1_000_000;
  * 15 kB, and 20 kB are what both brought into the shell, histories and stores, in both builds, and documents. 600 kB before the stores on
  * SQL were split by idea: eleven files more in each build; 610 kB before 9 kB of answers for newcomers in the documents, and the shutdown of switches.
  */
-const MOST = 620_000;
+const MOST = 640_000;
 /** The page, packed: what both builds share of it, what each has of its own, its document, and the description of its JSON. */
 const MOST_OF_PAGE = 60_000;
 /** Scripts of the page that the shell imports besides. */
@@ -90,7 +90,7 @@ test('no document in it has a link, or a picture, that is not in it', async () =
   expect(inside.filter(({ path, link }) => !paths.has(targetOf(path, link)))).toEqual([]);
 });
 
-test('it holds both builds, script by script, and is a download of less than 620 kB', async () => {
+test('it holds both builds, script by script, and is a download of less than 640 kB', async () => {
   const { files, size } = await packProjectDryRun();
   const scripts = files.map(({ path }) => path).filter((path) => path.endsWith('.js'));
   const [cjs, esm] = [true, false].map((is) => scripts.filter((path) => path.startsWith('dist/cjs/') === is));
