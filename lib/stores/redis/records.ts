@@ -153,8 +153,9 @@ export function entriesIn(
   [, runsLeft, , badLeft]: Streams,
   onUnreadable: () => void,
 ): HistoryEntry[] {
-  const young = [...notOld(runs, Number(runsLeft)), ...notOld(bad, Number(badLeft))];
-  const entries = readEach(young, ({ entry }) => entry, onUnreadable).sort(byAge);
+  const read = (stream: Stream, left: number): HistoryEntry[] =>
+    readEach(notOld(stream, left), ({ entry }) => entry, onUnreadable);
+  const entries = merged(read(runs, Number(runsLeft)), read(bad, Number(badLeft)));
   // A record that was sent again is a second entry: the first one counts, and an end counts before an interruption.
   const counts = new Map<number | string, HistoryEntry>();
   for (const entry of entries) {
@@ -198,10 +199,27 @@ function notOld({ entries }: Stream, left: number): readonly ReadEntry[] {
 /** An id begins with when it was added, epoch ms. */
 const timeOf = (id: string): number => Number.parseInt(id, 10);
 
-/** Newest first. The streams do not show which of two entries of one millisecond came first, but runs have fencing tokens. */
-const byAge = (one: HistoryEntry, other: HistoryEntry): number =>
-  other.at - one.at ||
-  (one.type === 'run' && other.type === 'run' ? other.fencingToken - one.fencingToken : 0);
+/**
+ * The entries of both streams, newest first, those of each in its own order, so that as many as somebody asks for are the first of all. The
+ * streams do not show which of two entries of one millisecond came first if one is in each, but runs have fencing tokens.
+ */
+function merged(runs: readonly HistoryEntry[], bad: readonly HistoryEntry[]): HistoryEntry[] {
+  const all: HistoryEntry[] = [];
+  let next = 0;
+  for (const run of runs) {
+    for (let other = bad[next]; other !== undefined && isNewer(other, run); other = bad[++next])
+      all.push(other);
+    all.push(run);
+  }
+  return [...all, ...bad.slice(next)];
+}
+
+const isNewer = (one: HistoryEntry, other: HistoryEntry): boolean =>
+  one.at > other.at ||
+  (one.at === other.at &&
+    one.type === 'run' &&
+    other.type === 'run' &&
+    one.fencingToken > other.fencingToken);
 
 function entryOf(lock: string, [id, fields]: Raw): HistoryEntry | undefined {
   const [kind, text = '', , tick] = fields;

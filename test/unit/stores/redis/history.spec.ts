@@ -107,6 +107,20 @@ describe('a release with a record', () => {
   const waited = (): Promise<unknown> =>
     client.multi().hdel(STATE, 'since').hset(STATE, { began: '1', line: 'token channel' }).exec();
 
+  test('the newest of two runs that ended in one millisecond is the same one, however many are asked for', async () => {
+    const ids = ['one', 'other'];
+    for (const job of ids) await store.release(await take({ job }), { record: RECORD });
+    const [one, other] = await client.xrange(RUNS, '-', '+');
+    await client.del(RUNS);
+    // The end of the earlier lease came late.
+    const millisecond = Date.now();
+    for (const [n, [, fields]] of [other!, one!].entries())
+      await client.xadd(RUNS, `${millisecond}-${n}`, ...fields);
+    const all = await entries();
+    expect(all.map(({ job }) => job)).toEqual(ids);
+    expect(await entries(1)).toEqual(all.slice(0, 1));
+  });
+
   test('keeps it for a lease that was lost: to nobody, or to another holder', async () => {
     const lost = await take(RUN);
     await die();
