@@ -70,6 +70,19 @@ export const CORE_SABOTAGES: Sabotages = {
     only: ['switch-break'],
     seed: 3,
   },
+  'break-of-whatever-lease-is-there': {
+    file: 'control/break.js',
+    // Some time passes, as for a person: then somebody else may hold the lock.
+    search: /const \{ lock, fencingToken \} = request;[^]*?return gone\(lock, info\);/,
+    replace: `const { lock } = request;
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const info = await desk.look(lock);
+    if (info?.token === undefined || info.fencingToken === undefined) return gone(lock, info);
+    const { fencingToken } = info;`,
+    caughtBy: 'losses',
+    only: ['switch-break'],
+    seed: 3,
+  },
   'alarm-for-each-tick': {
     file: 'insight/watch.js',
     // At each look, whether somebody has started the tick or not.
