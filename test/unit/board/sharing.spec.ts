@@ -64,6 +64,14 @@ test('a page is made once for all who ask the same, however many different ones 
   expect(pages).toBe(150);
 });
 
+test('no viewer gets what another one has asked for', async () => {
+  await look(['find=secret&skip=1', `job=RefreshJobs.refresh&at=${NOW - MINUTE}`]);
+  const html = await look(['', 'find=other', 'job=RefreshJobs.refresh']);
+  expect(html).not.toContain('secret');
+  expect(html).not.toMatch(/hours=\d+[^"]*at=|at=[^"]*hours=/);
+  expect(html).toContain('href="?job=RefreshJobs.refresh&amp;hours=24"');
+});
+
 test('a page, script and style are compressed for who takes that, and for nobody else', async () => {
   for (const query of ['', 'asset=board.js', 'asset=board.css']) {
     const plain = await board.page(query);
