@@ -72,13 +72,18 @@ export const CORE_SABOTAGES: Sabotages = {
   },
   'break-of-whatever-lease-is-there': {
     file: 'control/break.js',
-    // Some time passes, as for a person: then somebody else may hold the lock.
-    search: /const \{ lock, fencingToken \} = request;[^]*?return gone\(lock, info\);/,
-    replace: `const { lock } = request;
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    const info = await desk.look(lock);
-    if (info?.token === undefined || info.fencingToken === undefined) return gone(lock, info);
-    const { fencingToken } = info;`,
+    // It looks on, and ends the lease that follows as well.
+    search: 'await desk.noted(lock);',
+    replace: `await desk.noted(lock);
+    void (async () => {
+      for (let looks = 0; looks < 200; looks++) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        const next = await desk.look(lock);
+        if (next?.token === undefined || next.fencingToken === undefined || next.fencingToken === fencingToken) continue;
+        const other = leaseOf(next, { token: next.token, fencingToken: next.fencingToken });
+        return desk.ask(desk.store.release(other, { outcome: 'aborted' }));
+      }
+    })().catch(() => undefined);`,
     caughtBy: 'losses',
     only: ['switch-break'],
     seed: 3,
