@@ -58,6 +58,8 @@ const MOST_PARTS = 1_000;
 export class Pages {
   readonly #parts = new PerLook<Promise<Drawn<string>>>(MOST_PARTS);
   readonly #pages = new PerLook<Page>(MOST_PAGES);
+  /** What the pages that are kept were made of. */
+  #shown: Snapshot = { age: 0 };
   readonly #answers: Answers;
   /** The questions since the store was read last. */
   readonly #asked = new Map<string, Question>();
@@ -115,7 +117,14 @@ export class Pages {
     // Whole seconds: whoever asks within the same second gets the same page.
     const shown = { ...snapshot, age: Math.round(snapshot.age / 1_000) * 1_000 };
     if (isBroken) return made(shown);
-    return this.#pages.of(looked, [question, shown.age, snapshot.failure], () => made(shown));
+    return this.#pages.of(this.#sameSecond(shown), [question], () => made(shown));
+  }
+
+  /** The same object for all who ask within a second: when it has gone, so have the pages that nobody can get any more. */
+  #sameSecond(shown: Snapshot): Snapshot {
+    const { looked, age, failure } = this.#shown;
+    if (looked !== shown.looked || age !== shown.age || failure !== shown.failure) this.#shown = shown;
+    return this.#shown;
   }
 
   #scene(looked: Looked, question: Question): Scene {
