@@ -18,9 +18,18 @@ export async function compressed(
 ): Promise<Answer> {
   const headers = { ...answer.headers, vary: 'accept-encoding' };
   if (!takesGzip(String(accepted ?? ''))) return { ...answer, headers };
-  const packed = packs.get(made) ?? pack(answer.body);
+  const body = await packedOnce(made, answer.body);
+  return { ...answer, headers: { ...headers, 'content-encoding': 'gzip' }, body };
+}
+
+function packedOnce(made: object, body: Answer['body']): Promise<Buffer> {
+  const known = packs.get(made);
+  if (known !== undefined) return known;
+  const packed = pack(body);
   packs.set(made, packed);
-  return { ...answer, headers: { ...headers, 'content-encoding': 'gzip' }, body: await packed };
+  // The next viewer must not get the same error.
+  packed.catch(() => packs.delete(made));
+  return packed;
 }
 
 const takesGzip = (accepted: string): boolean =>

@@ -29,8 +29,8 @@ export interface Looked extends Omit<Look, 'jobs'> {
   readonly controls: readonly ControlInfo[];
   /** The newest first. */
   readonly misses: readonly MissEntry[];
-  /** By fencing token: a time since which the lease was renewed, by the store's clock. Absent: nobody has seen that. */
-  readonly renewals: ReadonlyMap<number, number>;
+  /** By lock and fencing token, see `keyOfLease`: a time since which the lease was renewed, by the store's clock. Absent: nobody has seen that. */
+  readonly renewals: ReadonlyMap<string, number>;
 }
 
 export const NOTHING_KEPT: Kept = { runs: [], misses: [] };

@@ -43,6 +43,12 @@ export interface Page {
   readonly status: number;
 }
 
+/** A part, or parts, as drawn. What is broken is not kept: it is drawn anew for whoever asks next. */
+interface Drawn<T> {
+  readonly html: T;
+  readonly isBroken: boolean;
+}
+
 /** How many questions are answered again before somebody asks, and how many pages and parts are kept for others who ask the same. */
 const MOST_AGAIN = 64;
 const MOST_PAGES = 200;
@@ -50,8 +56,10 @@ const MOST_PARTS = 1_000;
 
 /** Makes pages. Viewers who ask the same of one answer of the store share a page: the work does not grow with the viewers. */
 export class Pages {
-  readonly #parts = new PerLook<Promise<string>>(MOST_PARTS);
+  readonly #parts = new PerLook<Promise<Drawn<string>>>(MOST_PARTS);
   readonly #pages = new PerLook<Page>(MOST_PAGES);
+  /** What the pages that are kept were made of. */
+  #shown: Snapshot = { age: 0 };
   readonly #answers: Answers;
   /** The questions since the store was read last. */
   readonly #asked = new Map<string, Question>();
@@ -97,17 +105,26 @@ export class Pages {
     }
     const scene = this.#scene(looked, question);
     const parts = this.#partsOf(scene);
-    const made = await this.#drawn(scene, parts);
-    // Whole seconds: whoever asks within the same second gets the same page.
-    const age = Math.round(snapshot.age / 1_000) * 1_000;
-    return this.#pages.of(looked, [question, age, snapshot.failure], () => {
-      const verdict = renderToString(this.#verdict(scene, { ...snapshot, age }));
+    const { html, isBroken } = await this.#drawn(scene, parts);
+    const made = (shown: Snapshot): Page => {
+      const verdict = renderToString(this.#verdict(scene, shown));
       const { job } = question;
       const title = job === undefined ? 'Jobs' : `${job} – jobs`;
       const isKnown = job === undefined || parts.some(({ id }) => id === 'job' || id === 'answer');
-      const body = pageOf({ ...frame, title, parts: [verdict, ...made], regions: parts });
+      const body = pageOf({ ...frame, title, parts: [verdict, ...html], regions: parts });
       return { body, status: isKnown ? 200 : 404 };
-    });
+    };
+    // Whole seconds: whoever asks within the same second gets the same page.
+    const shown = { ...snapshot, age: Math.round(snapshot.age / 1_000) * 1_000 };
+    if (isBroken) return made(shown);
+    return this.#pages.of(this.#sameSecond(shown), [question], () => made(shown));
+  }
+
+  /** The same object for all who ask within a second: when it has gone, so have the pages that nobody can get any more. */
+  #sameSecond(shown: Snapshot): Snapshot {
+    const { looked, age, failure } = this.#shown;
+    if (looked !== shown.looked || age !== shown.age || failure !== shown.failure) this.#shown = shown;
+    return this.#shown;
   }
 
   #scene(looked: Looked, question: Question): Scene {
@@ -126,13 +143,21 @@ export class Pages {
   }
 
   /** Draws one part after another. In between, other work of the process can run. */
-  async #drawn({ looked, question: { zone, hours } }: Scene, parts: readonly Part[]): Promise<string[]> {
-    const texts: string[] = [];
+  async #drawn(
+    { looked, question: { zone, hours } }: Scene,
+    parts: readonly Part[],
+  ): Promise<Drawn<string[]>> {
+    const html: string[] = [];
+    let isBroken = false;
     for (const part of parts) {
       const key = [part.id, zone, hours, ...(part.of ?? [])];
-      texts.push(await this.#parts.of(looked, key, () => drawn(part)));
+      const made = await this.#parts.of(looked, key, () => drawn(part));
+      html.push(made.html);
+      if (!made.isBroken) continue;
+      isBroken = true;
+      this.#parts.forget(looked, key);
     }
-    return texts;
+    return { html, isBroken };
   }
 
   #partsOf(scene: Scene): Part[] {
@@ -155,8 +180,8 @@ export class Pages {
       title: 'Why',
       of: [job, at],
       draw: async () => {
-        const why = await this.#answers.why(question.zone, job, at);
-        return h(Answer, { scene, answer: why, at: at ?? looked.now });
+        const { why, age } = await this.#answers.why(question.zone, job, at);
+        return h(Answer, { scene, answer: why, age, at: at ?? looked.now });
       },
     };
     if (view === undefined) return kept.runs.length > 0 || at === undefined ? [] : [answer];
@@ -249,11 +274,11 @@ function overview(scene: Scene, fires: FireFinder): Part[] {
   ];
 }
 
-async function drawn({ id, draw }: Part): Promise<string> {
+async function drawn({ id, draw }: Part): Promise<Drawn<string>> {
   await new Promise<void>((resolve) => atEndOfTurn(resolve));
   try {
-    return renderToString(await draw());
+    return { html: renderToString(await draw()), isBroken: false };
   } catch (error) {
-    return renderToString(h(BrokenPart, { id, problem: failureText(error) }));
+    return { html: renderToString(h(BrokenPart, { id, problem: failureText(error) })), isBroken: true };
   }
 }

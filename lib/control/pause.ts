@@ -32,6 +32,7 @@ export class Place {
 
   /**
    * @param until when the pause ends, by the store's clock, epoch ms, whole seconds
+   * @param holder how the lease is shown; only a text of a pause makes it one
    * @param offset by how much the store's clock is ahead of this machine's, ms
    */
   constructor(
@@ -39,9 +40,10 @@ export class Place {
     private readonly pause: Pick<PauseInfo, 'lock' | 'actor' | 'reason' | 'until'>,
     private readonly offset: number,
     private readonly deadline: number,
+    holder = pauseHolder(pause),
   ) {
-    this.#holder = pauseHolder(pause);
-    this.#process = processOf(this.#holder);
+    this.#holder = holder;
+    this.#process = processOf(holder);
   }
 
   /** Whether its wait is over. */
@@ -182,14 +184,26 @@ async function pauseFor(
 }
 
 /**
- * The store's time where it knows neither the lock nor an instance: the fencing token of a lease has it. That lease is given back at once.
+ * The store's time where it knows neither the lock nor an instance: the fencing token of a lease has it. That lease is given back at once,
+ * and is no pause for whoever sees it meanwhile.
  * The time of this machine would not do: if its clock is wrong, the pause would end at the wrong time.
  */
 async function timeByLease(desk: Desk, lock: string, { actor }: PauseRequest): Promise<number> {
   const now = Math.ceil(desk.clock.now() / SECOND) * SECOND;
-  const place = new Place(desk, { lock, actor, until: now + SECOND }, 0, desk.clock.monotonic() + SECOND);
-  const result = await place.ask();
-  await place.leave();
+  const look = { lock, actor, until: now + SECOND };
+  const place = new Place(
+    desk,
+    look,
+    0,
+    desk.clock.monotonic() + SECOND,
+    `asks for the time: ${pauseHolder(look)}`,
+  );
+  let result;
+  try {
+    result = await place.ask();
+  } finally {
+    await place.leave();
+  }
   return result.acquired ? grantedAt(result.fencingToken) : (desk.timeOf(await desk.look(lock)) ?? now);
 }
 

@@ -49,6 +49,8 @@ type NoDelivery = 'none' | 'silent' | 'unknown';
 
 /** Takes a lock once, and runs its queued calls one after another, each with a fencing token of its own. */
 export class Drain extends Holding {
+  /** The end of a run that it reported last. */
+  #reported: EndOfRun | undefined;
   /** The jobs for which it last asked for a queued call: one may be deleted before the answer. */
   #asked: readonly QueueJob[] = [];
 
@@ -82,7 +84,7 @@ export class Drain extends Holding {
     let lease = granted;
     let end: EndOfRun | undefined;
     for (;;) {
-      const next = await this.#next(lease, end);
+      const next = await this.#next(lease, end).catch((error: unknown) => this.#broken(lease, end, error));
       if (typeof next === 'string') return this.#giveBack(lease, end, next);
       lease = next.lease;
       waiting.end();
@@ -93,11 +95,17 @@ export class Drain extends Holding {
     }
   }
 
+  /** What the store has done wrong must not keep the lock until its ttl is over. @throws the error */
+  async #broken(lease: Lease, end: EndOfRun | undefined, error: unknown): Promise<never> {
+    await this.#giveBack(lease, end, 'unknown');
+    throw error;
+  }
+
   /** @param end how the last run ended */
   async #giveBack(lease: Lease, end: EndOfRun | undefined, why: NoDelivery): Promise<void> {
     const { releases } = this.engine;
     // The store has the record of the last run, if it has answered.
-    const unsaid = why === 'none' ? undefined : end;
+    const unsaid = why === 'none' || end === this.#reported ? undefined : end;
     const release = this.releaseOf(lease, end?.outcome ?? 'completed', unsaid);
     const asked = releases.send(release);
     const answer = releases.tried(release, asked, await asked.outcome);
@@ -133,7 +141,7 @@ export class Drain extends Holding {
 
   /** The store did not answer the call for the next queued call. Gives back the lease that it may have granted, which has the same token. */
   #abandonNext({ ref: { name, token, holder } }: Lease): void {
-    const ttl = Math.max(...this.#asked.map(({ settings }) => settings.ttl));
+    const ttl = Math.max(this.call.settings.ttl, ...this.#asked.map(({ settings }) => settings.ttl));
     const { storeTimeout } = this.call.settings;
     this.engine.releases.abandon({ name, token, fencingToken: 0, ttl, holder }, storeTimeout, 1);
   }
@@ -164,6 +172,7 @@ export class Drain extends Holding {
   #reportEnd(lease: Lease, end: EndOfRun, answer: ReleaseResult | Error): void {
     const { ref, queuedCall } = lease;
     const { outcome, ended } = end;
+    this.#reported = end;
     reportReleased(this.engine, lease, end, answer);
     if (queuedCall === undefined || (outcome !== 'failed' && outcome !== 'timed-out')) return;
     const { key, delivery } = queuedCall;

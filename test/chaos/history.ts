@@ -216,6 +216,10 @@ export interface ResumingLine extends OfLife {
   readonly k: 'resuming';
   readonly lock: string;
 }
+/** An instance is about to end a lease for somebody: if it is killed then, it does not tell that it has. */
+export interface BreakingLine extends OfLease {
+  readonly k: 'breaking';
+}
 /** An instance has ended a lease for somebody. */
 export interface BrokenLine extends OfLease {
   readonly k: 'broken';
@@ -272,6 +276,7 @@ export type Line =
   | OverdueLine
   | PausedLine
   | ResumingLine
+  | BreakingLine
   | BrokenLine
   | StoredLine;
 

@@ -11,6 +11,7 @@ import { type ComponentChildren, h } from '../templates.js';
 import { eachMark, lasting, Region, type Scene, Status, Time, timeOf, WhyLink } from './parts.js';
 import { Run } from './jobs.js';
 import { linkTo } from '../question.js';
+import { SHARED } from '../snapshots.js';
 
 /** One job: its state, and all that is known of the job. */
 export function Job({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
@@ -125,7 +126,8 @@ function Durations({ runs, scene }: { runs: readonly RunInfo[]; scene: Scene }):
 }
 
 /** Why a job ran at a time, or did not. Its link is permanent. */
-export function Answer({ scene, answer, at }: { scene: Scene; answer: Why; at: number }): h.JSX.Element {
+export function Answer(props: { scene: Scene; answer: Why; age: number; at: number }): h.JSX.Element {
+  const { scene, answer, age, at } = props;
   const { times, question } = scene;
   const link = linkTo({ ...lasting(question), job: answer.job, at });
   return (
@@ -139,6 +141,7 @@ export function Answer({ scene, answer, at }: { scene: Scene; answer: Why; at: n
         ))}
       </dl>
       <p class="note">
+        {age >= SHARED && `As of ${formatDuration(age)} ago. `}
         <a href={link}>Link to this answer</a>
       </p>
     </Region>

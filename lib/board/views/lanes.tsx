@@ -6,6 +6,7 @@ import { Axis, Line, xOf, Shape, type Span, widthOf } from './axis.js';
 import {
   each,
   eachMark,
+  lasting,
   Nothing,
   Outcome,
   Region,
@@ -53,13 +54,18 @@ export function Lanes(props: { scene: Scene; lanes: readonly Lane[]; span: Span 
   );
 }
 
+/** These links are the same for all who get this part: what a viewer is looking for is not in them. */
 const Hours = ({ scene: { question } }: { scene: Scene }): h.JSX.Element => (
   <p class="choices">
     Last{' '}
     {HOURS.map((hours) => (
       <Fragment key={hours}>
         <a
-          href={linkTo({ ...question, hours })}
+          href={linkTo({
+            ...lasting(question),
+            ...(question.job !== undefined && { job: question.job }),
+            hours,
+          })}
           {...(hours === question.hours && { 'aria-current': 'true' as const })}
         >
           {hours} h

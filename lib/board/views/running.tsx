@@ -3,6 +3,7 @@ import type { RunInfo } from '../../insight/types.js';
 import { displayName } from '../../lock-name.js';
 import { usualOf } from '../cost.js';
 import { NOTHING_KEPT } from '../looked.js';
+import { keyOfLease } from '../renewals.js';
 import { h } from '../templates.js';
 import { each, JobLink, Nothing, Outcome, Region, type Scene, Table, Time, took } from './parts.js';
 
@@ -104,7 +105,7 @@ function leaseOf(run: RunInfo, { looked: { locks, renewals, now } }: Scene): str
   if (lock === undefined) return 'not known';
   if (lock.state !== 'held' || lock.fencingToken !== run.fencingToken) return 'over';
   const left = lock.expiresIn === undefined ? '' : `, ${formatDuration(lock.expiresIn)} left`;
-  const since = renewals.get(run.fencingToken);
+  const since = renewals.get(keyOfLease(run.lock, run.fencingToken));
   const renewed =
     since === undefined ? '' : `, renewed in the last ${formatDuration(Math.max(1, now - since))}`;
   return `held${left}${renewed}`;

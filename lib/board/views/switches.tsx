@@ -102,7 +102,11 @@ function Dead({
             <Reason />
           </Switch>
         ))}
-        {more > 0 && <p class="note">And {more} more, which the shell lists.</p>}
+        {more > 0 && (
+          <p class="note">
+            And {more} more: <code>npx nestjs-scheduler-lock locks --json</code> lists them.
+          </p>
+        )}
       </details>
     </Fragment>
   );

@@ -1,5 +1,5 @@
 import { describeRun, type Finding } from './finding.js';
-import { askedAt, type Model, READING, type Run, troublesIn, wasBroken } from './model.js';
+import { askedAt, mayBeBroken, type Model, READING, type Run, troublesIn, wasBroken } from './model.js';
 import { UNKNOWN } from './spans.js';
 
 /** How long after a fault its consequences may still come: connections are made again, ms. */
@@ -21,8 +21,7 @@ export function checkLosses(model: Model): Finding {
   for (const run of model.runs) {
     if (run.lostAt === undefined || run.lostAt > model.over) continue;
     const cause = causeOf(model, run, run.lostAt);
-    // Whoever was killed when it ended a lease has told nobody.
-    const isBroken = wasBroken(model, run) || cause === 'switch-break';
+    const isBroken = wasBroken(model, run) || mayBeBroken(model, run, run.lostAt);
     if (
       run.lostReason !== 'deadline' &&
       !isBroken &&

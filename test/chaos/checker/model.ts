@@ -1,5 +1,6 @@
 import type {
   BeginLine,
+  BreakingLine,
   BrokenLine,
   ConfirmedLine,
   FiredLine,
@@ -111,6 +112,7 @@ export interface Model {
   readonly overdue: readonly OverdueLine[];
   readonly paused: readonly PausedLine[];
   readonly resuming: readonly ResumingLine[];
+  readonly breaking: readonly BreakingLine[];
   readonly broken: readonly BrokenLine[];
   /** What the store has kept; nothing if the run was ended by force. */
   readonly stored: readonly StoredLine[];
@@ -195,6 +197,7 @@ export function buildModel(lines: readonly Line[]): Model {
     overdue: of('overdue'),
     paused: of('paused'),
     resuming: of('resuming'),
+    breaking: of('breaking'),
     broken: of('broken'),
     stored: of('stored').map((line) => ({ ...line, runs: line.runs.filter(isRun) })),
     aborted: new Map(of('aborted').map((line) => [callOf(line), line.m])),
@@ -239,6 +242,14 @@ function stepsOf(of: <K extends Line['k']>(kind: K) => Of<K>[]): Step[] {
 
 /** A pause is kept as a lease that a person has held. */
 const isRun = ({ instance }: StoredRun): boolean => !instance.startsWith('paused until ');
+
+/** Whether somebody may have ended the lease of a run by then: whoever was killed when it ended the lease has told nobody. */
+export const mayBeBroken = (
+  model: Model,
+  { lock, token }: Pick<Run, 'lock' | 'token'>,
+  by: number,
+): boolean =>
+  model.breaking.some((line) => line.lock === lock && line.token === token && line.m <= by + READING);
 
 /** Whether somebody has ended the lease of a run. */
 export const wasBroken = ({ broken }: Model, { lock, token }: Pick<Run, 'lock' | 'token'>): boolean =>

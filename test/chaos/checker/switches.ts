@@ -1,6 +1,6 @@
 import type { BrokenLine, PausedLine } from '../history.js';
 import { describeRun, type Finding } from './finding.js';
-import { type Model, READING, type Run, type Trouble } from './model.js';
+import { mayBeBroken, type Model, READING, type Run, troublesIn } from './model.js';
 
 /** How much earlier than a pause was told it may have begun, ms: its answer came late, or the process was frozen. */
 const LATE = 6_000;
@@ -76,18 +76,14 @@ function runsIn({ runs }: Model, { m, lock, token }: PausedLine, to: number): st
  *
  * @param next when the next lease of the lock began: the end came before that
  */
-export function unnoticed(
-  { broken, troubles }: Model,
-  { lock, token, i, m: began, facts }: Run,
-  next: number,
-): number {
-  const told = broken.find((line) => line.lock === lock && line.token === token)?.m;
-  const isSwitch = ({ fault }: Trouble): boolean => fault === 'switch-break';
-  const untold = troubles.find((one) => isSwitch(one) && one.from <= next && one.to >= began)?.to;
-  const m = Math.min(told ?? untold ?? -Infinity, next);
+export function unnoticed(model: Model, run: Run, next: number): number {
+  const { lock, token, i, facts } = run;
+  const told = model.broken.find((line) => line.lock === lock && line.token === token)?.m;
+  const untold = mayBeBroken(model, run, next) ? next : -Infinity;
+  const m = Math.min(told ?? untold, next);
   const noticed = m + facts.heartbeat + facts.storeTimeout + ALLOWANCE;
-  const isHit = troubles.some(
-    (one) => !isSwitch(one) && (one.i ?? i) === i && one.from <= noticed && one.to >= m - facts.ttl,
+  const isHit = troublesIn(model, m - facts.ttl, noticed, i).some(
+    ({ fault }) => !fault.startsWith('switch-'),
   );
   return isHit ? m + facts.ttl + ALLOWANCE : noticed;
 }

@@ -70,6 +70,24 @@ export const CORE_SABOTAGES: Sabotages = {
     only: ['switch-break'],
     seed: 3,
   },
+  'break-of-whatever-lease-is-there': {
+    file: 'control/break.js',
+    // It looks on, and ends the lease that follows as well.
+    search: 'await desk.noted(lock);',
+    replace: `await desk.noted(lock);
+    void (async () => {
+      for (let looks = 0; looks < 200; looks++) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        const next = await desk.look(lock);
+        if (next?.token === undefined || next.fencingToken === undefined || next.fencingToken === fencingToken) continue;
+        const other = leaseOf(next, { token: next.token, fencingToken: next.fencingToken });
+        return desk.ask(desk.store.release(other, { outcome: 'aborted' }));
+      }
+    })().catch(() => undefined);`,
+    caughtBy: 'losses',
+    only: ['switch-break'],
+    seed: 3,
+  },
   'alarm-for-each-tick': {
     file: 'insight/watch.js',
     // At each look, whether somebody has started the tick or not.

@@ -38,12 +38,17 @@ export class Switches {
       const [info] = await this.locks.inspect([lock]);
       const { fencingToken = 0, state } = info ?? {};
       const held = state === 'held' && fencingToken > 0;
-      const broken = held ? await this.control.break({ lock, fencingToken, ...BY }) : undefined;
-      if (broken?.result === 'broken')
-        return this.recorder.write({ k: 'broken', m: monotonic(), lock, token: fencingToken });
+      if (held && (await this.#end(lock, fencingToken))) return;
       // Nobody runs at the moment.
       await sleep(REST);
     }
+  }
+
+  async #end(lock: string, token: number): Promise<boolean> {
+    this.recorder.write({ k: 'breaking', m: monotonic(), lock, token });
+    const { result } = await this.control.break({ lock, fencingToken: token, ...BY });
+    if (result === 'broken') this.recorder.write({ k: 'broken', m: monotonic(), lock, token });
+    return result === 'broken';
   }
 
   async #resume(lock: string): Promise<void> {

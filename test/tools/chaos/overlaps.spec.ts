@@ -91,7 +91,18 @@ describe('two holders at a time', () => {
         .add({ ...ended, token: 3 })
         .check('overlaps').violations,
     ).toHaveLength(1);
-    expect(pair({ lost: 2_400 }).fault('switch-break', 900, 3_000).check('overlaps')).toMatchObject(counted);
+    // Whoever was killed after that has told nobody. It explains no other lease.
+    const killed = (token: number, lock = 'lock'): HandMade =>
+      pair({ lost: 2_400 })
+        .fault('switch-break', 900, 3_000)
+        .add({ ...ended, k: 'breaking', lock, token });
+    expect(killed(1).check('overlaps')).toMatchObject(counted);
+    for (const other of [killed(3), killed(1, 'other')])
+      expect(other.check('overlaps').violations).toHaveLength(1);
+    // A switch is no fault that a heartbeat could meet.
+    expect(long().add(ended).fault('switch-pause', 2_000, 4_000).check('overlaps').violations).toHaveLength(
+      1,
+    );
   });
 
   it('are caught if it lasts longer than that, or the store had kept its data', () => {

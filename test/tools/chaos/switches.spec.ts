@@ -62,10 +62,26 @@ describe('a broken lease', () => {
   });
 
   it('explains that it was lost', () => {
-    const lost = new HandMade()
-      .fault('switch-break', 2_000, 3_500)
-      .run({ at: 1_000, token: 1, ends: 4_000, lost: 2_400, lostReason: 'expired' })
-      .add({ k: 'broken', m: 2_050, ...ofLife, token: 1 });
-    expect(lost.check('losses').violations).toEqual([]);
+    const lost = (): HandMade =>
+      new HandMade()
+        .fault('switch-break', 2_000, 3_500)
+        .run({ at: 1_000, token: 1, ends: 4_000, lost: 2_400, lostReason: 'expired' });
+    const broken = { k: 'broken', m: 2_050, ...ofLife, token: 1 } as const;
+    expect(lost().add(broken).check('losses').violations).toEqual([]);
+    expect(
+      lost()
+        .add({ ...broken, k: 'breaking' })
+        .check('losses').violations,
+    ).toEqual([]);
+    for (const line of [
+      { ...broken, token: 3 },
+      { ...broken, lock: 'other' },
+      { ...broken, m: 2_500 },
+    ])
+      expect(
+        lost()
+          .add({ ...line, k: 'breaking' })
+          .check('losses').violations,
+      ).toHaveLength(1);
   });
 });

@@ -11,14 +11,20 @@ let board: Board;
 let answers: number;
 /** How many pages were made: each names the store. */
 let pages: number;
+/** What an answer why waits for, first. */
+let before: () => Promise<void>;
 
 beforeEach(async () => {
   fleet = await madeFleet();
   [answers, pages] = [0, 0];
+  before = async () => undefined;
   const { history } = fleet.store;
   const instances = history.instances.bind(history);
-  history.instances = (onUnreadable, isDated) => {
-    if (isDated === undefined) answers++;
+  history.instances = async (onUnreadable, isDated) => {
+    if (isDated === undefined) {
+      answers++;
+      await before();
+    }
     return instances(onUnreadable, isDated);
   };
   board = new Board({
@@ -62,6 +68,49 @@ test('a page is made once for all who ask the same, however many different ones 
   expect(pages).toBe(150);
   await look([...queries, ...queries]);
   expect(pages).toBe(150);
+});
+
+test('an answer that comes from an earlier read says how old it is', async () => {
+  expect(await look(ANSWERS.slice(0, 10))).not.toContain('As of 3 s ago');
+  await fleet.clock.advance(3_000);
+  await look(ANSWERS.slice(10, 20));
+  expect(await look(ANSWERS.slice(0, 1))).toContain('As of 3 s ago');
+  expect(await look(ANSWERS.slice(10, 11))).not.toMatch(/As of \d+ s ago/);
+});
+
+test('an answer that failed is not kept for the next viewer', async () => {
+  before = () => Promise.reject(new Error('the store is away'));
+  const [query = ''] = ANSWERS;
+  expect(await look([query])).toContain('the store is away');
+  before = async () => undefined;
+  expect(await look([query])).toContain('Link to this answer');
+  expect(answers).toBe(2);
+});
+
+test('nobody waits long for an answer, and the next viewer gets it', async () => {
+  const [query = ''] = ANSWERS;
+  let go = (): void => undefined;
+  const asked = new Promise<void>((called) => {
+    before = () => {
+      called();
+      return new Promise((resolve) => (go = resolve));
+    };
+  });
+  const page = look([query]);
+  await asked;
+  await fleet.clock.advance(1_500);
+  expect(await page).toContain('has not answered yet');
+  go();
+  expect(await look([query])).toContain('Link to this answer');
+  expect(answers).toBe(1);
+});
+
+test('no viewer gets what another one has asked for', async () => {
+  await look(['find=secret&skip=1', `job=RefreshJobs.refresh&at=${NOW - MINUTE}`]);
+  const html = await look(['', 'find=other', 'job=RefreshJobs.refresh']);
+  expect(html).not.toContain('secret');
+  expect(html).not.toMatch(/hours=\d+[^"]*at=|at=[^"]*hours=/);
+  expect(html).toContain('href="?job=RefreshJobs.refresh&amp;hours=24"');
 });
 
 test('a page, script and style are compressed for who takes that, and for nobody else', async () => {

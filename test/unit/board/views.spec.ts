@@ -32,6 +32,19 @@ describe('the lease of a run', () => {
     expect(await shown('running')).toMatch(/gives no sign of life held, 57.9 min left *$/);
   });
 
+  test('is not called renewed for the lease of another lock with the same fencing token', async () => {
+    const job = 'SearchJobs.reindex';
+    const other = { name: job, job, token: 'other', ttl: 30 * MINUTE, holder: 'worker-1', history: true };
+    const grants = [
+      await fleet.store.acquire({ ...lease, job: 'ExportJobs.warehouse', history: true }),
+      await fleet.store.acquire(other),
+    ];
+    const [one, two] = grants.map((grant) => grant.acquired && grant.fencingToken);
+    expect(one).toBe(two);
+    await shown('running');
+    expect(await shown('running')).not.toContain('renewed');
+  });
+
   test('that was renewed between two looks is renewed, since the look before', async () => {
     const grant = await fleet.store.acquire({ ...lease, job: 'ExportJobs.warehouse', history: true });
     expect(await shown('running')).not.toContain('renewed');
@@ -125,6 +138,6 @@ describe('switches', () => {
     const ids = [...html.matchAll(/<input type="hidden" name="id" value="([^"]*)"/g)].map(([, id]) => id);
     expect(ids).toHaveLength(10);
     expect(new Set(ids).size).toBe(10);
-    expect(textOf(html)).toContain('2 more, which the shell lists');
+    expect(textOf(html)).toContain('2 more: npx nestjs-scheduler-lock locks --json lists them');
   });
 });

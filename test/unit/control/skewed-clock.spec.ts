@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { act } from '../../../lib/board/switches.js';
 import { Control } from '../../../lib/control/control.js';
+import { StoreUnavailableError } from '../../../lib/errors.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
+import { readPause } from '../../../lib/stores/pause.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 /* The clock of whoever uses a switch is wrong by more than the longest pause. Only the store's clock counts. */
@@ -49,6 +51,21 @@ describe.each([
     const [lock] = await store.inspect(['invoices']);
     expect(lock).toMatchObject({ expiresIn: HOUR, holder: expect.stringContaining('2026-11-22T12:20:30Z') });
     expect(await store.history.entries({ name: 'invoices', limit: 9 })).toHaveLength(1);
+  });
+
+  test('the lease that tells the time is taken for no pause, and is given back, even if its answer is lost', async () => {
+    const acquire = store.acquire.bind(store);
+    const shown: (string | undefined)[] = [];
+    store.acquire = async (request) => {
+      await acquire(request);
+      const [lock] = await store.inspect(['invoices']);
+      shown.push(lock?.holder);
+      throw new StoreUnavailableError('The answer is lost.', { outcome: 'unknown' });
+    };
+    await expect(control.pause({ lock: 'invoices', for: '1h', ...ANNA })).rejects.toThrow('is lost');
+    expect(shown).toEqual([expect.stringContaining('anna')]);
+    expect(readPause(shown[0])).toBeUndefined();
+    expect((await store.inspect(['invoices']))[0]?.state).not.toBe('held');
   });
 
   test('a lifted pause of a lock that the store does not show can be resumed', async () => {
