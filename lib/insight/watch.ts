@@ -63,6 +63,10 @@ export class Watch {
     return [...this.#states.keys()];
   }
 
+  has(job: string): boolean {
+    return this.#states.has(job);
+  }
+
   /** Watches a job from now on, instead of an earlier one with its name. */
   add(job: WatchedJob): void {
     if (this.#stopped) return;

@@ -91,8 +91,9 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     return this.#jobs?.has(job) ?? false;
   }
 
-  /** Whether this instance hears of each tick of a job. */
+  /** Whether this instance watches a job, and hears of each of its ticks. */
   hasTicks(job: string): boolean {
+    if (!this.host.remembers || this.#watch?.has(job) !== true) return false;
     const bound = this.job(job);
     return bound !== undefined && graceOf(bound, this.host.settings) !== false;
   }

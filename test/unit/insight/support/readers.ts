@@ -24,6 +24,8 @@ export interface Pattern {
   readonly clockOffset?: number;
   /** The runs that go on where the probe is. */
   readonly runs?: readonly RunInfo[];
+  /** Whether the last run where the probe is has failed. */
+  readonly failed?: boolean;
   readonly store: Partial<FakeStore>;
 }
 
@@ -38,7 +40,7 @@ export interface Answers {
 
 export function probe(
   fake: FakeStore,
-  { own = JOB, clockOffset = 0, runs = [] }: Partial<Pattern>,
+  { own = JOB, clockOffset = 0, runs = [], failed = false }: Partial<Pattern>,
   events: SchedulerLockEvent[],
 ) {
   const clock = new ManualClock(NOW - clockOffset);
@@ -54,7 +56,7 @@ export function probe(
     idleReason: () => undefined,
     clockOffset: () => clockOffset,
     runs: () => runs,
-    hasFailed: () => false,
+    hasFailed: () => failed,
   });
   watch.add({
     job: own.job,
@@ -71,7 +73,7 @@ export function probe(
   });
   const host = {
     settings: { clock },
-    runner: { condition: { away: false, answeredAt: NOW, failing: new Set() } },
+    runner: { condition: { away: false, answeredAt: NOW, failing: new Set(failed ? [own.job] : []) } },
     elections: { names: [], led: [] },
   };
   const insight = {
@@ -82,6 +84,7 @@ export function probe(
     runs,
     clockOffset,
     knows: () => true,
+    hasTicks: (job: string) => watch.has(job) && own.overdue !== false,
   };
   const health = new SchedulerLockHealth(host as never, insight as never, new SchedulerLockEvents());
   return { clock, watch, health };
