@@ -6,6 +6,8 @@ export const AGAIN = 5_000;
 export const RECHECK = 300_000;
 /** After what time it asks again whether instances that disagreed still do, ms: a deploy replaces them in a few minutes. */
 export const REPLACED = 60_000;
+/** After what time it asks again whether a run elsewhere still goes on, ms; not if the next tick of its job comes until then. */
+export const ELSEWHERE = 3_600_000;
 
 /** What decides, beside the judgement, when a job is looked at again. Durations in milliseconds. */
 interface Circumstances {
@@ -29,7 +31,7 @@ export function recheckOf(judgement: Judgement, seen: Circumstances): number {
   if (isOpen(judgement)) return AGAIN;
   if (status === 'unknown') return RECHECK;
   // Its instance may be killed. While it is not, its renewals keep the store awake.
-  if (goesOnElsewhere(judgement, seen)) return Math.max(RECHECK, seen.leaseLeft ?? 0);
+  if (goesOnElsewhere(judgement, seen)) return Math.max(ELSEWHERE, seen.leaseLeft ?? 0);
   if (isSettled(judgement) && seen.disagreeFor === undefined) return Infinity;
   if (seen.withTicks === true) return rarely(judgement, seen);
   if (seen.disagreeFor !== undefined) return REPLACED;
@@ -39,7 +41,7 @@ export function recheckOf(judgement: Judgement, seen: Circumstances): number {
 /** After what time to ask again whether a job is off everywhere: an instance on which it is on may be about to start, too. */
 export const offFor = (seenFor: number): number => (seenFor < RECHECK ? REPLACED : RECHECK);
 
-const goesOnElsewhere = ({ run }: Judgement, { instance }: Pick<Circumstances, 'instance'>): boolean =>
+export const goesOnElsewhere = ({ run }: Judgement, { instance }: Pick<Circumstances, 'instance'>): boolean =>
   run?.outcome === 'running' && run.instance !== instance && run.hung !== true;
 
 /** Whether nothing but a tick changes the judgement. */

@@ -6,7 +6,16 @@ import type { JobFacts } from './facts.js';
 import type { LockFacts } from './join.js';
 import { isExcused, isOff, type Judgement, judge } from './judgement.js';
 import type { Fleet, Reader } from './read.js';
-import { AGAIN, mayHaveChanged, offFor, RECHECK, recheckOf, REPLACED, wentWrong } from './recheck.js';
+import {
+  AGAIN,
+  goesOnElsewhere,
+  mayHaveChanged,
+  offFor,
+  RECHECK,
+  recheckOf,
+  REPLACED,
+  wentWrong,
+} from './recheck.js';
 import { type Lost, SeenJob } from './seen-job.js';
 import { inTurns } from './turns.js';
 import type { RunInfo } from './types.js';
@@ -235,13 +244,19 @@ export class Watch {
     // Only its entry tells how a run by hand has ended.
     const wrong = new Set(locksOf(states.filter((state) => wentWrong(this.#judged(state)))));
     const most = (name: string): number => (wrong.has(name) ? RUNS : 0);
+    // What has become of a run elsewhere is no question about the fleet.
+    const { instance } = this.watcher;
+    const areRuns = states.every(
+      (state) => this.#now() >= state.afterLease || goesOnElsewhere(this.#judged(state), { instance }),
+    );
     this.#take(states, this.#now(), await this.reader.locks(locksOf(states), most));
     const isUnwell = (state: SeenJob): boolean => {
       const { status, tick, disagree } = this.#judged(state);
       return (status === 'overdue' && tick !== state.noted) || disagree === true || status === 'off';
     };
     const unwell = await this.#those(states, isUnwell);
-    if (!this.#isFleetOld() && unwell.length === 0) return;
+    const isFleetOld = this.#isFleetOld(areRuns ? Infinity : RECHECK);
+    if (!isFleetOld && unwell.length === 0) return;
     const askedAt = this.#now();
     this.#fleet = { ...(await this.reader.fleet()), askedAt };
     for (const state of states) state.judgement = undefined;

@@ -972,11 +972,11 @@ const leased = (expiresIn: number, more: Partial<LockInfo> = {}): LockInfo => ({
 });
 const killed = (): LockInfo[] => [leased(0, { state: 'free', interrupted: true })];
 
-/** An hourly job, whose tick has found a run elsewhere. */
+/** A daily job, whose tick has found a run elsewhere. */
 async function foundRun(expiresIn?: number): Promise<void> {
-  tick = Math.ceil(clock.now() / HOUR) * HOUR;
-  locks = startedBefore(tick - HOUR);
-  watch.add(job({ every: HOUR }));
+  tick = Math.ceil(clock.now() / DAY) * DAY;
+  locks = startedBefore(tick - DAY);
+  watch.add(job({ every: DAY }));
   await pass(0);
   inspected = [];
   watch.refused('report', tick, { reason: 'held', tick, ...(expiresIn !== undefined && { expiresIn }) });
@@ -994,17 +994,45 @@ test.each([30_000, undefined])(
   },
 );
 
-test('a run elsewhere costs one look when its lease should end, and one each five minutes while it goes on', async () => {
+test('a run elsewhere costs one look when its lease should end, and one an hour while it goes on', async () => {
   await foundRun(30_000);
+  fleetAsked = 0;
   locks = [leased(MINUTE)];
-  await pass(4 * MINUTE);
+  await pass(5 * HOUR + 2 * MINUTE);
   // The second one is that at the end of the grace.
-  expect(inspected).toHaveLength(2);
+  expect(inspected).toHaveLength(7);
+  expect(fleetAsked).toBe(0);
   expect(ofStatus('running')).toHaveLength(1);
   locks = killed();
-  await pass(6 * MINUTE);
-  expect(inspected.length).toBeGreaterThan(1);
+  await pass(6 * HOUR + 2 * MINUTE);
   expect(ofStatus('interrupted')).toHaveLength(1);
+});
+
+test('hourly ticks that others start cost an instance no call of the store, and daily ones a look each', async () => {
+  tick = Math.ceil(clock.now() / DAY) * DAY;
+  locks = startedBefore(tick - DAY);
+  watch.add(job({ every: HOUR }));
+  await pass(0);
+  [inspected, fleetAsked] = [[], 0];
+  for (let n = 0; n < 24; n++) {
+    await pass(n * HOUR + 100);
+    const at = tick + n * HOUR;
+    locks = startedBefore(at);
+    watch.refused('report', at, { reason: 'held', tick: at, expiresIn: 30_000 });
+  }
+  expect([inspected.length, fleetAsked]).toEqual([0, 0]);
+  watch.remove('report');
+  watch.add(job({ job: 'daily', every: DAY }));
+  await clock.advance(0);
+  [inspected, fleetAsked] = [[], 0];
+  for (let n = 1; n < 4; n++) {
+    await pass(n * DAY + 100);
+    const at = tick + n * DAY;
+    locks = [{ ...startedBefore()[0]!, jobs: [{ job: 'daily', tick: at, outcome: 'completed' }] }];
+    watch.refused('daily', at, { reason: 'held', tick: at, expiresIn: 30_000 });
+  }
+  await pass(3 * DAY + HOUR);
+  expect([inspected.length, fleetAsked]).toEqual([3, 0]);
 });
 
 test('a run elsewhere that has ended when its lease should end costs one look until the next tick', async () => {
@@ -1022,7 +1050,7 @@ test('nothing is asked of a run elsewhere if a proof comes before its lease ends
   expect(inspected).toEqual([]);
 });
 
-test('nothing is asked of a run elsewhere if the next tick comes within five minutes, or before its lease ends', async () => {
+test('nothing is asked of a run elsewhere if the next tick comes within an hour, or before its lease ends', async () => {
   tick = Math.ceil(clock.now() / HOUR) * HOUR;
   const started = ['report', 'long'].map((name) => ({ job: name, tick, outcome: 'completed' as const }));
   locks = [{ ...startedBefore()[0]!, jobs: started }];
