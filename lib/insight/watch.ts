@@ -195,6 +195,8 @@ export class Watch {
   async #look(some: readonly SeenJob[]): Promise<void> {
     this.#here = this.watcher.runs();
     const states = some.filter((state) => this.#watches(state));
+    // A job that was deleted may be put back.
+    for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + REPLACED;
     for (const state of states) state.look(this.#now());
     if (states[0] !== undefined && this.#asksOfRuns) await this.#askOfRuns(states[0]);
     const doubtful = await this.#those(states, (state) => this.#isDoubtful(state));
