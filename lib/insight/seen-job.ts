@@ -45,6 +45,8 @@ export class SeenJob implements Announced {
   toldOfHung = -Infinity;
   /** When to ask the store whether the run that was in the way here still goes on, by its clock. */
   afterLease = Infinity;
+  /** Until when the job was off everywhere, as far as the store has told, by its clock. */
+  offUntil = -Infinity;
   /** Since when instances disagree, as far as this one knows, by the store's clock. */
   disagreeSince: number | undefined;
   /** What this instance has seen since. */
@@ -210,7 +212,7 @@ export class SeenJob implements Announced {
         ? false
         : this.#isOpen(run) && here.every(({ fencingToken }) => fencingToken !== run.fencingToken),
     );
-    return { ...facts, runs: [...here, ...rest] };
+    return { ...facts, offUntil: this.offUntil, runs: [...here, ...rest] };
   }
 
   /** Whether a run in the store's last answer may still go on: not if the instance has seen a newer start. */

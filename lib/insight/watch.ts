@@ -260,6 +260,10 @@ export class Watch {
     const isFleetOld = this.#isFleetOld(areRuns ? Infinity : RECHECK);
     if (!isFleetOld && unwell.length === 0) return;
     const askedAt = this.#now();
+    // It may have been switched on in the meantime, and nobody knows whether before a tick.
+    const offUntil = Math.min(askedAt, (this.#fleet?.askedAt ?? -Infinity) + RECHECK);
+    for (const state of this.#states.values())
+      if (state.judgement?.status === 'off') state.offUntil = offUntil;
     this.#fleet = { ...(await this.reader.fleet()), askedAt };
     for (const state of states) state.judgement = undefined;
     const missed = await this.#those(states, (state) => this.#judged(state).status === 'overdue');

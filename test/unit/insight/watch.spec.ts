@@ -450,6 +450,49 @@ test('an instance on which its job is stopped sees that nobody runs it, and that
   expect(ofStatus('ok')).toHaveLength(1);
 });
 
+test.each([
+  ['left', () => instanceOf('before', true, { left: true })],
+  ['died', () => instanceOf('before', true, { seenAt: clock.now() - PERIOD })],
+])(
+  'no tick of a stopped job is an alarm, though the instance before this one had it on and %s',
+  async (_how, before) => {
+    let isStopped = true;
+    [locks, instances] = [startedBefore(), [before()]];
+    watch.add(job({ isStopped: () => isStopped }));
+    await pass(2 * MINUTE);
+    expect(ofStatus('off')).toHaveLength(1);
+    isStopped = false;
+    await pass(8 * MINUTE);
+    expect(ofStatus('ok')).toHaveLength(1);
+    expect([...asked, ...events]).toEqual([]);
+    // From here on it is watched as before.
+    await pass(PERIOD + 2 * MINUTE);
+    expect(ofStatus('overdue')).toEqual([['report', tick + PERIOD]]);
+  },
+);
+
+test('of a job that was stopped on all, the first one that starts it again is no alarm to the others', async () => {
+  const stopped = job({ isStopped: () => true });
+  [locks, instances] = [startedBefore(), [instanceOf('there', true, { jobs: [stopped.shown()] })]];
+  watch.add(stopped);
+  await pass(2 * MINUTE);
+  expect(ofStatus('off')).toHaveLength(1);
+  instances = [instanceOf('there', true)];
+  await pass(9 * MINUTE);
+  expect(ofStatus('ok')).toHaveLength(1);
+  expect([...asked, ...events]).toEqual([]);
+  await pass(PERIOD + 2 * MINUTE);
+  expect(ofStatus('overdue')).toEqual([['report', tick + PERIOD]]);
+});
+
+test('a job that is stopped here, and whose younger instance died, is an alarm: it ran there', async () => {
+  const there = instanceOf('there', true, { startedAt: clock.now() + MINUTE, seenAt: clock.now() + MINUTE });
+  [locks, instances] = [startedBefore(), [{ ...there, time: clock.now() + PERIOD }]];
+  watch.add(job({ isStopped: () => true }));
+  await pass(2 * MINUTE);
+  expect(ofStatus('overdue')).toEqual([['report', tick]]);
+});
+
 test('a tick that an outage has cost is no alarm if the job is paused, or was when it came', async () => {
   watch.add(job());
   await pass(0);
