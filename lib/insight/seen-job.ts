@@ -5,7 +5,7 @@ import { given, type JobFacts, type KnownBy, type Seen } from './facts.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import type { Judgement } from './judgement.js';
-import { ELSEWHERE, RECHECK } from './recheck.js';
+import { RARELY, RECHECK } from './recheck.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 
@@ -141,7 +141,7 @@ export class SeenJob implements Announced {
     const { interval, dates } = this.job;
     const next = interval === undefined ? dates.next(now) : now + interval;
     const at = atTurn(now + expiresIn + SETTLED);
-    if (next - now <= ELSEWHERE || next <= at) return;
+    if (next - now <= RARELY || next <= at) return;
     this.afterLease = at;
     this.lookAt = Math.min(this.lookAt, at);
   }

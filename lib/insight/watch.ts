@@ -305,7 +305,16 @@ export class Watch {
     const disagreeFor = disagreeSince === undefined ? undefined : now - disagreeSince;
     const seenFor = this.clock.now() - since;
     const [interval, leaseLeft] = [job.interval, told.lock?.expiresIn];
-    return recheckOf(judgement, { instance, withTicks, interval, leaseLeft, disagreeFor, seenFor });
+    const hasNext = job.dates.next(now) < Infinity;
+    return recheckOf(judgement, {
+      instance,
+      withTicks,
+      interval,
+      hasNext,
+      leaseLeft,
+      disagreeFor,
+      seenFor,
+    });
   }
 
   async #tellLost(state: SeenJob, lost: Lost): Promise<void> {

@@ -1110,3 +1110,19 @@ test('nothing is asked of a run elsewhere if the next tick comes within an hour,
   await pass(10 * MINUTE);
   expect(inspected).toEqual([]);
 });
+
+test('an instance that asks with its ticks asks once an hour about a killed run of a job without ticks', async () => {
+  withTicks = true;
+  tick = clock.now() - MINUTE;
+  locks = killed();
+  watch.add(job({ grace: false, dates: { newest: () => undefined, next: () => Infinity } }));
+  await clock.advance(MINUTE);
+  expect(ofStatus('interrupted')).toHaveLength(1);
+  inspected = [];
+  await clock.advance(HOUR - 2 * MINUTE);
+  expect(inspected).toEqual([]);
+  locks = startedBefore(clock.now());
+  await clock.advance(3 * MINUTE);
+  expect(inspected).toHaveLength(1);
+  expect(ofStatus('interrupted')).toEqual([]);
+});
