@@ -32,6 +32,12 @@ interface Known {
   readonly refusal: Error | undefined;
 }
 
+interface Refusal {
+  readonly now: number;
+  readonly own: number;
+  readonly withTicks: boolean | undefined;
+}
+
 /** A job, as one instance sees it: by the store's last answer, and by its own calls since then. */
 export class SeenJob implements Announced {
   /** What the store has answered, and when, by its clock. */
@@ -116,15 +122,21 @@ export class SeenJob implements Announced {
     return lost;
   }
 
-  /** A call by the scheduler did not start the job. @param now by the store's clock @param own by this machine's */
-  refused(tick: number | undefined, why: Refused, now: number, own: number): void {
+  /**
+   * A call by the scheduler did not start the job.
+   *
+   * @param now by the store's clock
+   * @param own by this machine's
+   * @param withTicks whether the store is asked only when ticks come anyway
+   */
+  refused(tick: number | undefined, why: Refused, { now, own, withTicks }: Refusal): void {
     const { interval = 0, sharesLock } = this.job;
     this.afterLease = Infinity;
     if (why.tick !== undefined) this.see(why.tick);
     if (why.reason === 'already-ran') return this.#hasRun(tick, why, now);
     const isNamed = tick !== undefined && why.tick !== undefined && why.tick >= tick;
     if (isNamed) this.#provedAt = now;
-    if (isNamed || !sharesLock) this.#lookAfterLease(why, now);
+    if (isNamed || !sharesLock) this.#lookAfterLease(why, now, withTicks);
     if (!sharesLock && this.#isHeldByRun(why.reason, now)) {
       // A run of the job goes on, or has just ended.
       this.#believedAt = now;
@@ -134,10 +146,10 @@ export class SeenJob implements Announced {
 
   /**
    * The holder may be killed, and nobody would hear of that before the next tick: so the store is asked once, when the lease should end.
-   * Not if the next tick is so near that it shows the same; and not by all instances at once, but for all their jobs together.
+   * Not if the next tick is so near that it shows the same, or the store may sleep until it; and not by all instances at once, but for all their jobs together.
    */
-  #lookAfterLease({ reason, expiresIn = this.job.ttl }: Refused, now: number): void {
-    if (reason !== 'held') return;
+  #lookAfterLease({ reason, expiresIn = this.job.ttl }: Refused, now: number, withTicks = false): void {
+    if (reason !== 'held' || withTicks) return;
     const { interval, dates } = this.job;
     const next = interval === undefined ? dates.next(now) : now + interval;
     const at = atTurn(now + expiresIn + SETTLED);

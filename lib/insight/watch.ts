@@ -97,7 +97,8 @@ export class Watch {
   /** A call by the scheduler did not start the job. @param tick its tick, if it has one */
   refused(job: string, tick: number | undefined, why: Refused): void {
     const state = this.#states.get(job);
-    state?.refused(tick, why, this.#now(), this.clock.now());
+    const { withTicks } = this.watcher;
+    state?.refused(tick, why, { now: this.#now(), own: this.clock.now(), withTicks });
     if (state !== undefined && state.lookAt < this.#armedFor) this.arm();
   }
 

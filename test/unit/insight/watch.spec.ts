@@ -1086,6 +1086,13 @@ test('a run elsewhere that has ended when its lease should end costs one look un
   expect(ofStatus('ok')).toHaveLength(1);
 });
 
+test('an instance that asks with its ticks asks nothing when the lease of a run elsewhere should end', async () => {
+  withTicks = true;
+  await foundRun(30_000);
+  await pass(HOUR);
+  expect(inspected).toEqual([]);
+});
+
 test('nothing is asked of a run elsewhere if a proof comes before its lease ends', async () => {
   await foundRun(5 * MINUTE);
   watch.refused('report', tick, { reason: 'already-ran', tick });
