@@ -63,6 +63,8 @@ export class SeenJob implements Announced {
   #provedAt = -Infinity;
   /** Until when the job was stopped here, as far as this instance knows, by the store's clock. */
   #stoppedUntil: number | undefined;
+  /** The newest tick that found a run of the job. */
+  #found = -Infinity;
   /** When a taken lock was last believed to be held by a run of the job. */
   #believedAt = -Infinity;
 
@@ -84,12 +86,37 @@ export class SeenJob implements Announced {
 
   /** The instance has seen that a tick was started, or that it found a run of the job. @param due when an interval is due again */
   see(tick: number, due = -Infinity): void {
-    this.judgement = undefined;
-    this.skips = undefined;
-    this.#forgetPause();
+    this.#isWell();
     const { tick: last, due: lastDue = -Infinity } = this.#seen;
     if (tick > last) this.#ranHere = false;
     this.#seen = { tick: Math.max(last, tick), due: Math.max(lastDue, due) };
+  }
+
+  #isWell(): void {
+    this.judgement = undefined;
+    this.skips = undefined;
+    this.#forgetPause();
+  }
+
+  /**
+   * A tick found its lock taken by a run of the job: one of this tick, or an older one that goes on. The next answer of the store tells
+   * which.
+   */
+  #find(tick: number, due: number, now: number): void {
+    this.#isWell();
+    this.#believedAt = now;
+    this.#found = Math.max(this.#found, tick);
+    this.#seen = { ...this.#seen, due: Math.max(this.#seen.due ?? -Infinity, due) };
+  }
+
+  /** The newest tick that was started, or found a run of the job. */
+  get #newest(): number {
+    return Math.max(this.#seen.tick, this.#found);
+  }
+
+  /** The newest start, as far as is known. */
+  get #newestStart(): number {
+    return (this.asOf ?? -Infinity) > this.#believedAt ? this.#seen.tick : this.#newest;
   }
 
   /** A pause in the store's last answer is over: somebody has started the job. */
@@ -139,8 +166,7 @@ export class SeenJob implements Announced {
     if (isNamed || !sharesLock) this.#lookAfterLease(why, now, withTicks);
     if (!sharesLock && this.#isHeldByRun(why.reason, now)) {
       // A run of the job goes on, or has just ended.
-      this.#believedAt = now;
-      this.see(tick ?? now, now + interval);
+      this.#find(tick ?? now, now + interval, now);
     } else this.skips = { ...oneMore(this.skips, why, own), tick };
   }
 
@@ -175,9 +201,9 @@ export class SeenJob implements Announced {
   #isHeldByRun(reason: string, now: number): boolean {
     if (reason !== 'held') return reason === 'cooling-down';
     const newest = this.#newestTold();
-    if ((this.noted ?? -Infinity) > Math.max(this.#seen.tick, newest)) return false;
+    if ((this.noted ?? -Infinity) > Math.max(this.#newest, newest)) return false;
     const { lock } = this.told;
-    const isShown = newest >= this.#seen.tick || (lock?.state === 'held' && lock.job === this.job.job);
+    const isShown = newest >= this.#newest || (lock?.state === 'held' && lock.job === this.job.job);
     const provedAt = Math.max(this.#provedAt, isShown ? (this.asOf ?? -Infinity) : -Infinity);
     return this.#believedAt <= provedAt || now - provedAt < RECHECK;
   }
@@ -206,7 +232,9 @@ export class SeenJob implements Announced {
       stoppedUntil: this.#stoppedUntil,
     };
     const others = fleet?.get(job.job)?.filter((by) => by.instance !== instance) ?? [];
-    const outcome = this.#ranHere ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
+    const [tick, found] = [this.#newestStart, this.#found];
+    const isOwn = this.#ranHere && tick === this.#seen.tick;
+    const outcome = isOwn ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
     const facts = factsOf(
       [own, ...others],
       { ...told, ...given({ refusal }) },
@@ -214,7 +242,7 @@ export class SeenJob implements Announced {
         time,
         // Only the other instances show whether a tick was expected, and whether the job is off.
         ...(asOf !== undefined && fleet !== undefined && { asOf }),
-        seen: { ...this.#seen, ...(outcome && { outcome }) },
+        seen: { ...this.#seen, tick, found, ...(outcome && { outcome }) },
         ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
       },
     );
@@ -229,6 +257,6 @@ export class SeenJob implements Announced {
 
   /** Whether a run in the store's last answer may still go on: not if the instance has seen a newer start. */
   #isOpen({ outcome, hung, tick, startedAt }: RunInfo): boolean {
-    return outcome !== 'running' || hung === true || (tick ?? startedAt) >= this.#seen.tick;
+    return outcome !== 'running' || hung === true || (tick ?? startedAt) >= this.#newestStart;
   }
 }

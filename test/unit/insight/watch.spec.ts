@@ -1086,6 +1086,19 @@ test('a run elsewhere that has ended when its lease should end costs one look un
   expect(ofStatus('ok')).toHaveLength(1);
 });
 
+test('a run elsewhere that goes past its next tick and is killed then is known as killed, and no tick as missed', async () => {
+  await foundRun(30_000);
+  locks = [leased(MINUTE)];
+  await pass(DAY);
+  watch.refused('report', tick + DAY, { reason: 'held', tick, expiresIn: 30_000 });
+  await pass(DAY + MINUTE);
+  expect(ofStatus('overrun')).toHaveLength(1);
+  locks = killed();
+  await pass(DAY + 2 * HOUR);
+  expect(ofStatus('interrupted')).toHaveLength(1);
+  expect([...asked, ...events]).toEqual([]);
+});
+
 test('an instance that asks with its ticks asks nothing when the lease of a run elsewhere should end', async () => {
   withTicks = true;
   await foundRun(30_000);
