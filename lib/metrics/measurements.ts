@@ -5,6 +5,7 @@
 import type { SchedulerLockEvent } from '../events/events.js';
 import type { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import type { Judgement } from '../insight/judgement.js';
+import type { JobStatus } from '../insight/types.js';
 import {
   ELECTION,
   ERROR_TYPE,
@@ -46,6 +47,8 @@ type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent,
 type Measured = 'interrupted' | 'acquired' | 'released' | 'skipped' | 'lost' | 'renewal-failed' | 'unlocked';
 
 const SECOND = 1_000;
+/** What a job may be, whether its last run was killed or not. */
+const HIDES_RUN: ReadonlySet<JobStatus> = new Set(['overdue', 'paused', 'off']);
 
 /** Turns events of locks, and their state at a moment, into values of instruments. */
 export class Measurements {
@@ -123,7 +126,9 @@ export class Measurements {
     return [
       overtime,
       { instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes },
-      { instrument: 'interrupted', value: Number(isKilled), attributes },
+      ...(HIDES_RUN.has(status)
+        ? []
+        : [{ instrument: 'interrupted', value: Number(isKilled), attributes } as const]),
       ...(disagree === undefined
         ? []
         : [{ instrument: 'disagree', value: Number(disagree), attributes } as const]),

@@ -186,7 +186,8 @@ export const READERS: Readonly<
     const isLate = tick === undefined ? late === 0 : Number(late) > 0;
     const { why } = answers;
     const isKilled = why.cause === 'interrupted' && status === 'interrupted' && why.run.outcome === status;
-    if (gauge(answers, 'interrupted') !== (status === 'unknown' ? undefined : Number(isKilled))) return false;
+    const isSilent = ['unknown', 'overdue', 'paused', 'off'].includes(status);
+    if (gauge(answers, 'interrupted') !== (isSilent ? undefined : Number(isKilled))) return false;
     const isLong = status === 'hung' || status === 'overrun';
     return (status === 'unknown' ? late === undefined : isLate) && (isLong ? overtime > 0 : overtime === 0);
   },
