@@ -1,4 +1,5 @@
 import { INTERVAL_ALLOWANCE } from '../stores/rules.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { type Announced, oneMore, type Skips } from './announcer.js';
 import { pauseNow } from './controls.js';
 import { given, type JobFacts, type KnownBy, type Seen } from './facts.js';
@@ -107,6 +108,22 @@ export class SeenJob implements Announced {
     this.#believedAt = now;
     this.#found = Math.max(this.#found, tick);
     this.#seen = { ...this.#seen, due: Math.max(this.#seen.due ?? -Infinity, due) };
+  }
+
+  /**
+   * The store has answered.
+   *
+   * @param isKnown whether a lease of this instance is that of a run here, not of an earlier process with its id, which was killed
+   */
+  take(asOf: number, { lock, entries }: LockFacts, isKnown: (lock: LockInfo) => boolean): void {
+    this.told = {
+      entries: entries.length > 0 ? entries : this.told.entries,
+      ...(lock !== undefined && { lock }),
+    };
+    this.asOf = asOf;
+    const isLeft = lock?.state === 'held' && lock.job === this.job.job && !isKnown(lock);
+    this.afterLease = isLeft ? asOf + (lock.expiresIn ?? this.job.ttl) + SETTLED : Infinity;
+    this.judgement = undefined;
   }
 
   /** The newest tick that was started, or found a run of the job. */

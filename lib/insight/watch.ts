@@ -1,5 +1,6 @@
 import { type Clock, inModuleContext, type Timer } from '../clock.js';
 import type { HistoryStore } from '../stores/history-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { Announcer } from './announcer.js';
 import { nextRipe } from './dates.js';
 import type { JobFacts } from './facts.js';
@@ -273,17 +274,15 @@ export class Watch {
   }
 
   #take(states: readonly SeenJob[], asOf: number, locks: ReadonlyMap<string, LockFacts>): void {
+    const { instance } = this.watcher;
+    const here = new Set(this.watcher.runs().map(({ fencingToken }) => fencingToken));
     for (const state of states) {
-      const { lock, entries = [], lockRefusal } = locks.get(state.job.lock) ?? {};
+      const { lockRefusal, ...told } = locks.get(state.job.lock) ?? { entries: [] };
       // Asks again later, as if the store had not answered.
       if (lockRefusal !== undefined) throw lockRefusal;
-      state.told = {
-        entries: entries.length > 0 ? entries : state.told.entries,
-        ...(lock !== undefined && { lock }),
-      };
-      state.asOf = asOf;
-      state.afterLease = Infinity;
-      state.judgement = undefined;
+      const isKnown = ({ holder, fencingToken = 0 }: LockInfo): boolean =>
+        holder !== instance || here.has(fencingToken);
+      state.take(asOf, told, isKnown);
     }
   }
 

@@ -1099,6 +1099,17 @@ test('a run elsewhere that goes past its next tick and is killed then is known a
   expect([...asked, ...events]).toEqual([]);
 });
 
+test('an instance that was killed and starts under its old id knows soon after the lease that its run was killed', async () => {
+  tick = Math.floor(clock.now() / PERIOD) * PERIOD;
+  locks = [leased(30_000, { holder: 'here' })];
+  watch.add(job({ every: DAY }));
+  await clock.advance(1_000);
+  expect(ofStatus('running')).toEqual([]);
+  locks = [leased(0, { holder: 'here', state: 'free', interrupted: true })];
+  await clock.advance(45_000);
+  expect(ofStatus('interrupted')).toHaveLength(1);
+});
+
 test('an instance that asks with its ticks asks nothing when the lease of a run elsewhere should end', async () => {
   withTicks = true;
   await foundRun(30_000);
