@@ -1,23 +1,14 @@
 import { type Clock, inModuleContext, type Timer } from '../clock.js';
 import type { HistoryStore } from '../stores/history-store.js';
-import type { LockInfo } from '../stores/lock-info.js';
 import { Announcer } from './announcer.js';
 import { nextRipe } from './dates.js';
 import type { JobFacts } from './facts.js';
 import type { LockFacts } from './join.js';
 import { isExcused, isOff, type Judgement, judge } from './judgement.js';
 import type { Fleet, Reader } from './read.js';
-import {
-  AGAIN,
-  goesOnElsewhere,
-  mayHaveChanged,
-  offFor,
-  RECHECK,
-  recheckOf,
-  REPLACED,
-  wentWrong,
-} from './recheck.js';
+import { AGAIN, goesOnElsewhere, mayHaveChanged, offFor, RECHECK, REPLACED, wentWrong } from './recheck.js';
 import { type Lost, SeenJob } from './seen-job.js';
+import { againAfter, locksOf, takeLocks } from './seen-jobs.js';
 import { inTurns } from './turns.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
@@ -274,16 +265,7 @@ export class Watch {
   }
 
   #take(states: readonly SeenJob[], asOf: number, locks: ReadonlyMap<string, LockFacts>): void {
-    const { instance } = this.watcher;
-    const here = new Set(this.watcher.runs().map(({ fencingToken }) => fencingToken));
-    for (const state of states) {
-      const { lockRefusal, ...told } = locks.get(state.job.lock) ?? { entries: [] };
-      // Asks again later, as if the store had not answered.
-      if (lockRefusal !== undefined) throw lockRefusal;
-      const isKnown = ({ holder, fencingToken = 0 }: LockInfo): boolean =>
-        holder !== instance || here.has(fencingToken);
-      state.take(asOf, told, isKnown);
-    }
+    takeLocks(states, asOf, locks, this.watcher);
   }
 
   /** Reports what people have to know, and sets when to look again. */
@@ -296,25 +278,11 @@ export class Watch {
     state.disagreeSince = judgement.disagree === true ? (state.disagreeSince ?? now) : undefined;
     // Its schedule may have changed, which needs no answer of the store.
     const again = Math.min(nextRipe(this.#facts(state)), state.afterLease);
-    const next = Math.min(again, now + this.#again(state, judgement));
+    const next = Math.min(
+      again,
+      now + againAfter(state, judgement, this.watcher, { now, own: this.clock.now() }),
+    );
     state.lookAt = Math.min(state.lookAt, Math.max(next, now + SOONEST));
-  }
-
-  #again({ job, since, disagreeSince, told }: SeenJob, judgement: Judgement): number {
-    const [now, { instance, withTicks }] = [this.#now(), this.watcher];
-    const disagreeFor = disagreeSince === undefined ? undefined : now - disagreeSince;
-    const seenFor = this.clock.now() - since;
-    const [interval, leaseLeft] = [job.interval, told.lock?.expiresIn];
-    const hasNext = job.dates.next(now) < Infinity;
-    return recheckOf(judgement, {
-      instance,
-      withTicks,
-      interval,
-      hasNext,
-      leaseLeft,
-      disagreeFor,
-      seenFor,
-    });
   }
 
   async #tellLost(state: SeenJob, lost: Lost): Promise<void> {
@@ -330,5 +298,3 @@ export class Watch {
     return state.job.isThere() && this.#states.get(state.job.job) === state;
   }
 }
-
-const locksOf = (states: readonly SeenJob[]): string[] => [...new Set(states.map(({ job }) => job.lock))];

@@ -5,7 +5,6 @@
 import type { SchedulerLockEvent } from '../events/events.js';
 import type { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import type { Judgement } from '../insight/judgement.js';
-import type { JobStatus } from '../insight/types.js';
 import {
   ELECTION,
   ERROR_TYPE,
@@ -48,7 +47,7 @@ type Measured = 'interrupted' | 'acquired' | 'released' | 'skipped' | 'lost' | '
 
 const SECOND = 1_000;
 /** What a job may be, whether its last run was killed or not. */
-const HIDES_RUN: ReadonlySet<JobStatus> = new Set(['overdue', 'paused', 'off']);
+const HIDES_RUN: ReadonlySet<Judgement['status']> = new Set(['overdue', 'paused', 'off']);
 
 /** Turns events of locks, and their state at a moment, into values of instruments. */
 export class Measurements {
