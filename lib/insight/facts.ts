@@ -46,6 +46,8 @@ export interface JobFacts {
   readonly asOf?: number;
   /** What this instance has seen by itself since then. */
   readonly seen?: Seen;
+  /** Until when it was off everywhere, as far as this instance has seen: nobody had to start a tick that came before that. */
+  readonly offUntil?: number;
   /** The instances that know it, the newest first, those that are not up any more included. */
   readonly knownBy: readonly KnownBy[];
   /** Its lock. Absent if the store does not know it, or its name is made from arguments. */
@@ -69,8 +71,10 @@ export interface JobFacts {
 
 /** What an instance sees without asking the store: by its own runs, and by the refusals of its calls. */
 export interface Seen {
-  /** The newest tick that was started, or found a run of the job. */
+  /** The newest tick that was started; or found a run of the job, as far as the store has not answered since. */
   readonly tick: number;
+  /** The newest tick that found a run of the job: nobody had to start it, whichever run that was. */
+  readonly found?: number;
   /** When an interval is due again. */
   readonly due?: number;
   /** How the run of that tick has ended, if it was here. */
@@ -90,6 +94,22 @@ export const wasUp = ({ startedAt, seenAt, state }: KnownBy, at: number): boolea
 /** Whether the scheduler of an instance may start the job. */
 export const isOn = ({ enabled, stopped }: KnownJob): boolean => enabled && stopped !== true;
 
+const wasStopped = ({ job, stoppedUntil = -Infinity }: KnownBy, tick: number): boolean =>
+  job.stopped === true || stoppedUntil >= tick;
+
+/**
+ * The instances that show whether a job is on. If it is stopped on one that is up, or was at a tick, these are the others that are up,
+ * and the younger ones that died: a deploy has replaced any other, and all on which the job was on before.
+ */
+export function unlessStopped(knownBy: readonly KnownBy[], tick = Infinity): readonly KnownBy[] {
+  const stopped = knownBy.filter((by) => by.state === 'up' && by.startedAt <= tick && wasStopped(by, tick));
+  if (stopped.length === 0) return knownBy;
+  const youngest = Math.max(...stopped.map(({ startedAt }) => startedAt));
+  return knownBy.filter(
+    ({ state, startedAt }) => state === 'up' || (state === 'gone' && startedAt > youngest),
+  );
+}
+
 /** Whether two instances agree on when a job runs. */
 export const agree = (one: KnownJob, other: KnownJob): boolean =>
   one.schedule === other.schedule && one.timeZone === other.timeZone && one.interval === other.interval;
@@ -100,7 +120,8 @@ export const lastStartOf = ({ known, lock }: Pick<JobFacts, 'known' | 'lock'>): 
 
 /** Whether the store says that this tick, or a newer one, was started. */
 export function wasStarted(facts: JobFacts, tick: number): boolean {
-  const last = Math.max(lastStartOf(facts)?.tick ?? -Infinity, facts.seen?.tick ?? -Infinity);
+  const { tick: seen = -Infinity, found = -Infinity } = facts.seen ?? {};
+  const last = Math.max(lastStartOf(facts)?.tick ?? -Infinity, seen, found);
   return last >= tick || facts.runs.some((run) => (run.tick ?? -Infinity) >= tick);
 }
 
@@ -109,16 +130,21 @@ export function wasStarted(facts: JobFacts, tick: number): boolean {
  * time (one that restarts under the same id is not), the last start of the job decides, if it was for a date of this schedule.
  */
 export function wasExpected(facts: JobFacts, tick: number): boolean {
+  const { known, knownBy, offUntil = -Infinity } = facts;
+  const there = unlessStopped(knownBy, tick).filter(({ startedAt }) => startedAt <= tick);
+  const then = there.filter((by) => isOn(by.job) && !wasStopped(by, tick));
+  if (tick <= offUntil || (then.length === 0 && there.some((by) => wasStopped(by, tick)))) return false;
+  if (then.length === 0) return wasStartedBefore(facts, tick);
+  return then.some((by) => agree(by.job, known) && (known.kind === 'interval' || hadDate(by, tick)));
+}
+
+/** Whether the last start of the job was for a date of this schedule, before a tick. */
+function wasStartedBefore(facts: JobFacts, tick: number): boolean {
   const { known, knownBy, ticks } = facts;
-  const there = knownBy.filter(({ startedAt, job }) => startedAt <= tick && isOn(job));
-  const then = there.filter(({ stoppedUntil = -Infinity }) => stoppedUntil < tick);
-  const agrees = ({ job }: KnownBy): boolean => isOn(job) && agree(job, known);
-  if (then.length === 0 && there.length > 0) return false;
-  if (then.length > 0)
-    return then.some((by) => agrees(by) && (known.kind === 'interval' || hadDate(by, tick)));
   const { tick: last, due } = lastStartOf(facts) ?? {};
   if (known.kind === 'interval') return due !== undefined;
-  if (last === undefined || known.schedule === undefined || !knownBy.some(agrees)) return false;
+  const isKnown = knownBy.some(({ job }) => isOn(job) && agree(job, known));
+  if (last === undefined || known.schedule === undefined || !isKnown) return false;
   return last < tick && ticks?.(known.schedule, known.timeZone)?.newest(last) === last;
 }
 

@@ -8,6 +8,7 @@ import {
   type JobFacts,
   type KnownBy,
   lastStartOf,
+  unlessStopped,
   wasExpected,
   wasInterrupted,
   wasStarted,
@@ -186,7 +187,7 @@ export function isOff({ knownBy }: JobFacts): boolean {
     .sort((one, other) => other.seenAt - one.seenAt);
   const isReplaced = ({ state, job }: KnownBy): boolean =>
     state === 'left' || (state === 'gone' && isOn(job) && last?.state === 'left');
-  const there = knownBy.filter((by) => !isReplaced(by));
+  const there = unlessStopped(knownBy).filter((by) => !isReplaced(by));
   return (there.length > 0 ? there : knownBy).every(({ job }) => !isOn(job));
 }
 

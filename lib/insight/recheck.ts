@@ -6,6 +6,8 @@ export const AGAIN = 5_000;
 export const RECHECK = 300_000;
 /** After what time it asks again whether instances that disagreed still do, ms: a deploy replaces them in a few minutes. */
 export const REPLACED = 60_000;
+/** After what time it asks again about what may go on for long, ms: a run elsewhere, or whatever no tick would show. */
+export const RARELY = 3_600_000;
 
 /** What decides, beside the judgement, when a job is looked at again. Durations in milliseconds. */
 interface Circumstances {
@@ -15,6 +17,8 @@ interface Circumstances {
   readonly withTicks: boolean | undefined;
   /** Milliseconds between two runs of the job, if it has an interval. */
   readonly interval: number | undefined;
+  /** Whether another tick of the job is to come. */
+  readonly hasNext: boolean;
   /** How long the lease that the store has shown would go on, ms. */
   readonly leaseLeft: number | undefined;
   /** For how long instances have not agreed; `undefined`: they do. */
@@ -29,7 +33,7 @@ export function recheckOf(judgement: Judgement, seen: Circumstances): number {
   if (isOpen(judgement)) return AGAIN;
   if (status === 'unknown') return RECHECK;
   // Its instance may be killed. While it is not, its renewals keep the store awake.
-  if (goesOnElsewhere(judgement, seen)) return Math.max(RECHECK, seen.leaseLeft ?? 0);
+  if (goesOnElsewhere(judgement, seen)) return Math.max(RARELY, seen.leaseLeft ?? 0);
   if (isSettled(judgement) && seen.disagreeFor === undefined) return Infinity;
   if (seen.withTicks === true) return rarely(judgement, seen);
   if (seen.disagreeFor !== undefined) return REPLACED;
@@ -39,7 +43,7 @@ export function recheckOf(judgement: Judgement, seen: Circumstances): number {
 /** After what time to ask again whether a job is off everywhere: an instance on which it is on may be about to start, too. */
 export const offFor = (seenFor: number): number => (seenFor < RECHECK ? REPLACED : RECHECK);
 
-const goesOnElsewhere = ({ run }: Judgement, { instance }: Pick<Circumstances, 'instance'>): boolean =>
+export const goesOnElsewhere = ({ run }: Judgement, { instance }: Pick<Circumstances, 'instance'>): boolean =>
   run?.outcome === 'running' && run.instance !== instance && run.hung !== true;
 
 /** Whether nothing but a tick changes the judgement. */
@@ -60,8 +64,10 @@ export function mayHaveChanged(judgement: Judgement, instance: string): boolean 
 }
 
 /** A run that goes on here costs no question to the store. By the next question after a deploy, the old instance has left. */
-function rarely({ run }: Judgement, { instance, interval, disagreeFor = Infinity }: Circumstances): number {
+function rarely({ run }: Judgement, circumstances: Circumstances): number {
+  const { instance, interval, hasNext, disagreeFor = Infinity } = circumstances;
   const isHere = run?.outcome === 'running' && run.instance === instance;
   if (isHere || disagreeFor < RECHECK - AGAIN) return RECHECK;
-  return interval === undefined ? Infinity : Math.max(interval, RECHECK);
+  if (interval !== undefined) return Math.max(interval, RECHECK);
+  return hasNext ? Infinity : RARELY;
 }

@@ -1,11 +1,12 @@
 import { INTERVAL_ALLOWANCE } from '../stores/rules.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { type Announced, oneMore, type Skips } from './announcer.js';
 import { pauseNow } from './controls.js';
 import { given, type JobFacts, type KnownBy, type Seen } from './facts.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import type { Judgement } from './judgement.js';
-import { RECHECK } from './recheck.js';
+import { RARELY, RECHECK } from './recheck.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 
@@ -32,6 +33,12 @@ interface Known {
   readonly refusal: Error | undefined;
 }
 
+interface Refusal {
+  readonly now: number;
+  readonly own: number;
+  readonly withTicks: boolean | undefined;
+}
+
 /** A job, as one instance sees it: by the store's last answer, and by its own calls since then. */
 export class SeenJob implements Announced {
   /** What the store has answered, and when, by its clock. */
@@ -45,6 +52,8 @@ export class SeenJob implements Announced {
   toldOfHung = -Infinity;
   /** When to ask the store whether the run that was in the way here still goes on, by its clock. */
   afterLease = Infinity;
+  /** Until when the job was off everywhere, as far as the store has told, by its clock. */
+  offUntil = -Infinity;
   /** Since when instances disagree, as far as this one knows, by the store's clock. */
   disagreeSince: number | undefined;
   /** What this instance has seen since. */
@@ -55,6 +64,8 @@ export class SeenJob implements Announced {
   #provedAt = -Infinity;
   /** Until when the job was stopped here, as far as this instance knows, by the store's clock. */
   #stoppedUntil: number | undefined;
+  /** The newest tick that found a run of the job. */
+  #found = -Infinity;
   /** When a taken lock was last believed to be held by a run of the job. */
   #believedAt = -Infinity;
 
@@ -76,12 +87,53 @@ export class SeenJob implements Announced {
 
   /** The instance has seen that a tick was started, or that it found a run of the job. @param due when an interval is due again */
   see(tick: number, due = -Infinity): void {
-    this.judgement = undefined;
-    this.skips = undefined;
-    this.#forgetPause();
+    this.#isWell();
     const { tick: last, due: lastDue = -Infinity } = this.#seen;
     if (tick > last) this.#ranHere = false;
     this.#seen = { tick: Math.max(last, tick), due: Math.max(lastDue, due) };
+  }
+
+  #isWell(): void {
+    this.judgement = undefined;
+    this.skips = undefined;
+    this.#forgetPause();
+  }
+
+  /**
+   * A tick found its lock taken by a run of the job: one of this tick, or an older one that goes on. The next answer of the store tells
+   * which.
+   */
+  #find(tick: number, due: number, now: number): void {
+    this.#isWell();
+    this.#believedAt = now;
+    this.#found = Math.max(this.#found, tick);
+    this.#seen = { ...this.#seen, due: Math.max(this.#seen.due ?? -Infinity, due) };
+  }
+
+  /**
+   * The store has answered.
+   *
+   * @param isKnown whether a lease of this instance is that of a run here, not of an earlier process with its id, which was killed
+   */
+  take(asOf: number, { lock, entries }: LockFacts, isKnown: (lock: LockInfo) => boolean): void {
+    this.told = {
+      entries: entries.length > 0 ? entries : this.told.entries,
+      ...(lock !== undefined && { lock }),
+    };
+    this.asOf = asOf;
+    const isLeft = lock?.state === 'held' && lock.job === this.job.job && !isKnown(lock);
+    this.afterLease = isLeft ? asOf + (lock.expiresIn ?? this.job.ttl) + SETTLED : Infinity;
+    this.judgement = undefined;
+  }
+
+  /** The newest tick that was started, or found a run of the job. */
+  get #newest(): number {
+    return Math.max(this.#seen.tick, this.#found);
+  }
+
+  /** The newest start, as far as is known. */
+  get #newestStart(): number {
+    return (this.asOf ?? -Infinity) > this.#believedAt ? this.#seen.tick : this.#newest;
   }
 
   /** A pause in the store's last answer is over: somebody has started the job. */
@@ -114,32 +166,37 @@ export class SeenJob implements Announced {
     return lost;
   }
 
-  /** A call by the scheduler did not start the job. @param now by the store's clock @param own by this machine's */
-  refused(tick: number | undefined, why: Refused, now: number, own: number): void {
+  /**
+   * A call by the scheduler did not start the job.
+   *
+   * @param now by the store's clock
+   * @param own by this machine's
+   * @param withTicks whether the store is asked only when ticks come anyway
+   */
+  refused(tick: number | undefined, why: Refused, { now, own, withTicks }: Refusal): void {
     const { interval = 0, sharesLock } = this.job;
     this.afterLease = Infinity;
     if (why.tick !== undefined) this.see(why.tick);
     if (why.reason === 'already-ran') return this.#hasRun(tick, why, now);
     const isNamed = tick !== undefined && why.tick !== undefined && why.tick >= tick;
     if (isNamed) this.#provedAt = now;
-    if (isNamed || !sharesLock) this.#lookAfterLease(why, now);
+    if (isNamed || !sharesLock) this.#lookAfterLease(why, now, withTicks);
     if (!sharesLock && this.#isHeldByRun(why.reason, now)) {
       // A run of the job goes on, or has just ended.
-      this.#believedAt = now;
-      this.see(tick ?? now, now + interval);
+      this.#find(tick ?? now, now + interval, now);
     } else this.skips = { ...oneMore(this.skips, why, own), tick };
   }
 
   /**
    * The holder may be killed, and nobody would hear of that before the next tick: so the store is asked once, when the lease should end.
-   * Not if the next tick is so near that it shows the same; and not by all instances at once, but for all their jobs together.
+   * Not if the next tick is so near that it shows the same, or the store may sleep until it; and not by all instances at once, but for all their jobs together.
    */
-  #lookAfterLease({ reason, expiresIn = this.job.ttl }: Refused, now: number): void {
-    if (reason !== 'held') return;
+  #lookAfterLease({ reason, expiresIn = this.job.ttl }: Refused, now: number, withTicks = false): void {
+    if (reason !== 'held' || withTicks) return;
     const { interval, dates } = this.job;
     const next = interval === undefined ? dates.next(now) : now + interval;
     const at = atTurn(now + expiresIn + SETTLED);
-    if (next - now <= RECHECK || next <= at) return;
+    if (next - now <= RARELY || next <= at) return;
     this.afterLease = at;
     this.lookAt = Math.min(this.lookAt, at);
   }
@@ -161,9 +218,9 @@ export class SeenJob implements Announced {
   #isHeldByRun(reason: string, now: number): boolean {
     if (reason !== 'held') return reason === 'cooling-down';
     const newest = this.#newestTold();
-    if ((this.noted ?? -Infinity) > Math.max(this.#seen.tick, newest)) return false;
+    if ((this.noted ?? -Infinity) > Math.max(this.#newest, newest)) return false;
     const { lock } = this.told;
-    const isShown = newest >= this.#seen.tick || (lock?.state === 'held' && lock.job === this.job.job);
+    const isShown = newest >= this.#newest || (lock?.state === 'held' && lock.job === this.job.job);
     const provedAt = Math.max(this.#provedAt, isShown ? (this.asOf ?? -Infinity) : -Infinity);
     return this.#believedAt <= provedAt || now - provedAt < RECHECK;
   }
@@ -192,7 +249,9 @@ export class SeenJob implements Announced {
       stoppedUntil: this.#stoppedUntil,
     };
     const others = fleet?.get(job.job)?.filter((by) => by.instance !== instance) ?? [];
-    const outcome = this.#ranHere ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
+    const [tick, found] = [this.#newestStart, this.#found];
+    const isOwn = this.#ranHere && tick === this.#seen.tick;
+    const outcome = isOwn ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
     const facts = factsOf(
       [own, ...others],
       { ...told, ...given({ refusal }) },
@@ -200,7 +259,7 @@ export class SeenJob implements Announced {
         time,
         // Only the other instances show whether a tick was expected, and whether the job is off.
         ...(asOf !== undefined && fleet !== undefined && { asOf }),
-        seen: { ...this.#seen, ...(outcome && { outcome }) },
+        seen: { ...this.#seen, tick, found, ...(outcome && { outcome }) },
         ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
       },
     );
@@ -210,11 +269,11 @@ export class SeenJob implements Announced {
         ? false
         : this.#isOpen(run) && here.every(({ fencingToken }) => fencingToken !== run.fencingToken),
     );
-    return { ...facts, runs: [...here, ...rest] };
+    return { ...facts, offUntil: this.offUntil, runs: [...here, ...rest] };
   }
 
   /** Whether a run in the store's last answer may still go on: not if the instance has seen a newer start. */
   #isOpen({ outcome, hung, tick, startedAt }: RunInfo): boolean {
-    return outcome !== 'running' || hung === true || (tick ?? startedAt) >= this.#seen.tick;
+    return outcome !== 'running' || hung === true || (tick ?? startedAt) >= this.#newestStart;
   }
 }

@@ -88,7 +88,8 @@ export interface InstanceInfo extends Omit<
  * - `hung`: a run goes on past its `timeout`, or though its lease is over
  * - `overrun`: a run goes on past the next tick. It needs attention once that tick would be overdue
  * - `running`
- * - `off`: disabled on all instances, or its cron job is stopped there, but for those that were shut down
+ * - `off`: disabled on all instances, or its cron job is stopped there, but for those that were shut down, and, if it is stopped on
+ *   one that is up, older ones that died
  * - `paused`: a person has paused its lock
  * - `unknown`: too little is known: see the answer to `why`
  * - `overdue`: no instance started its newest tick in time

@@ -6,8 +6,9 @@ import type { JobFacts } from './facts.js';
 import type { LockFacts } from './join.js';
 import { isExcused, isOff, type Judgement, judge } from './judgement.js';
 import type { Fleet, Reader } from './read.js';
-import { AGAIN, mayHaveChanged, offFor, RECHECK, recheckOf, REPLACED, wentWrong } from './recheck.js';
+import { AGAIN, goesOnElsewhere, mayHaveChanged, offFor, RECHECK, REPLACED, wentWrong } from './recheck.js';
 import { type Lost, SeenJob } from './seen-job.js';
+import { againAfter, locksOf, takeLocks } from './seen-jobs.js';
 import { inTurns } from './turns.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
@@ -63,6 +64,10 @@ export class Watch {
     return [...this.#states.keys()];
   }
 
+  has(job: string): boolean {
+    return this.#states.has(job);
+  }
+
   /** Watches a job from now on, instead of an earlier one with its name. */
   add(job: WatchedJob): void {
     if (this.#stopped) return;
@@ -84,7 +89,8 @@ export class Watch {
   /** A call by the scheduler did not start the job. @param tick its tick, if it has one */
   refused(job: string, tick: number | undefined, why: Refused): void {
     const state = this.#states.get(job);
-    state?.refused(tick, why, this.#now(), this.clock.now());
+    const { withTicks } = this.watcher;
+    state?.refused(tick, why, { now: this.#now(), own: this.clock.now(), withTicks });
     if (state !== undefined && state.lookAt < this.#armedFor) this.arm();
   }
 
@@ -182,6 +188,8 @@ export class Watch {
   async #look(some: readonly SeenJob[]): Promise<void> {
     this.#here = this.watcher.runs();
     const states = some.filter((state) => this.#watches(state));
+    // A job that was deleted may be put back.
+    for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + REPLACED;
     for (const state of states) state.look(this.#now());
     if (states[0] !== undefined && this.#asksOfRuns) await this.#askOfRuns(states[0]);
     const doubtful = await this.#those(states, (state) => this.#isDoubtful(state));
@@ -231,14 +239,24 @@ export class Watch {
     // Only its entry tells how a run by hand has ended.
     const wrong = new Set(locksOf(states.filter((state) => wentWrong(this.#judged(state)))));
     const most = (name: string): number => (wrong.has(name) ? RUNS : 0);
+    // What has become of a run elsewhere is no question about the fleet.
+    const { instance } = this.watcher;
+    const areRuns = states.every(
+      (state) => this.#now() >= state.afterLease || goesOnElsewhere(this.#judged(state), { instance }),
+    );
     this.#take(states, this.#now(), await this.reader.locks(locksOf(states), most));
     const isUnwell = (state: SeenJob): boolean => {
       const { status, tick, disagree } = this.#judged(state);
       return (status === 'overdue' && tick !== state.noted) || disagree === true || status === 'off';
     };
     const unwell = await this.#those(states, isUnwell);
-    if (!this.#isFleetOld() && unwell.length === 0) return;
+    const isFleetOld = this.#isFleetOld(areRuns ? Infinity : RECHECK);
+    if (!isFleetOld && unwell.length === 0) return;
     const askedAt = this.#now();
+    // It may have been switched on in the meantime, and nobody knows whether before a tick.
+    const offUntil = Math.min(askedAt, (this.#fleet?.askedAt ?? -Infinity) + RECHECK);
+    for (const state of this.#states.values())
+      if (state.judgement?.status === 'off') state.offUntil = offUntil;
     this.#fleet = { ...(await this.reader.fleet()), askedAt };
     for (const state of states) state.judgement = undefined;
     const missed = await this.#those(states, (state) => this.#judged(state).status === 'overdue');
@@ -247,18 +265,7 @@ export class Watch {
   }
 
   #take(states: readonly SeenJob[], asOf: number, locks: ReadonlyMap<string, LockFacts>): void {
-    for (const state of states) {
-      const { lock, entries = [], lockRefusal } = locks.get(state.job.lock) ?? {};
-      // Asks again later, as if the store had not answered.
-      if (lockRefusal !== undefined) throw lockRefusal;
-      state.told = {
-        entries: entries.length > 0 ? entries : state.told.entries,
-        ...(lock !== undefined && { lock }),
-      };
-      state.asOf = asOf;
-      state.afterLease = Infinity;
-      state.judgement = undefined;
-    }
+    takeLocks(states, asOf, locks, this.watcher);
   }
 
   /** Reports what people have to know, and sets when to look again. */
@@ -271,16 +278,11 @@ export class Watch {
     state.disagreeSince = judgement.disagree === true ? (state.disagreeSince ?? now) : undefined;
     // Its schedule may have changed, which needs no answer of the store.
     const again = Math.min(nextRipe(this.#facts(state)), state.afterLease);
-    const next = Math.min(again, now + this.#again(state, judgement));
+    const next = Math.min(
+      again,
+      now + againAfter(state, judgement, this.watcher, { now, own: this.clock.now() }),
+    );
     state.lookAt = Math.min(state.lookAt, Math.max(next, now + SOONEST));
-  }
-
-  #again({ job, since, disagreeSince, told }: SeenJob, judgement: Judgement): number {
-    const [now, { instance, withTicks }] = [this.#now(), this.watcher];
-    const disagreeFor = disagreeSince === undefined ? undefined : now - disagreeSince;
-    const seenFor = this.clock.now() - since;
-    const [interval, leaseLeft] = [job.interval, told.lock?.expiresIn];
-    return recheckOf(judgement, { instance, withTicks, interval, leaseLeft, disagreeFor, seenFor });
   }
 
   async #tellLost(state: SeenJob, lost: Lost): Promise<void> {
@@ -296,5 +298,3 @@ export class Watch {
     return state.job.isThere() && this.#states.get(state.job.job) === state;
   }
 }
-
-const locksOf = (states: readonly SeenJob[]): string[] => [...new Set(states.map(({ job }) => job.lock))];

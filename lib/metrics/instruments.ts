@@ -122,7 +122,7 @@ export const INSTRUMENTS = {
     unit: '{job}',
     attributes: [JOB],
     description:
-      'Whether the last run of the job was killed, and none has begun since: 1 or 0. Absent while that is not known',
+      'Whether the last run of the job was killed, and none has begun since: 1 or 0. Absent while that is not known, and while the job is overdue, paused or off',
   },
   clockOffset: {
     name: 'scheduler_lock.clock.offset',

@@ -46,6 +46,8 @@ type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent,
 type Measured = 'interrupted' | 'acquired' | 'released' | 'skipped' | 'lost' | 'renewal-failed' | 'unlocked';
 
 const SECOND = 1_000;
+/** What a job may be, whether its last run was killed or not. */
+const HIDES_RUN: ReadonlySet<Judgement['status']> = new Set(['overdue', 'paused', 'off']);
 
 /** Turns events of locks, and their state at a moment, into values of instruments. */
 export class Measurements {
@@ -123,7 +125,9 @@ export class Measurements {
     return [
       overtime,
       { instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes },
-      { instrument: 'interrupted', value: Number(isKilled), attributes },
+      ...(HIDES_RUN.has(status)
+        ? []
+        : [{ instrument: 'interrupted', value: Number(isKilled), attributes } as const]),
       ...(disagree === undefined
         ? []
         : [{ instrument: 'disagree', value: Number(disagree), attributes } as const]),

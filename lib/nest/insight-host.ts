@@ -91,8 +91,9 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     return this.#jobs?.has(job) ?? false;
   }
 
-  /** Whether this instance hears of each tick of a job. */
+  /** Whether this instance watches a job, and hears of each of its ticks. */
   hasTicks(job: string): boolean {
+    if (!this.host.remembers || this.#watch?.has(job) !== true) return false;
     const bound = this.job(job);
     return bound !== undefined && graceOf(bound, this.host.settings) !== false;
   }
@@ -134,20 +135,23 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     this.#beats?.soon();
   }
 
-  /** The names of the jobs that this instance knows at the moment. */
-  get #names(): ReadonlySet<string> {
-    return new Set(this.#jobs?.all.map(({ job }) => job));
+  /** The jobs of this instance that were not deleted from the registry. A decorated one may be put back. */
+  get #there(): readonly BoundJob[] {
+    return (this.#jobs?.all ?? []).filter((bound) => bound.state() !== 'gone');
   }
 
-  /** What this instance reports of its jobs. A deleted job is not watched any more. */
+  get #names(): ReadonlySet<string> {
+    return new Set(this.#there.map(({ job }) => job));
+  }
+
+  /** What this instance reports of its jobs. One that was made at run time and deleted is not watched any more. */
   #tell(): ShownJob[] {
-    const known = this.#names;
-    for (const job of this.#watch?.jobs ?? []) if (!known.has(job)) this.#watch?.remove(job);
+    for (const job of this.#watch?.jobs ?? []) if (!this.knows(job)) this.#watch?.remove(job);
     return this.#shownJobs();
   }
 
   #shownJobs(): ShownJob[] {
-    return (this.#jobs?.all ?? []).map((bound) => shownJob(bound, this.host));
+    return this.#there.map((bound) => shownJob(bound, this.host));
   }
 
   /** Watches a job from now on, if its lock has one name. One that is never overdue may still hang. */

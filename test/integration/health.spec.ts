@@ -24,11 +24,22 @@ class Reports {
 
   @Cron('0 0 3 * * *', { timeZone: 'UTC' })
   @SchedulerLock({ name: 'nightly' })
-  async nightly(): Promise<void> {}
+  async nightly(): Promise<void> {
+    if (this.failure !== undefined) throw this.failure;
+  }
 
   @SchedulerLock({ name: 'by-hand' })
   async byHand(): Promise<void> {
     if (this.failure !== undefined) throw this.failure;
+  }
+}
+
+@Injectable()
+class Strict {
+  @Cron('0 0 3 * * *', { timeZone: 'UTC' })
+  @SchedulerLock({ name: 'strict', overdue: '1m', history: true })
+  async nightly(): Promise<void> {
+    throw new Error('no such report');
   }
 }
 
@@ -152,6 +163,23 @@ describe('from memory', () => {
     await reports.byHand();
     expect(await health.check()).toMatchObject({ schedulerLock: { status: 'up', failing: [] } });
   });
+
+  test.each([
+    ['the store remembers no runs', {}, false],
+    ['nothing is to be known of others', { insight: false } as const, true],
+  ])(
+    'a job with ticks that is not watched fails by its last run here: %s',
+    async (_name, options, remembers) => {
+      const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
+      const store = new FakeLockStore({ clock });
+      if (!remembers) Object.assign(store, { history: undefined });
+      const app = await startApp([Strict], { store, clock, ...options });
+      await clock.advance(2 * MINUTE);
+      await expect(app.get(Strict).nightly()).rejects.toThrow('no such report');
+      const health = await app.get(SchedulerLockHealth).check();
+      expect(health).toMatchObject({ schedulerLock: { status: 'degraded', failing: ['Strict.nightly'] } });
+    },
+  );
 
   test('a lost lease is counted for an hour, and changes no status', async () => {
     const { app, health, store, clock } = await start();

@@ -143,3 +143,25 @@ test('a job that is stopped on the only instance is off, to all that ask', async
   await clock.advance(MINUTE);
   expect(await insight.job('Jobs.scheduled')).not.toMatchObject(off);
 });
+
+test('a decorated job that was deleted from the registry has no judgement, and is watched again when it is put back', async () => {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1, 3, 58));
+  const store = new FakeLockStore({ clock });
+  const app = await startApp([Jobs], { store, clock, insight: { beat: '30s' } });
+  const [registry, health] = [app.get(SchedulerRegistry), app.get(SchedulerLockHealth)];
+  const cronJob = registry.getCronJob('nightly');
+  registry.deleteCronJob('nightly');
+  await clock.advance(MINUTE);
+  expect(health.state().jobs.has('Jobs.scheduled')).toBe(false);
+  expect((await health.check()).schedulerLock).toMatchObject({ status: 'up', unknown: [] });
+  registry.addCronJob('nightly', cronJob);
+  cronJob.start();
+  await clock.advance(4 * MINUTE);
+  const overdue = [{ job: 'Jobs.scheduled', tick: '2026-01-01T04:00:00.000Z' }];
+  expect((await health.check()).schedulerLock).toMatchObject({ overdue });
+  registry.deleteCronJob('nightly');
+  await clock.advance(MINUTE);
+  expect((await health.check()).schedulerLock).toMatchObject({ status: 'up', overdue: [] });
+  const [{ jobs = [] } = {}] = await store.history.instances();
+  expect(jobs.map(({ job }) => job)).toEqual(['Jobs.each', 'Jobs.anyTime', 'Jobs.byHand']);
+});

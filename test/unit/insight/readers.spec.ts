@@ -75,6 +75,11 @@ const patterns: Record<string, Pattern> = {
     status: 'ok',
     store: { instances: [api1], locks: [started(T)], entries: [entry(T, { tick: T }), lastNight] },
   },
+  'the last run of the instance that asks failed, and another instance has run its tick since': {
+    status: 'ok',
+    failed: true,
+    store: { instances: [api1], locks: [started(T)], entries: [entry(T, { tick: T }), lastNight] },
+  },
   'a run of the job went on when its tick came': {
     status: 'ok',
     store: {

@@ -450,6 +450,49 @@ test('an instance on which its job is stopped sees that nobody runs it, and that
   expect(ofStatus('ok')).toHaveLength(1);
 });
 
+test.each([
+  ['left', () => instanceOf('before', true, { left: true })],
+  ['died', () => instanceOf('before', true, { seenAt: clock.now() - PERIOD })],
+])(
+  'no tick of a stopped job is an alarm, though the instance before this one had it on and %s',
+  async (_how, before) => {
+    let isStopped = true;
+    [locks, instances] = [startedBefore(), [before()]];
+    watch.add(job({ isStopped: () => isStopped }));
+    await pass(2 * MINUTE);
+    expect(ofStatus('off')).toHaveLength(1);
+    isStopped = false;
+    await pass(8 * MINUTE);
+    expect(ofStatus('ok')).toHaveLength(1);
+    expect([...asked, ...events]).toEqual([]);
+    // From here on it is watched as before.
+    await pass(PERIOD + 2 * MINUTE);
+    expect(ofStatus('overdue')).toEqual([['report', tick + PERIOD]]);
+  },
+);
+
+test('of a job that was stopped on all, the first one that starts it again is no alarm to the others', async () => {
+  const stopped = job({ isStopped: () => true });
+  [locks, instances] = [startedBefore(), [instanceOf('there', true, { jobs: [stopped.shown()] })]];
+  watch.add(stopped);
+  await pass(2 * MINUTE);
+  expect(ofStatus('off')).toHaveLength(1);
+  instances = [instanceOf('there', true)];
+  await pass(9 * MINUTE);
+  expect(ofStatus('ok')).toHaveLength(1);
+  expect([...asked, ...events]).toEqual([]);
+  await pass(PERIOD + 2 * MINUTE);
+  expect(ofStatus('overdue')).toEqual([['report', tick + PERIOD]]);
+});
+
+test('a job that is stopped here, and whose younger instance died, is an alarm: it ran there', async () => {
+  const there = instanceOf('there', true, { startedAt: clock.now() + MINUTE, seenAt: clock.now() + MINUTE });
+  [locks, instances] = [startedBefore(), [{ ...there, time: clock.now() + PERIOD }]];
+  watch.add(job({ isStopped: () => true }));
+  await pass(2 * MINUTE);
+  expect(ofStatus('overdue')).toEqual([['report', tick]]);
+});
+
 test('a tick that an outage has cost is no alarm if the job is paused, or was when it came', async () => {
   watch.add(job());
   await pass(0);
@@ -972,11 +1015,11 @@ const leased = (expiresIn: number, more: Partial<LockInfo> = {}): LockInfo => ({
 });
 const killed = (): LockInfo[] => [leased(0, { state: 'free', interrupted: true })];
 
-/** An hourly job, whose tick has found a run elsewhere. */
+/** A daily job, whose tick has found a run elsewhere. */
 async function foundRun(expiresIn?: number): Promise<void> {
-  tick = Math.ceil(clock.now() / HOUR) * HOUR;
-  locks = startedBefore(tick - HOUR);
-  watch.add(job({ every: HOUR }));
+  tick = Math.ceil(clock.now() / DAY) * DAY;
+  locks = startedBefore(tick - DAY);
+  watch.add(job({ every: DAY }));
   await pass(0);
   inspected = [];
   watch.refused('report', tick, { reason: 'held', tick, ...(expiresIn !== undefined && { expiresIn }) });
@@ -994,17 +1037,45 @@ test.each([30_000, undefined])(
   },
 );
 
-test('a run elsewhere costs one look when its lease should end, and one each five minutes while it goes on', async () => {
+test('a run elsewhere costs one look when its lease should end, and one an hour while it goes on', async () => {
   await foundRun(30_000);
+  fleetAsked = 0;
   locks = [leased(MINUTE)];
-  await pass(4 * MINUTE);
+  await pass(5 * HOUR + 2 * MINUTE);
   // The second one is that at the end of the grace.
-  expect(inspected).toHaveLength(2);
+  expect(inspected).toHaveLength(7);
+  expect(fleetAsked).toBe(0);
   expect(ofStatus('running')).toHaveLength(1);
   locks = killed();
-  await pass(6 * MINUTE);
-  expect(inspected.length).toBeGreaterThan(1);
+  await pass(6 * HOUR + 2 * MINUTE);
   expect(ofStatus('interrupted')).toHaveLength(1);
+});
+
+test('hourly ticks that others start cost an instance no call of the store, and daily ones a look each', async () => {
+  tick = Math.ceil(clock.now() / DAY) * DAY;
+  locks = startedBefore(tick - DAY);
+  watch.add(job({ every: HOUR }));
+  await pass(0);
+  [inspected, fleetAsked] = [[], 0];
+  for (let n = 0; n < 24; n++) {
+    await pass(n * HOUR + 100);
+    const at = tick + n * HOUR;
+    locks = startedBefore(at);
+    watch.refused('report', at, { reason: 'held', tick: at, expiresIn: 30_000 });
+  }
+  expect([inspected.length, fleetAsked]).toEqual([0, 0]);
+  watch.remove('report');
+  watch.add(job({ job: 'daily', every: DAY }));
+  await clock.advance(0);
+  [inspected, fleetAsked] = [[], 0];
+  for (let n = 1; n < 4; n++) {
+    await pass(n * DAY + 100);
+    const at = tick + n * DAY;
+    locks = [{ ...startedBefore()[0]!, jobs: [{ job: 'daily', tick: at, outcome: 'completed' }] }];
+    watch.refused('daily', at, { reason: 'held', tick: at, expiresIn: 30_000 });
+  }
+  await pass(3 * DAY + HOUR);
+  expect([inspected.length, fleetAsked]).toEqual([3, 0]);
 });
 
 test('a run elsewhere that has ended when its lease should end costs one look until the next tick', async () => {
@@ -1015,6 +1086,37 @@ test('a run elsewhere that has ended when its lease should end costs one look un
   expect(ofStatus('ok')).toHaveLength(1);
 });
 
+test('a run elsewhere that goes past its next tick and is killed then is known as killed, and no tick as missed', async () => {
+  await foundRun(30_000);
+  locks = [leased(MINUTE)];
+  await pass(DAY);
+  watch.refused('report', tick + DAY, { reason: 'held', tick, expiresIn: 30_000 });
+  await pass(DAY + MINUTE);
+  expect(ofStatus('overrun')).toHaveLength(1);
+  locks = killed();
+  await pass(DAY + 2 * HOUR);
+  expect(ofStatus('interrupted')).toHaveLength(1);
+  expect([...asked, ...events]).toEqual([]);
+});
+
+test('an instance that was killed and starts under its old id knows soon after the lease that its run was killed', async () => {
+  tick = Math.floor(clock.now() / PERIOD) * PERIOD;
+  locks = [leased(30_000, { holder: 'here' })];
+  watch.add(job({ every: DAY }));
+  await clock.advance(1_000);
+  expect(ofStatus('running')).toEqual([]);
+  locks = [leased(0, { holder: 'here', state: 'free', interrupted: true })];
+  await clock.advance(45_000);
+  expect(ofStatus('interrupted')).toHaveLength(1);
+});
+
+test('an instance that asks with its ticks asks nothing when the lease of a run elsewhere should end', async () => {
+  withTicks = true;
+  await foundRun(30_000);
+  await pass(HOUR);
+  expect(inspected).toEqual([]);
+});
+
 test('nothing is asked of a run elsewhere if a proof comes before its lease ends', async () => {
   await foundRun(5 * MINUTE);
   watch.refused('report', tick, { reason: 'already-ran', tick });
@@ -1022,7 +1124,7 @@ test('nothing is asked of a run elsewhere if a proof comes before its lease ends
   expect(inspected).toEqual([]);
 });
 
-test('nothing is asked of a run elsewhere if the next tick comes within five minutes, or before its lease ends', async () => {
+test('nothing is asked of a run elsewhere if the next tick comes within an hour, or before its lease ends', async () => {
   tick = Math.ceil(clock.now() / HOUR) * HOUR;
   const started = ['report', 'long'].map((name) => ({ job: name, tick, outcome: 'completed' as const }));
   locks = [{ ...startedBefore()[0]!, jobs: started }];
@@ -1038,4 +1140,20 @@ test('nothing is asked of a run elsewhere if the next tick comes within five min
   }
   await pass(10 * MINUTE);
   expect(inspected).toEqual([]);
+});
+
+test('an instance that asks with its ticks asks once an hour about a killed run of a job without ticks', async () => {
+  withTicks = true;
+  tick = clock.now() - MINUTE;
+  locks = killed();
+  watch.add(job({ grace: false, dates: { newest: () => undefined, next: () => Infinity } }));
+  await clock.advance(MINUTE);
+  expect(ofStatus('interrupted')).toHaveLength(1);
+  inspected = [];
+  await clock.advance(HOUR - 2 * MINUTE);
+  expect(inspected).toEqual([]);
+  locks = startedBefore(clock.now());
+  await clock.advance(3 * MINUTE);
+  expect(inspected).toHaveLength(1);
+  expect(ofStatus('interrupted')).toEqual([]);
 });

@@ -24,6 +24,8 @@ export interface Pattern {
   readonly clockOffset?: number;
   /** The runs that go on where the probe is. */
   readonly runs?: readonly RunInfo[];
+  /** Whether the last run where the probe is has failed. */
+  readonly failed?: boolean;
   readonly store: Partial<FakeStore>;
 }
 
@@ -38,7 +40,7 @@ export interface Answers {
 
 export function probe(
   fake: FakeStore,
-  { own = JOB, clockOffset = 0, runs = [] }: Partial<Pattern>,
+  { own = JOB, clockOffset = 0, runs = [], failed = false }: Partial<Pattern>,
   events: SchedulerLockEvent[],
 ) {
   const clock = new ManualClock(NOW - clockOffset);
@@ -54,7 +56,7 @@ export function probe(
     idleReason: () => undefined,
     clockOffset: () => clockOffset,
     runs: () => runs,
-    hasFailed: () => false,
+    hasFailed: () => failed,
   });
   watch.add({
     job: own.job,
@@ -71,7 +73,7 @@ export function probe(
   });
   const host = {
     settings: { clock },
-    runner: { condition: { away: false, answeredAt: NOW, failing: new Set() } },
+    runner: { condition: { away: false, answeredAt: NOW, failing: new Set(failed ? [own.job] : []) } },
     elections: { names: [], led: [] },
   };
   const insight = {
@@ -82,6 +84,7 @@ export function probe(
     runs,
     clockOffset,
     knows: () => true,
+    hasTicks: (job: string) => watch.has(job) && own.overdue !== false,
   };
   const health = new SchedulerLockHealth(host as never, insight as never, new SchedulerLockEvents());
   return { clock, watch, health };
@@ -183,7 +186,8 @@ export const READERS: Readonly<
     const isLate = tick === undefined ? late === 0 : Number(late) > 0;
     const { why } = answers;
     const isKilled = why.cause === 'interrupted' && status === 'interrupted' && why.run.outcome === status;
-    if (gauge(answers, 'interrupted') !== (status === 'unknown' ? undefined : Number(isKilled))) return false;
+    const isSilent = ['unknown', 'overdue', 'paused', 'off'].includes(status);
+    if (gauge(answers, 'interrupted') !== (isSilent ? undefined : Number(isKilled))) return false;
     const isLong = status === 'hung' || status === 'overrun';
     return (status === 'unknown' ? late === undefined : isLate) && (isLong ? overtime > 0 : overtime === 0);
   },

@@ -1,0 +1,53 @@
+import type { LockInfo } from '../stores/lock-info.js';
+import type { LockFacts } from './join.js';
+import type { Judgement } from './judgement.js';
+import { recheckOf } from './recheck.js';
+import type { SeenJob } from './seen-job.js';
+import type { Watcher } from './watched-job.js';
+
+/* What the store is asked about the jobs that one instance sees, and what becomes of its answer. */
+
+export const locksOf = (states: readonly SeenJob[]): string[] => [
+  ...new Set(states.map(({ job }) => job.lock)),
+];
+
+/** Gives each job what the store has answered about its lock. */
+export function takeLocks(
+  states: readonly SeenJob[],
+  asOf: number,
+  locks: ReadonlyMap<string, LockFacts>,
+  { instance, runs }: Pick<Watcher, 'instance' | 'runs'>,
+): void {
+  const here = new Set(runs().map(({ fencingToken }) => fencingToken));
+  const isKnown = ({ holder, fencingToken = 0 }: LockInfo): boolean =>
+    holder !== instance || here.has(fencingToken);
+  for (const state of states) {
+    const { lockRefusal, ...told } = locks.get(state.job.lock) ?? { entries: [] };
+    // Asks again later, as if the store had not answered.
+    if (lockRefusal !== undefined) throw lockRefusal;
+    state.take(asOf, told, isKnown);
+  }
+}
+
+/**
+ * After what time to look at a job again, ms.
+ *
+ * @param now by the store's clock
+ * @param own by this machine's
+ */
+export function againAfter(
+  { job, since, disagreeSince, told }: SeenJob,
+  judgement: Judgement,
+  { instance, withTicks }: Pick<Watcher, 'instance' | 'withTicks'>,
+  { now, own }: { readonly now: number; readonly own: number },
+): number {
+  return recheckOf(judgement, {
+    instance,
+    withTicks,
+    interval: job.interval,
+    hasNext: job.dates.next(now) < Infinity,
+    leaseLeft: told.lock?.expiresIn,
+    disagreeFor: disagreeSince === undefined ? undefined : now - disagreeSince,
+    seenFor: own - since,
+  });
+}
