@@ -11,16 +11,17 @@ interface Pending {
  */
 export class ManualClock implements Clock {
   readonly #timers = new Set<Pending>();
-  #now: number;
+  /** What to add to the monotonic time for the wall clock's: a sum of steps, of which some are fractions, would end beside the time. */
+  #offset: number;
   #monotonic = 0;
 
   /** @param now the initial time, epoch milliseconds; the default is the start of 2026 */
   constructor(now = Date.UTC(2026, 0, 1)) {
-    this.#now = now;
+    this.#offset = now;
   }
 
   now(): number {
-    return this.#now;
+    return this.#offset + this.#monotonic;
   }
 
   monotonic(): number {
@@ -66,13 +67,11 @@ export class ManualClock implements Clock {
 
   /** Sets the wall clock, but does not move time: like a machine whose clock is corrected. */
   setWallClock(now: number): void {
-    this.#now = now;
+    this.#offset = now - this.#monotonic;
   }
 
   #move(to: number): void {
-    const step = Math.max(0, to - this.#monotonic);
-    this.#monotonic += step;
-    this.#now += step;
+    this.#monotonic = Math.max(this.#monotonic, to);
   }
 }
 

@@ -140,3 +140,15 @@ describe('no longer than so many milliseconds', () => {
     expect(await late).toBeUndefined();
   });
 });
+
+test('a clock that is moved by hand is where it was moved to, whatever timers it has fired on the way', async () => {
+  const start = Date.UTC(2026, 10, 26, 3);
+  const clock = new ManualClock(start);
+  for (let n = 1; n < 200; n++) clock.setTimer(() => undefined, n * 49.0123);
+  await clock.advance(10_000);
+  expect(clock.now()).toBe(start + 10_000);
+  clock.setWallClock(start);
+  clock.setTimer(() => undefined, 0.1);
+  await clock.advance(10_000);
+  expect(clock.now()).toBe(start + 10_000);
+});
