@@ -69,7 +69,7 @@ onDatabase('with a client that loses its connection', POSTGRES, (sql) => {
       const holder = await hold(one, 'lock');
       const call = two.locks.run('lock', { wait: '1m' }, () => 'never');
       expect(await call).toMatchObject({ ran: false, reason: 'store-unavailable' });
-      const stands = async () => JSON.stringify((await sql.row('lock'))['job_state']).includes('"place"');
+      const stands = async () => String((await sql.row('lock'))['state']).includes('"place"');
       expect(await stands()).toBe(true);
       isCut = false;
       await until(async () => !(await stands()), { message: 'the call to leave' });

@@ -53,12 +53,15 @@ export const remainingOf = (table: MysqlTable): Sql =>
 /** Whether the row has this name. Uses the index first, then compares bytes if the collation is not exact. */
 export function isNamed({ exact }: MysqlTable, name: string): Sql {
   if (exact) return sql`name = ${name}`;
-  return sql`name = ${name} AND ${isExactly(name)}`;
+  return sql`name = ${name} AND ${isText('name', name)}`;
 }
 
-/** Whether the name of the row is this one byte by byte. */
-export const isExactly = (name: string): Sql =>
-  sql`CAST(CONVERT(name USING utf8mb4) AS BINARY) = CAST(CONVERT(${name} USING utf8mb4) AS BINARY)`;
+/** A text as bytes: collations take different texts for equal. */
+export const bytesOf = (text: Sql): Sql => sql`CAST(CONVERT(${text} USING utf8mb4) AS BINARY)`;
+
+/** Whether a column has this text, byte by byte. */
+export const isText = (column: 'name' | 'locked_by', text: string): Sql =>
+  sql`${bytesOf(raw(column))} = ${bytesOf(sql`${text}`)}`;
 
 /**
  * A name as the column has it. Collations ignore spaces at the end; no name of a lock has braces.

@@ -38,6 +38,7 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   // Errors of a server that goes away, perhaps after it has carried out the statement.
   1053: 'unknown', // ER_SERVER_SHUTDOWN
   1180: 'unknown', // ER_ERROR_DURING_COMMIT
+  1969: 'unknown', // ER_STATEMENT_TIMEOUT: MariaDB, when nobody waits any more
   1927: 'unknown', // ER_CONNECTION_KILLED: MariaDB
   3169: 'unknown', // ER_SESSION_WAS_KILLED
   45028: 'refused', // ER_GET_CONNECTION_TIMEOUT of the driver `mariadb`, before anything was sent

@@ -1,7 +1,6 @@
 import { type Clock, systemClock } from '../../clock.js';
 import { LOCK_WAIT, TRY_LIMIT } from '../sql/dialect.js';
 import { Silence, type Statement } from '../sql/silence.js';
-import { KillAbandoned } from './kill-abandoned.js';
 
 /** A pool of `mysql2` with callbacks. */
 export interface CallbackPool {
@@ -11,11 +10,8 @@ export interface CallbackPool {
 }
 
 export interface CallbackConnection {
-  /** The id of the connection at the server. */
-  readonly threadId?: unknown;
   /** Its socket. */
   readonly stream?: unknown;
-  /** Returns the command, whose `sql` is the text of the statement with its values. */
   query(options: object, callback: (error: Error | null, result: unknown) => void): unknown;
   release(): void;
   destroy(): void;
@@ -42,9 +38,6 @@ const LATE = 5;
 interface Sending {
   /** Milliseconds for the statement, the wait for a connection included. */
   readonly limit: number;
-  /** Whether to end the statement at the server if it is given up. */
-  readonly kill?: boolean;
-  /** Seconds that the statement waits for locks. The limit is one of the session, so the connection is closed afterwards. */
   readonly lockTimeout?: number;
 }
 
@@ -53,7 +46,6 @@ interface Sending {
  * after its `timeout`, a silent connection stays in the pool.
  */
 export class LimitedPool {
-  readonly #killAbandoned: KillAbandoned;
   readonly #silence: Silence;
 
   /**
@@ -67,7 +59,6 @@ export class LimitedPool {
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
     this.#silence = new Silence(clock);
-    this.#killAbandoned = new KillAbandoned((text, values) => this.#send(text, values, { limit }), clock);
   }
 
   /** The database of a new connection; `null`: none; `undefined`: that is not known. */
@@ -77,7 +68,7 @@ export class LimitedPool {
   }
 
   query(text: string, values: unknown[]): Promise<unknown> {
-    return this.#send(text, values, { limit: this.limit, kill: true });
+    return this.#send(endingBy(this.limit, text), values, { limit: this.limit });
   }
 
   /** Runs a statement that fails when it has waited {@link LOCK_WAIT} for a lock. */
@@ -103,10 +94,9 @@ export class LimitedPool {
     });
   }
 
-  #send(sql: string, values: unknown[], { limit, kill, lockTimeout }: Sending): Promise<unknown> {
+  #send(sql: string, values: unknown[], { limit, lockTimeout }: Sending): Promise<unknown> {
     return new Promise((resolve, reject) => {
       let used: CallbackConnection | undefined;
-      let sent: unknown;
       let statement: Statement | undefined;
       let over = false;
       const giveUp = (waited = limit): void => {
@@ -114,9 +104,6 @@ export class LimitedPool {
         timer.cancel();
         if (statement !== undefined) this.#silence.ended(statement);
         reject(closeSilent(used, waited));
-        const { sql: text } = Object(sent) as { sql?: unknown };
-        if (kill && typeof text === 'string')
-          this.#killAbandoned.add({ thread: Number(used?.threadId), text });
       };
       const timer = this.#timer(() => giveUp(), limit);
       const settle = (error: Error | null, result?: unknown): void => {
@@ -125,15 +112,13 @@ export class LimitedPool {
         if (statement !== undefined) this.#silence.ended(statement);
         if (error !== null) return reject(error);
         resolve(result);
-        // The database answers again, so the store can kill the statements that were given up.
-        if (kill) this.#killAbandoned.resume();
       };
       this.pool.getConnection((noConnection, connection) => {
         // The statement was given up before it got a connection.
         if (over) return noConnection ? undefined : connection.release();
         if (noConnection) return settle(noConnection);
         used = connection;
-        if (kill) statement = this.#silence.sent(giveUp);
+        if (lockTimeout === undefined) statement = this.#silence.sent(giveUp);
         const ended = (error: Error | null, result?: unknown): void => {
           if (over) return;
           // A broken connection, or one to a read-only server, must not go back to the pool.
@@ -148,7 +133,7 @@ export class LimitedPool {
           try {
             // Rows have to be objects keyed by column, whatever the options of the pool say.
             const options = { sql: text, values, rowsAsArray: false, nestTables: false, typeCast: true };
-            sent = connection.query(options, callback);
+            connection.query(options, callback);
           } catch (error) {
             ended(error as Error);
           }
@@ -173,6 +158,17 @@ export class LimitedPool {
     let timer = this.clock.setTimer(check, limit);
     return { cancel: () => timer.cancel() };
   }
+}
+
+const OPTIONS = '/*M! SET STATEMENT ';
+
+/**
+ * A statement that MariaDB ends by itself when nobody waits for it any more, whatever it waits for. MySQL has no such option, and reads
+ * that as a comment.
+ */
+function endingBy(limit: number, text: string): string {
+  const options = `${OPTIONS}max_statement_time = ${limit / 1_000}`;
+  return text.startsWith(OPTIONS) ? text.replace(OPTIONS, `${options}, `) : `${options} FOR */ ${text}`;
 }
 
 /**

@@ -43,7 +43,7 @@ export interface TableDdl {
 /** The columns that ShedLock documents. A table without them belongs to another program. */
 const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'] as const;
 /** The columns that we add. */
-export const OUR_COLUMNS = ['fencing_token', 'job_state'] as const;
+export const OUR_COLUMNS = ['version', 'state'] as const;
 type OurColumn = (typeof OUR_COLUMNS)[number];
 /** Digits of a second. A column of whole seconds would end a lease up to half a second before its holder expects the end. */
 const DIGITS = 3;
