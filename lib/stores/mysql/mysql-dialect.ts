@@ -72,6 +72,8 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
 
   nameProblem({ names }: MysqlTableInfo, name: string): string | undefined {
     if (/\p{Surrogate}/u.test(name)) return 'MySQL keeps no half characters. Give it another name.';
+    // Two such names would be one, with a question mark in place of the half.
+    if (/\p{Surrogate}/u.test(name)) return 'MySQL keeps no text with half a character. Give another name.';
     return nameProblem(this.table, storedName(name), names);
   }
 
