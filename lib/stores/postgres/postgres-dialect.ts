@@ -7,7 +7,7 @@ import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import type { Row } from '../sql/row.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
-import { type PostgresClient, Sender } from './client.js';
+import { countOf, type PostgresClient, rowsOf, Sender } from './client.js';
 import { failureOf } from './errors.js';
 import { postgresHistory } from './history.js';
 import { channelOf, type ListeningClient, Notifications } from './notifications.js';
@@ -42,6 +42,11 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   #user: string | undefined;
   #unwritable: Fault | undefined;
   readonly #sender: Sender;
+  /**
+   * Whether the client is known to report how many rows a write has found, as `pg` does. With other clients, the statement has to return
+   * the rows.
+   */
+  #counts = false;
   readonly queuedCalls: QueuedCallsDialect;
   readonly history: HistoryDialect;
   /** Opens the channel for hints; `undefined` if calls in line find out by asking. */
@@ -153,7 +158,11 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const shape = { taken: seen.taken, unversioned: seen.version === '', ends: end !== undefined, begins };
     const values = [name, version, by, state, seen.version, seen.by];
     if (end !== undefined) values.push(String(end));
-    return (await this.#sender.rows(table.change(shape), values)).length > 0;
+    const text = table.change(shape);
+    const result = await this.#sender.send(this.#counts ? text : `${text} RETURNING 1 AS one`, values);
+    const count = countOf(result);
+    this.#counts = count !== undefined;
+    return (count ?? rowsOf(result).length) > 0;
   }
 
   /** Runs a statement that answers the numbers of those that it has changed. */

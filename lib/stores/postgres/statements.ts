@@ -52,8 +52,7 @@ UPDATE ${table} SET version = $2::text, locked_by = $3::text, state = $4::text${
     ends ? `, lock_until = ${end('$7::text::bigint')}` : ''
   }${begins ? `, locked_at = ${now}` : ''}
 WHERE name = (SELECT name FROM ${table} WHERE name = $1::text AND ${unversioned ? `coalesce(version, '')` : 'version'} = $5::text
-  AND locked_by = $6::text AND lock_until ${taken ? '>' : '<='} ${clock} FOR NO KEY UPDATE SKIP LOCKED)
-RETURNING 1 AS one`;
+  AND locked_by = $6::text AND lock_until ${taken ? '>' : '<='} ${clock} FOR NO KEY UPDATE SKIP LOCKED)`;
   const texts = new Map<string, string>();
 
   return {
@@ -68,7 +67,7 @@ SELECT ${columns} FROM (SELECT) one LEFT JOIN ${table} l ON l.name = $1::text`,
 SELECT ${columns} FROM (SELECT) one LEFT JOIN ${table} l ON true ORDER BY l.name`,
 
     /*
-     * Changes a row if it is as it was seen, and answers a row if it did. $1 name  $2 version  $3 locked_by  $4 state  $5 the version
+     * Changes a row if it is as it was seen: the number of rows tells. $1 name  $2 version  $3 locked_by  $4 state  $5 the version
      * that was seen  $6 the locked_by that was seen  $7 ms from now to lock_until, if it `ends`
      */
     change(shape: ChangeShape): string {
