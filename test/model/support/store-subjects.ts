@@ -128,11 +128,12 @@ export async function databaseSubject(database: TestDatabase): Promise<ServedSub
       : `timezone('utc', clock_timestamp()) - interval '1 millisecond'`;
   /** Changes what is in the column beside the lock. */
   const edit = async (name: string, change: (state: string) => string): Promise<void> => {
-    const [row] = await pool.rows(`SELECT job_state AS state FROM ${table} WHERE name = ?`, [name]);
-    const found = row?.['state'] ?? undefined;
-    if (found === undefined) return;
-    const state = typeof found === 'string' ? found : JSON.stringify(found);
-    await pool.write(`UPDATE ${table} SET job_state = ? WHERE name = ?`, [change(state), name]);
+    const [row] = await pool.rows(`SELECT state FROM ${table} WHERE name = ?`, [name]);
+    const state = row?.['state'];
+    if (typeof state !== 'string') return;
+    // With a version of its own, as each write.
+    const values = [change(state), randomUUID(), name];
+    await pool.write(`UPDATE ${table} SET state = ?, version = ? WHERE name = ?`, values);
   };
   return {
     stores: [store, ...others],
