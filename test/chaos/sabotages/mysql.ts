@@ -63,8 +63,8 @@ export const MYSQL_SABOTAGES: Sabotages = {
   },
   'turns-for-whoever-asks': {
     file: 'stores/sql/lines.js',
-    search: 'isFull || turn.left !== undefined',
-    replace: 'isFull || (turn.left !== undefined && request.wait === undefined)',
+    search: '!isFull && left === undefined',
+    replace: '(!isFull && left === undefined) || request.wait !== undefined',
     caughtBy: 'waiting',
     only: ['throwing-logger'],
     callers: 3,
