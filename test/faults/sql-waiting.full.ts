@@ -57,8 +57,9 @@ onDatabase('with a client that loses its connection', POSTGRES, (sql) => {
     const query = async (text: string, values?: unknown[]): Promise<unknown> => {
       if (isCut) throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
       const result = await pool.query(text, values);
-      if (text.includes("'calls', coalesce(")) isCut = true;
-      return result;
+      if (!values?.some((value) => String(value).includes('"calls":'))) return result;
+      isCut = true;
+      throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' });
     };
     try {
       const store = new PostgresLockStore({ query }, { table: sql.table });
