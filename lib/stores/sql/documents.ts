@@ -26,10 +26,14 @@ export class SqlDocuments<Table> implements LockDocuments {
         throw forPeople === undefined ? error : forPeople(error);
       }
     };
+    const look = () => this.operations.run(read, { reads: forPeople !== undefined });
     try {
-      return await this.operations.run(read, { reads: forPeople !== undefined });
+      // The connection may have been the reason. Many attempts share a look, which is to fail none of them.
+      return await look().catch((error: unknown) =>
+        isUnknown(error) && forPeople === undefined ? look() : Promise.reject(error),
+      );
     } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || error.outcome === 'not-applied') throw error;
+      if (!isUnknown(error)) throw error;
       // A look changes nothing.
       throw new StoreUnavailableError(error.message, { outcome: 'not-applied', refused: error.refused });
     }
@@ -98,3 +102,6 @@ export class SqlDocuments<Table> implements LockDocuments {
     return [...first, ...(await this.#halved(batch.slice(half), send))];
   }
 }
+
+const isUnknown = (error: unknown): error is StoreUnavailableError =>
+  error instanceof StoreUnavailableError && error.outcome === 'unknown';
