@@ -46,9 +46,9 @@ export function acquireInLine(
   if (document !== undefined && isTaken(document, now))
     return decision.answer.acquired ? decision : behindHolder(document, now, request, decision.answer);
   if (!decision.answer.acquired || decision.change === undefined) return decision;
+  if (document === undefined && isKept(request)) return keptFree(now, request, new Line());
+  if (!hasLine(document)) return decision;
   const line = lineOf(document);
-  if (document === undefined && isKept(request)) return keptFree(now, request, line);
-  if (line.standing.length === 0) return decision;
   const before = beforeOthers(document ?? NOTHING, now, request, line);
   if (before !== undefined) return before;
   line.leave(request.token);
@@ -80,8 +80,8 @@ export function releaseInLine(
   options: ReleaseOptions,
 ): Decision<ReleaseResult> {
   const decision = release(document, now, lease, options);
+  if (document === undefined || !hasLine(document)) return decision;
   const line = lineOf(document);
-  if (document === undefined || line.standing.length === 0) return decision;
   const left = leave(line, lease, options);
   const { answer, change } = decision;
   const after = change === undefined ? document : become(document, change, now);
@@ -184,6 +184,8 @@ const heldFor = (ms: number): AcquireRefusal => ({
   reason: 'held',
   expiresIn: Math.max(0, Math.ceil(ms)),
 });
+
+const hasLine = (document: LockDocument | undefined): boolean => document?.more?.['line'] !== undefined;
 
 function lineOf(document: LockDocument | undefined): Line {
   const { calls = {}, called, missed } = (document?.more?.['line'] ?? {}) as Partial<StoredLine>;
