@@ -140,7 +140,7 @@ export class DocumentLockStore implements LockStore {
 
   #acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
     const { name, ttl } = request;
-    const problem = this.nameProblem(name);
+    const problem = this.documents.nameProblem?.(name);
     if (problem !== undefined)
       return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
     this.#rounds.add({

@@ -70,10 +70,13 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     return setupOf(this.#names, { user: this.#user, schema: this.#schema, locks });
   }
 
-  nameProblem({ names }: MysqlTableInfo, name: string): string | undefined {
-    if (/\p{Surrogate}/u.test(name)) return 'MySQL keeps no half characters. Give it another name.';
+  unreadable(name: string): string | undefined {
     // Two such names would be one, with a question mark in place of the half.
-    if (/\p{Surrogate}/u.test(name)) return 'MySQL keeps no text with half a character. Give another name.';
+    if (!/\p{Surrogate}/u.test(name)) return undefined;
+    return 'MySQL keeps no text with half a character. Give another name.';
+  }
+
+  nameProblem({ names }: MysqlTableInfo, name: string): string | undefined {
     return nameProblem(this.table, storedName(name), names);
   }
 

@@ -106,8 +106,14 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return setupOf(this.#names, { user: this.#user, schema: this.#schema, locks });
   }
 
+  /** Such a name would fail the statements that name other locks as well. */
+  unreadable(name: string): string | undefined {
+    if (!/\0|\p{Surrogate}/u.test(name)) return undefined;
+    return 'PostgreSQL keeps no text with a NUL character, or with half a character. Give another name.';
+  }
+
   nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {
-    return unreadable(name) ?? nameProblem(this.table, name, names);
+    return nameProblem(this.table, name, names);
   }
 
   reconnect(silence: number | undefined): void {
@@ -188,12 +194,6 @@ function documentOf({ name, version, by, until, since, state }: Row): ReadDocume
     since: Number(since),
     state: textOf(state),
   };
-}
-
-/** Why PostgreSQL cannot read a name: it would fail the statements that name other locks as well. */
-function unreadable(name: string): string | undefined {
-  if (!/\0|\p{Surrogate}/u.test(name)) return undefined;
-  return 'PostgreSQL keeps no text with a NUL character, or with half a character. Give another name.';
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');

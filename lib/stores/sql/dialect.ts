@@ -32,7 +32,9 @@ export interface SqlDialect<Table> {
    * @param locks the statements that make an existing table of the locks usable; absent: those that create it
    */
   setup(locks?: readonly string[]): string;
-  /** Why the table cannot keep a name, and what to do; `undefined` if the table can. */
+  /** Why no table keeps a name, and what to do; `undefined` if one may. */
+  unreadable(name: string): string | undefined;
+  /** Why this table cannot keep a name, and what to do; `undefined` if the table can. */
   nameProblem(table: Table, name: string): string | undefined;
   /**
    * Runs a statement of the migration.

@@ -1,7 +1,7 @@
 import { type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
 import type { Change, DocumentsRead, LockDocuments, Renewal } from '../../store/port.js';
 import type { SqlDialect } from './dialect.js';
-import type { Operations } from './operations.js';
+import { AGAIN, type Operations } from './operations.js';
 
 /** The documents of locks in a table, a row each. */
 export class SqlDocuments<Table> implements LockDocuments {
@@ -10,8 +10,9 @@ export class SqlDocuments<Table> implements LockDocuments {
     private readonly operations: Operations<Table>,
   ) {}
 
+  /** Whether the table has room for a name is judged by each read: somebody may have made it wider meanwhile. */
   nameProblem(name: string): string | undefined {
-    return this.operations.nameProblem(name);
+    return this.dialect.unreadable(name);
   }
 
   /** @param forPeople who need no right to write: tells them of an error of the table */
@@ -19,9 +20,15 @@ export class SqlDocuments<Table> implements LockDocuments {
     names: readonly string[] | 'all',
     forPeople?: (error: unknown) => unknown,
   ): Promise<DocumentsRead> {
-    const read = async (table: Table): Promise<DocumentsRead> => {
+    let lookedAgain = forPeople !== undefined;
+    const read = async (table: Table): Promise<DocumentsRead | typeof AGAIN> => {
+      const unkept = this.#unkept(table, names);
+      if (unkept.length > 0 && !lookedAgain) {
+        lookedAgain = true;
+        return this.operations.lookAgain();
+      }
       try {
-        return await this.#read(table, names);
+        return await this.#read(table, names, unkept);
       } catch (error) {
         throw forPeople === undefined ? error : forPeople(error);
       }
@@ -62,18 +69,26 @@ export class SqlDocuments<Table> implements LockDocuments {
     return this.#run(renewals, { ofLease: true }, (table, all) => this.dialect.renew(table, all));
   }
 
-  async #read(table: Table, names: readonly string[] | 'all'): Promise<DocumentsRead> {
-    if (names === 'all') return this.dialect.read(table, names);
+  /** The names that the table cannot keep. */
+  #unkept(table: Table, names: readonly string[] | 'all'): string[] {
+    if (names === 'all') return [];
+    return names.filter((name) => this.operations.nameProblem(name, table) !== undefined);
+  }
+
+  /** @param unkept names that would make the whole statement fail */
+  async #read(
+    table: Table,
+    names: readonly string[] | 'all',
+    unkept: readonly string[],
+  ): Promise<DocumentsRead> {
+    if (names === 'all' || unkept.length === 0) return this.dialect.read(table, names);
     const problems = new Map<string, SchedulerLockError>();
-    for (const name of names)
-      if (this.dialect.nameProblem(table, name) !== undefined)
-        problems.set(name, this.operations.unkept(name));
-    // One that cannot be kept would make the whole statement fail.
-    const kept = problems.size === 0 ? names : names.filter((name) => !problems.has(name));
-    const found = await this.dialect.read(table, kept);
-    return problems.size === 0
-      ? found
-      : { ...found, problems: new Map([...(found.problems ?? []), ...problems]) };
+    for (const name of unkept) problems.set(name, this.operations.unkept(name));
+    const found = await this.dialect.read(
+      table,
+      names.filter((name) => !problems.has(name)),
+    );
+    return { ...found, problems: new Map([...(found.problems ?? []), ...problems]) };
   }
 
   #run<T>(

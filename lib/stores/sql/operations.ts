@@ -145,9 +145,15 @@ export class Operations<Table> {
   }
 
   /** Why the table cannot keep a name; also `undefined` if nothing is known of the table yet. */
-  nameProblem(name: string): string | undefined {
-    const { known } = this.table;
-    return known === undefined ? undefined : this.dialect.nameProblem(known, name);
+  nameProblem(name: string, table: Table | undefined = this.table.known): string | undefined {
+    const problem = this.dialect.unreadable(name);
+    return problem ?? (table === undefined ? undefined : this.dialect.nameProblem(table, name));
+  }
+
+  /** Lets the next try look at the table again: somebody may have changed it. */
+  lookAgain(): typeof AGAIN {
+    this.table.forget();
+    return AGAIN;
   }
 
   /** The error for a name that the table cannot keep: nothing was written. */

@@ -1,6 +1,6 @@
 import type { Row } from './row.js';
 
-/** What the events need of a kind of database. In its statements `{t}` is their table. */
+/** What the queued calls need of a kind of database. In its statements `{t}` is their table. */
 export interface QueuedCallsDialect {
   /** Their table, quoted. */
   readonly table: string;

@@ -69,6 +69,11 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     this.#queuedCallsReads = new QueuedCallsReads(dialect, operations, this.#reads);
   }
 
+  /** Judged by the columns of the table; by the name alone if the store could not look at the table yet. */
+  override nameProblem(name: string): string | undefined {
+    return this.#operations.nameProblem(name);
+  }
+
   /** The table, with its schema as soon as that is known. */
   get label(): string {
     return `the table ${this.#dialect.table} of ${this.#dialect.kind}`;

@@ -20,6 +20,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     look: async (): Promise<TableLook<object>> => ({ table: {} }),
     unwritable: () => Promise.resolve(undefined),
     setup: (locks = ['CREATE TABLE shedlock']) => locks.join(';\n'),
+    unreadable: () => undefined,
     nameProblem: () => undefined,
     migrate: nothing,
     reconnect: () => undefined,
