@@ -8,10 +8,12 @@ export function missedTick(
   document: LockDocument,
   now: number,
 ): number | undefined {
+  const { lease, ended, stranger } = document;
+  const isRun = lease !== undefined && ended === undefined && stranger === undefined;
+  // Its run goes on, with a tick or by hand.
+  if (isRun && isTaken(document, now) && lease.job === job) return undefined;
   const start = document.starts.get(job);
   if (start === undefined) return tick;
-  const { lease, stranger } = document;
-  if (isTaken(document, now) && stranger === undefined && start.by === lease?.token) return undefined;
   if (!('due' in start)) return start.tick < tick ? tick : undefined;
   return start.due + grace < now ? start.due : undefined;
 }

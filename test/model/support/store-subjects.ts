@@ -31,8 +31,6 @@ export interface StoreSubject {
   readonly notesNewest?: true;
   /** Keeps what is told again once more, and counts it where entries are limited. */
   readonly countsRepeats?: true;
-  /** Does not know the job of a run by hand: it has no start that would tell. */
-  readonly jobsByStarts?: true;
 }
 
 /** A server with a {@link StoreSubject} on it. */
@@ -164,7 +162,6 @@ export async function databaseSubject(database: TestDatabase): Promise<ServedSub
     },
     settle: async () => void (await Promise.all(stores.map((each) => tidy(each)))),
     trims: true,
-    jobsByStarts: true,
     async close() {
       for (const each of ['', '_queued', '_runs', '_instances'])
         await pool.write(`DROP TABLE IF EXISTS ${table}${each}`);
