@@ -147,6 +147,7 @@ export class DocumentLockStore implements LockStore {
       name,
       decide: (document, now) => this.#rules.acquire(document, now, request),
       byClock: request.interval !== undefined,
+      isAttempt: true,
       until: this.#until(told.limit ?? ttl / 3),
       told,
     });

@@ -16,6 +16,8 @@ export interface Task<T> {
    * ahead of the place's, whose clock was set back.
    */
   readonly byClock?: boolean;
+  /** Whether others like it may come in this turn of the event loop: an attempt waits for them. */
+  readonly isAttempt?: boolean;
   /** A renewal is tried first, without a look: if it succeeds, this is the answer. */
   readonly renewal?: { readonly of: Renewal; readonly answer: T };
   /** When it is too late for another try, monotonic. */

@@ -1,4 +1,4 @@
-import { atEndOfTurn, type Clock } from '../clock.js';
+import { afterThis, atEndOfTurn, type Clock } from '../clock.js';
 import type { SchedulerLockError } from '../errors.js';
 import type { Told } from '../stores/fast-port.js';
 import { changeOf, isSame, lookAt, type Written } from './changes.js';
@@ -59,7 +59,10 @@ export class Rounds {
   #start(lane: Lane): void {
     // Until it is sent nobody passes it: one read, and one write, names a lock once.
     lane.since = Infinity;
-    if (this.#ready.push(lane) === 1) atEndOfTurn(this.#send);
+    if (this.#ready.push(lane) > 1) return;
+    // Only attempts come in many timers of one turn.
+    if (lane.tasks[0]?.isAttempt === true) atEndOfTurn(this.#send);
+    else afterThis(this.#send);
   }
 
   readonly #send = (): void => {

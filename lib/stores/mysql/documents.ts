@@ -10,6 +10,7 @@ import {
   READ_TIME,
   readAll,
   readOne,
+  readRow,
   readSome,
   readVersions,
   renewStatement,
@@ -17,20 +18,36 @@ import {
 } from './statements.js';
 import type { MysqlTableInfo } from './table-look.js';
 
+/** How many names of locks are remembered. A caller can make up a name per call: when there are too many, it starts anew. */
+const MOST = 10_000;
+
+/** The locks whose rows were there when they were read last: mostly they still are. */
+export class KnownRows {
+  readonly #names = new Set<string>();
+
+  async read(client: MysqlClient, table: MysqlTableInfo, name: string): Promise<readonly Row[]> {
+    const rows = await read(client, (this.#names.has(name) ? readRow : readOne)(table, name));
+    if (this.#names.size >= MOST) this.#names.clear();
+    if (typeof rows[0]?.['name'] === 'string') this.#names.add(name);
+    else this.#names.delete(name);
+    return rows;
+  }
+}
+
 /** Reads rows. @param shown the table, for messages */
 export async function readDocuments(
   client: MysqlClient,
   table: MysqlTableInfo,
   names: readonly string[] | 'all',
-  shown: string,
+  { shown, known }: { readonly shown: string; readonly known: KnownRows },
 ): Promise<DocumentsRead> {
   let rows: readonly Row[] = [];
   if (names === 'all') rows = await read(client, readAll(table));
-  else if (names.length === 1) rows = await read(client, readOne(table, names[0] as string));
+  else if (names.length === 1) rows = await known.read(client, table, names[0] as string);
   else if (names.length > 1) rows = await read(client, readSome(table, names));
   const [{ now } = {}] = rows.length > 0 ? rows : await read(client, READ_TIME);
   const documents = rows.flatMap((row) => documentOf(row) ?? []);
-  const found = { now: Number(now), documents };
+  const found = { now: Number(now) / 1_000, documents };
   if (names === 'all' || table.exact) return found;
   const asked = new Set(names);
   const others = rows.filter((row) => typeof row['name'] === 'string' && !asked.has(nameOf(row['name'])));
@@ -78,14 +95,14 @@ export async function renewDocuments(
   client: MysqlClient,
   table: MysqlTableInfo,
   renewals: readonly Renewal[],
-  shown: string,
+  how: Parameters<typeof readDocuments>[3],
 ): Promise<boolean[]> {
   const names = renewals.map(({ name }) => name);
   if (!table.mariadb) await read(client, unlockedStatement(table, names));
   const { affectedRows } = await write(client, renewStatement(table, renewals));
   if (Number(affectedRows) === renewals.length) return renewals.map(() => true);
   // Some were not renewed. One that is taken after the statement was taken when it was renewed.
-  const { now, documents } = await readDocuments(client, table, names, shown);
+  const { now, documents } = await readDocuments(client, table, names, how);
   const byName = new Map(documents.map((document) => [document.name, document]));
   return renewals.map(({ name, by }) => {
     const found = byName.get(name);
@@ -103,14 +120,14 @@ function statementFor(table: MysqlTableInfo, changes: readonly Change[]) {
 }
 
 /** A row without a name only tells the time. */
-function documentOf({ name, version, by, remaining, since, state, now }: Row): ReadDocument | undefined {
+function documentOf({ name, version, by, until, since, state }: Row): ReadDocument | undefined {
   if (typeof name !== 'string') return undefined;
   return {
     name: nameOf(name),
     version: textOf(version),
     by: textOf(by),
-    until: Number(now) + Number(remaining),
-    since: Number(since),
+    until: Number(until) / 1_000,
+    since: Number(since) / 1_000,
     state: textOf(state),
   };
 }

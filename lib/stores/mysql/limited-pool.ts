@@ -168,7 +168,7 @@ const OPTIONS = '/*M! SET STATEMENT ';
  */
 function endingBy(limit: number, text: string): string {
   const options = `${OPTIONS}max_statement_time = ${limit / 1_000}`;
-  return text.startsWith(OPTIONS) ? text.replace(OPTIONS, `${options}, `) : `${options} FOR */ ${text}`;
+  return text.startsWith(OPTIONS) ? `${options}, ${text.slice(OPTIONS.length)}` : `${options} FOR */ ${text}`;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { type MysqlClient, read } from './client.js';
 import { storedName } from './columns.js';
 import { CURRENT_DATABASE, databaseIn } from './current-database.js';
-import { readDocuments, renewDocuments, writeDocuments } from './documents.js';
+import { KnownRows, readDocuments, renewDocuments, writeDocuments } from './documents.js';
 import { failureOf } from './errors.js';
 import { mysqlQueuedCalls } from './queued-calls.js';
 import { mysqlHistory } from './history.js';
@@ -26,6 +26,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   /** The result of the last look. */
   #schema: string | undefined;
   #user: string | undefined;
+  readonly #known = new KnownRows();
 
   constructor(
     private readonly client: MysqlClient | LimitedPool,
@@ -95,7 +96,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   read(table: MysqlTableInfo, names: readonly string[] | 'all'): Promise<DocumentsRead> {
-    return readDocuments(this.client, table, names, this.table);
+    return readDocuments(this.client, table, names, { shown: this.table, known: this.#known });
   }
 
   write(table: MysqlTableInfo, changes: readonly Change[]): Promise<boolean[]> {
@@ -103,7 +104,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   renew(table: MysqlTableInfo, renewals: readonly Renewal[]): Promise<boolean[]> {
-    return renewDocuments(this.client, table, renewals, this.table);
+    return renewDocuments(this.client, table, renewals, { shown: this.table, known: this.#known });
   }
 
   failure(error: unknown): SqlFailure {

@@ -1,17 +1,17 @@
 import type { Change, Renewal, Seen } from '../../store/port.js';
 import {
-  after,
+  afterMicroseconds,
   bytesOf,
   clockOf,
   endOf,
   EPOCH_MICROSECONDS,
-  EPOCH_MS,
   freeOf,
   isNamed,
   isText,
+  microsecondsAt,
+  microsecondsOf,
   type MysqlTable,
   nowOf,
-  remainingOf,
   storedName,
 } from './columns.js';
 import { joined, list, raw, type Sql, sql } from './sql-text.js';
@@ -37,10 +37,14 @@ import { joined, list, raw, type Sql, sql } from './sql-text.js';
 const AT_ONCE = raw('/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ ');
 
 const columnsOf = (table: MysqlTable): Sql =>
-  sql`name, version, locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\`,
-  (${EPOCH_MICROSECONDS} - TIMESTAMPDIFF(MICROSECOND, locked_at, ${clockOf(table)})) / 1000 AS \`since\`, state, ${EPOCH_MS} AS \`now\``;
+  sql`name, version, locked_by AS \`by\`, ${microsecondsAt(table, 'lock_until')} AS \`until\`,
+  ${microsecondsAt(table, 'locked_at')} AS \`since\`, state, ${EPOCH_MICROSECONDS} AS \`now\``;
 
-/** Reads the row of a lock, or one without a name if there is none. */
+/** Reads the row of a lock. */
+export const readRow = (table: MysqlTable, name: string): Sql =>
+  sql`SELECT ${columnsOf(table)} FROM ${table.table} WHERE name = ${storedName(name)}`;
+
+/** The same, or one without a name if there is none. Costs a server half as much again. */
 export const readOne = (table: MysqlTable, name: string): Sql =>
   sql`SELECT ${columnsOf(table)} FROM (SELECT 1 AS one) one LEFT JOIN ${table.table} ON name = ${storedName(name)}`;
 
@@ -56,7 +60,7 @@ export function readSome(table: MysqlTable, names: readonly string[]): Sql {
 export const readAll = (table: MysqlTable): Sql =>
   sql`SELECT ${columnsOf(table)} FROM ${table.table} ORDER BY name`;
 
-export const READ_TIME = sql`SELECT ${EPOCH_MS} AS \`now\``;
+export const READ_TIME = sql`SELECT ${EPOCH_MICROSECONDS} AS \`now\``;
 
 /** Reads the newest versions. */
 export const readVersions = (table: MysqlTable, names: readonly string[]): Sql =>
@@ -72,27 +76,49 @@ export function makeStatement(table: MysqlTable, changes: readonly Change[]): Sq
   (name, lock_until, locked_at, locked_by, version, state) VALUES ${joined(rows)}`;
 }
 
+type SeenChange = Change & { readonly seen: Seen };
+
+/** Texts of {@link changeStatement}, each with what picks its values: the text is the same for most changes. */
+const CHANGES = new WeakMap<MysqlTable, Map<string, Sql>>();
+
 /** Changes a row if it is as it was seen. */
-export function changeStatement(table: MysqlTable, { name, seen, ...change }: Change & { seen: Seen }): Sql {
-  const { end, begins, version, by, state } = change;
-  const until = end === undefined ? raw('') : sql`, lock_until = ${untilOf(table, end)}`;
+export function changeStatement(table: MysqlTable, change: SeenChange): Sql {
+  const { seen, end, begins = false } = change;
+  const shape = `${seen.taken} ${seen.version === ''} ${isOurs(seen.by)} ${end === undefined} ${begins}`;
+  let known = CHANGES.get(table);
+  if (known === undefined) CHANGES.set(table, (known = new Map<string, Sql>()));
+  let made = known.get(shape);
+  if (made === undefined) known.set(shape, (made = changeSql(table, change)));
+  return { text: made.text, values: made.values.map((of) => (of as PickOf)(change)) };
+}
+
+type PickOf = (change: SeenChange) => unknown;
+const pick = (of: PickOf): PickOf => of;
+
+/** The statement for all changes of this shape. Its values pick what they stand for. */
+function changeSql(table: MysqlTable, { seen, end, begins }: SeenChange): Sql {
+  const [version, by, state] = [pick((of) => of.version), pick((of) => of.by), pick((of) => of.state)];
+  const microseconds = pick((of) => untilMicroseconds(of.end ?? 0));
+  const until = end === undefined ? raw('') : sql`, lock_until = ${afterMicroseconds(table, microseconds)}`;
   const since = begins === true ? sql`, locked_at = ${nowOf(table)}` : raw('');
+  const name = pick((of) => storedName(of.name));
+  const asSeen = { version: pick((of) => of.seen.version), by: pick((of) => of.seen.by) };
   return sql`${AT_ONCE}UPDATE ${table.table} SET version = ${version}, locked_by = ${by}, state = ${state}${until}${since}
-WHERE ${isNamed(table, storedName(name))} AND ${isAsSeen(table, seen)}`;
+WHERE ${isNamed(table, name)} AND ${isAsSeen(table, seen, asSeen)}`;
 }
 
 /**
  * Changes many rows, each if it is as it was seen. Forces the index of the names: for a list of about half of all names, a server would
  * read every row, and wait for locked ones.
  */
-export function changeManyStatement(table: MysqlTable, changes: readonly (Change & { seen: Seen })[]): Sql {
-  const each = (value: (change: Change & { seen: Seen }) => unknown): Sql =>
+export function changeManyStatement(table: MysqlTable, changes: readonly SeenChange[]): Sql {
+  const each = (value: (change: SeenChange) => unknown): Sql =>
     sql`CASE name ${pieces(changes.map((change) => sql`WHEN ${storedName(change.name)} THEN ${value(change)} `))}END`;
   const until = each(({ end }) => (end === undefined ? raw('lock_until') : untilOf(table, end)));
   const since = each(({ begins }) => (begins === true ? nowOf(table) : raw('locked_at')));
   return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${until}, locked_at = ${since},
   locked_by = ${each(({ by }) => by)}, state = ${each(({ state }) => state)}, version = ${each(({ version }) => version)}
-WHERE name IN ${list(changes.map(({ name }) => storedName(name)))} AND ${each(({ seen }) => isAsSeen(table, seen))}`;
+WHERE name IN ${list(changes.map(({ name }) => storedName(name)))} AND ${each(({ seen }) => isAsSeen(table, seen, seen))}`;
 }
 
 /** Lets rows that are taken end later. Forces the index, as above. */
@@ -112,13 +138,27 @@ export function unlockedStatement(table: MysqlTable, names: readonly string[]): 
 WHERE name IN ${list(names.map(storedName))} FOR UPDATE NOWAIT`;
 }
 
-const untilOf = (table: MysqlTable, end: number): Sql =>
-  end > 0 ? endOf(table, Math.ceil(end)) : after(table, end);
+const untilOf = (table: MysqlTable, end: number): Sql => afterMicroseconds(table, untilMicroseconds(end));
 
-function isAsSeen(table: MysqlTable, { version, by, taken }: Seen): Sql {
-  const isVersion = version === '' ? sql`COALESCE(version, '') = ''` : sql`version = ${version}`;
-  return sql`${isVersion} AND ${isText('locked_by', by)} AND lock_until ${raw(taken ? '>' : '<=')} ${clockOf(table)}`;
+const untilMicroseconds = (end: number): number => (end > 0 ? microsecondsOf(Math.ceil(end)) : end * 1_000);
+
+/** @param values what stands for the values of the row that was seen */
+function isAsSeen(
+  table: MysqlTable,
+  { version, by, taken }: Seen,
+  values: { version: unknown; by: unknown },
+): Sql {
+  const isVersion = version === '' ? sql`COALESCE(version, '') = ''` : sql`version = ${values.version}`;
+  const isBy = isOurs(by) ? sql`locked_by = ${values.by}` : isText('locked_by', values.by);
+  return sql`${isVersion} AND ${isBy} AND lock_until ${raw(taken ? '>' : '<=')} ${clockOf(table)}`;
 }
+
+/**
+ * Whether a `locked_by` names a lease of ours: with a token that is a UUID, it is equal to no other one in any collation, and need not be
+ * compared byte by byte.
+ */
+const isOurs = (by: string): boolean => OURS.test(by);
+const OURS = /\/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\/\d+(?:\/[a-z-]+)?$/;
 
 /** The ttl of each; mostly all are the same. */
 function ttlOf(renewals: readonly Renewal[]): number | Sql {

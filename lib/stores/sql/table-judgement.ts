@@ -112,6 +112,8 @@ export function nameProblem(table: string, stored: string, column: NameColumn): 
   if (!column.unicode && /[^\u0000-\u007f]/.test(stored)) {
     return `the column name of ${table} does not take every character. Give it another name, or run this: ${column.widening};`;
   }
+  // It is at most as long in characters as in units of UTF-16.
+  if (stored.length <= column.length) return undefined;
   const { length } = Array.from(stored);
   if (length <= column.length) return undefined;
   return `it has ${length} characters, and the column name of ${table} has room for ${column.length}. Give a shorter name, or run this: ${column.widening};`;
