@@ -51,7 +51,7 @@ export function postgresStatements({ sql: table, zoned, exact }: PostgresTable) 
 UPDATE ${table} SET version = $2::text, locked_by = $3::text, state = $4::text${
     ends ? `, lock_until = ${end('$7::text::bigint')}` : ''
   }${begins ? `, locked_at = ${now}` : ''}
-WHERE ctid = (SELECT ctid FROM ${table} WHERE name = $1::text AND ${unversioned ? `coalesce(version, '')` : 'version'} = $5::text
+WHERE name = $1::text AND ctid = (SELECT ctid FROM ${table} WHERE name = $1::text AND ${unversioned ? `coalesce(version, '')` : 'version'} = $5::text
   AND locked_by = $6::text AND lock_until ${taken ? '>' : '<='} ${clock} FOR NO KEY UPDATE SKIP LOCKED)`;
   const texts = new Map<string, string>();
 
