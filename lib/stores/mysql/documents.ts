@@ -1,5 +1,6 @@
 import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../store/port.js';
 import { LockStateError } from '../../errors.js';
+import { describeFailure } from '../sql/failure.js';
 import type { Row } from '../sql/row.js';
 import { type MysqlClient, read, write } from './client.js';
 import { nameOf } from './columns.js';
@@ -16,6 +17,7 @@ import {
   renewStatement,
   unlockedStatement,
 } from './statements.js';
+import type { Sql } from './sql-text.js';
 import type { MysqlTableInfo } from './table-look.js';
 
 /** How many names of locks are remembered. A caller can make up a name per call: when there are too many, it starts anew. */
@@ -80,7 +82,7 @@ export async function writeDocuments(
   const { affectedRows } = await write(client, statementFor(table, changes));
   const count = Number(affectedRows);
   if (count === 0 || count === changes.length) return changes.map(() => count > 0);
-  const rows = await read(
+  const rows = await readAfterWrite(
     client,
     readVersions(
       table,
@@ -108,6 +110,15 @@ export async function renewDocuments(
     const found = byName.get(name);
     return found?.by === by && found.until > now;
   });
+}
+
+/** An error of the read says nothing of the write before it, which some rows have by now. */
+async function readAfterWrite(client: MysqlClient, statement: Sql): Promise<readonly Row[]> {
+  try {
+    return await read(client, statement);
+  } catch (error) {
+    throw new Error(`it wrote some rows, and nobody knows which: ${describeFailure(error)}`);
+  }
 }
 
 function statementFor(table: MysqlTableInfo, changes: readonly Change[]) {

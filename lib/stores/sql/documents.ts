@@ -1,4 +1,4 @@
-import { type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
+import { SchedulerLockError, StoreUnavailableError } from '../../errors.js';
 import type { Change, DocumentsRead, LockDocuments, Renewal } from '../../store/port.js';
 import type { SqlDialect } from './dialect.js';
 import { AGAIN, type Operations } from './operations.js';
@@ -57,7 +57,8 @@ export class SqlDocuments<Table> implements LockDocuments {
     for (const isNew of [false, true]) {
       const some = sorted.filter(({ seen }) => (seen === null) === isNew);
       if (some.length === 0) continue;
-      const answers = await this.#run(some, {}, (table, all) => this.dialect.write(table, all));
+      const write = () => this.#run(some, {}, (table, all) => this.dialect.write(table, all));
+      const answers = await this.#more([...written.values()], some, write);
       for (const [i, change] of some.entries()) written.set(change, answers[i]);
     }
     return changes.map((change) => written.get(change) === true);
@@ -114,7 +115,27 @@ export class SqlDocuments<Table> implements LockDocuments {
     }
     const half = Math.ceil(batch.length / 2);
     const first = await this.#halved(batch.slice(0, half), send);
-    return [...first, ...(await this.#halved(batch.slice(half), send))];
+    const rest = batch.slice(half);
+    return [...first, ...(await this.#more(first, rest, () => this.#halved(rest, send)))];
+  }
+
+  /**
+   * Goes on with a batch of which some is written. What certainly was not is answered so: the error of a statement would say of the whole
+   * batch that it was not.
+   */
+  async #more<T>(
+    done: readonly (boolean | undefined)[],
+    rest: readonly T[],
+    send: () => Promise<boolean[]>,
+  ): Promise<boolean[]> {
+    try {
+      return await send();
+    } catch (error) {
+      const mayBeWritten =
+        error instanceof SchedulerLockError ? isUnknown(error) : this.dialect.failure(error) === 'unknown';
+      if (mayBeWritten || !done.includes(true)) throw error;
+      return rest.map(() => false);
+    }
   }
 }
 

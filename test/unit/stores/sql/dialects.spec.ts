@@ -1,6 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { MysqlLockStore } from '../../../../lib/stores/mysql/index.js';
 import { MysqlDialect } from '../../../../lib/stores/mysql/mysql-dialect.js';
+import { raw } from '../../../../lib/stores/mysql/sql-text.js';
 import { PostgresLockStore } from '../../../../lib/stores/postgres/index.js';
 import { PostgresDialect } from '../../../../lib/stores/postgres/postgres-dialect.js';
 import { describeFailure } from '../../../../lib/stores/sql/failure.js';
@@ -95,4 +96,17 @@ test('a pool is never closed', async () => {
   await new PostgresLockStore(pool).close();
   await new MysqlLockStore(pool).close();
   expect(pool.end).not.toHaveBeenCalled();
+});
+
+test('on MySQL nobody knows what a batch has written if the read that tells it fails', async () => {
+  const gone = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const query = (text: string) =>
+    text.includes('SELECT') ? Promise.reject(gone) : Promise.resolve({ affectedRows: 1 });
+  const dialect = new MysqlDialect({ query }, {});
+  const table = { table: raw('t'), index: raw('`PRIMARY`'), exact: true, zoned: false, mariadb: true };
+  const names = { length: 255, unicode: true, widening: '' };
+  const changes = ['a', 'b'].map((name) => ({ name, seen: null, version: name, by: '', state: '' }));
+  const error: unknown = await dialect.write({ ...table, names }, changes).catch((failed: unknown) => failed);
+  expect(dialect.failure(error)).toBe('unknown');
+  expect(describeFailure(error)).toContain('ECONNREFUSED');
 });

@@ -6,6 +6,7 @@ import { free, request, scripted } from './support/scripted-dialect.js';
 
 const lease = { ...request, fencingToken: 1 };
 const conflict = Object.assign(new Error('could not serialize access'), { conflict: true });
+const STATE = JSON.stringify({ token: '', holder: '', fence: 0 });
 const nothing = async () => ({ now: 1_000, documents: [] });
 
 function opened(script: Partial<SqlDialect<object>>, migrate = false) {
@@ -103,6 +104,57 @@ describe('rows that others have locked', () => {
       lock: 'job-5',
       message: expect.stringContaining('shedlock'),
     });
+  });
+});
+
+describe('a database that is gone between two statements of a batch', () => {
+  const gone = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const isKnown = (name: string) => name < 'job-4';
+  const row = (name: string) => ({ name, version: 'v', by: 'another', until: 0, since: 0, state: STATE });
+
+  /** The first write answers, then the database is away. */
+  function closing(writes: (names: string) => boolean | Error) {
+    let isAway = false;
+    return opened({
+      failure: (error) => (error === locked ? 'locked' : 'refused'),
+      read: async (_table, names) => {
+        if (isAway) throw gone;
+        const documents = (names as string[]).filter(isKnown).map(row);
+        return { now: 1_000, documents };
+      },
+      write: async (_table, changes) => {
+        if (isAway) throw gone;
+        const answer = writes(changes.map(({ name }) => name.at(-1)).join(''));
+        if (answer instanceof Error) throw answer;
+        isAway = true;
+        return changes.map(() => answer);
+      },
+    });
+  }
+  const locked = Object.assign(new Error('lock wait timeout'), { locked: true });
+
+  async function attempts(store: SqlLockStore<object>, count: number): Promise<string> {
+    const all = Array.from({ length: count }, (_, i) => store.acquire({ ...request, name: `job-${i}` }));
+    const settled = await Promise.allSettled(all);
+    return settled
+      .map((each) =>
+        each.status === 'fulfilled'
+          ? each.value.acquired
+            ? '+'
+            : '-'
+          : (each.reason as { outcome?: string }).outcome,
+      )
+      .join(' ');
+  }
+
+  test('has granted what it has answered, where rows are there and others are new', async () => {
+    const { store } = closing(() => true);
+    expect(await attempts(store, 6)).toBe('+ + + + not-applied not-applied');
+  });
+
+  test('has granted what it has answered, where a row was locked', async () => {
+    const { store } = closing((names) => (names.length > 2 ? locked : true));
+    expect(await attempts(store, 4)).toBe('+ + not-applied not-applied');
   });
 });
 
