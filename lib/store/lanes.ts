@@ -1,3 +1,4 @@
+import { afterThis, atEndOfTurn } from '../clock.js';
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../errors.js';
 import type { Told } from '../stores/fast-port.js';
 import type { Renewal, Seen } from './port.js';
@@ -39,6 +40,10 @@ export interface Lane {
 
 /** Whether the first call of a lane begins with a renewal. */
 export const isRenewal = ({ tasks }: Lane): boolean => tasks[0]?.renewal !== undefined;
+
+/** When the first call of a lane is sent, with the others of that moment: only attempts come in many timers of one turn. */
+export const momentFor = ({ tasks }: Lane): ((send: () => void) => void) =>
+  tasks[0]?.isAttempt === true ? atEndOfTurn : afterThis;
 
 /**
  * The pause before these are tried again, ms: colliding instances would collide again if all came back at once.

@@ -1,9 +1,9 @@
-import { afterThis, atEndOfTurn, type Clock } from '../clock.js';
+import type { Clock } from '../clock.js';
 import type { SchedulerLockError } from '../errors.js';
 import type { Told } from '../stores/fast-port.js';
 import { changeOf, isSame, lookAt, type Written } from './changes.js';
 import { Guesses, type Look, nowOf } from './guesses.js';
-import { isRenewal, type Lane, pauseBefore, type Task, tooLate, unsettled } from './lanes.js';
+import { isRenewal, type Lane, momentFor, pauseBefore, type Task, tooLate, unsettled } from './lanes.js';
 import type { DocumentsRead, LockDocuments, ReadDocument } from './port.js';
 import type { Hint } from './rules/document.js';
 
@@ -59,10 +59,7 @@ export class Rounds {
   #start(lane: Lane): void {
     // Until it is sent nobody passes it: one read, and one write, names a lock once.
     lane.since = Infinity;
-    if (this.#ready.push(lane) > 1) return;
-    // Only attempts come in many timers of one turn.
-    if (lane.tasks[0]?.isAttempt === true) atEndOfTurn(this.#send);
-    else afterThis(this.#send);
+    if (this.#ready.push(lane) === 1) momentFor(lane)(this.#send);
   }
 
   readonly #send = (): void => {
