@@ -53,7 +53,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     'cli/',
-    `${CONTRACT}|insight/.+|control/.+|board/(answer|board|route|source)|scheduler/(cron-ticks|scheduler-parts)|stores/redis/(redis-connection|redis-lock.store|acl|keys)|stores/sql/table-name|stores/postgres/(postgres-lock.store|client|setup)|stores/mysql/(mysql-lock.store|client|setup)`,
+    `${CONTRACT}|insight/.+|control/.+|board/(answer|board|route|source)|scheduler/tick-finder|stores/redis/(redis-connection|redis-lock.store|acl|keys)|stores/sql/table-name|stores/postgres/(postgres-lock.store|client|setup)|stores/mysql/(mysql-lock.store|client|setup)`,
     'the shell reads by insight, opens stores, and knows nothing of Nest',
   ],
   ['scheduler/', '', 'what is known of the scheduler stands alone'],
