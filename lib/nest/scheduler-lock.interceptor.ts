@@ -48,15 +48,13 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     scheduled: ScheduledCall | undefined,
     proceed: () => unknown,
   ): Promise<unknown> {
-    const { job, name, settings } = bound;
-    // The runner checks the result of a name function: a call with an invalid name is skipped.
-    const lockName = typeof name === 'string' ? name : (made(job, 'name', name, args) as string);
-    const call = { name: lockName, job, settings };
+    const { job, settings } = bound;
+    const call = { name: lockOf(bound, args), job, settings };
     if (scheduled !== undefined) return this.#fired(bound, call, scheduled, proceed);
     const result = await this.#byHand(bound, { ...call, kind: 'by-hand' }, args, proceed);
     if (result.ran) return result.value;
     if (settings.onSkip === 'throw' && result.reason !== 'queued') {
-      throw new LockNotAcquiredError(displayName(lockName), { ...result, cause: result.error });
+      throw new LockNotAcquiredError(displayName(call.name), { ...result, cause: result.error });
     }
     return undefined;
   }
@@ -70,16 +68,10 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     bound: BoundJob,
     { args, by, began }: { args: readonly unknown[]; by: ControlAct; began: (lock: Lock) => void },
   ): { readonly lock: string; readonly result: Promise<RunResult<unknown>> } {
-    const { job, name } = bound;
-    const lock = typeof name === 'string' ? name : (made(job, 'name', name, args) as string);
+    const lock = lockOf(bound, args);
     const settings = { ...bound.settings, wait: 0, onStoreError: 'throw' as const };
-    const call: LockCall = {
-      kind: 'by-hand',
-      name: lock,
-      job,
-      settings,
-      started: { trigger: 'control', by },
-    };
+    const started = { trigger: 'control', by } as const;
+    const call: LockCall = { kind: 'by-hand', name: lock, job: bound.job, settings, started };
     const run = (): Promise<RunResult<unknown>> =>
       this.host.execute(call, (own) => {
         began(own);
@@ -218,6 +210,10 @@ function callToQueue(
   const text = typeof key === 'function' ? checkKey(job, made(job, 'queue.key', key, args)) : key;
   return { key: text, args: writeArguments(job, args), max, redeliver };
 }
+
+/** The lock of a call. The runner checks what a function has made: a call with an invalid name is skipped. */
+const lockOf = ({ job, name }: BoundJob, args: readonly unknown[]): string =>
+  typeof name === 'string' ? name : (made(job, 'name', name, args) as string);
 
 /** What a function of the options makes of the arguments of a call. If it fails, nothing runs. */
 function made(
