@@ -85,12 +85,12 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     '(otel|prometheus)/',
-    'events/scheduler-lock.events|metrics/.+|lease/current-lock|nest/scheduler-lock-health|nest/scheduler-lock.service',
+    'events/scheduler-lock.events|metrics/.+|lease/current-lock|nest/(beside|scheduler-lock-health|scheduler-lock.service)',
     'an entry for metrics listens from outside',
   ],
   [
     'board/',
-    `${CONTRACT}|insight/.+|control/(types|told)|nest/scheduler-lock-(insight|control)`,
+    `${CONTRACT}|insight/.+|control/(types|told)|nest/(beside|scheduler-lock-(insight|control))`,
     'the page shows what insight tells, and knows neither stores nor the engine',
   ],
   [
