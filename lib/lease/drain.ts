@@ -69,7 +69,7 @@ export class Drain extends Holding {
     const { waiting } = this.engine;
     waiting.begin();
     try {
-      const lease = await this.take();
+      const lease = await this.takeInLine();
       if (!(lease instanceof Lease)) return lease;
       await this.#runAll(lease);
       return { ran: true, value: undefined };
