@@ -1,5 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Timer } from '../clock.js';
+import type { Binding } from '../decorators/locked-method.js';
 import {
   LockNotAcquiredError,
   LockStateError,
@@ -12,7 +13,7 @@ import type { LockCall, RunResult } from '../lease/lock-call.js';
 import { isTaken } from '../lease/reports.js';
 import { displayName } from '../lock-name.js';
 import { MissedTicks, type TickResult } from '../ticks/missed-ticks.js';
-import type { ScheduledCall } from '../scheduler/scheduled-call.js';
+import { type ScheduledCall, scheduledCall } from '../scheduler/scheduled-call.js';
 import type { QueueOptions } from '../options/queue.js';
 import { checkKey, writeArguments } from '../queue/payload.js';
 import type { CallToQueue } from '../queue/queues.js';
@@ -34,6 +35,11 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     private readonly insight: InsightHost,
     private readonly missedTicks: MissedTicks,
   ) {}
+
+  /** What happens when a method is called that is bound to its lock. */
+  binding(bound: BoundJob, instance: object, key: string | symbol): Binding {
+    return (proceed, args) => this.intercept(bound, args, scheduledCall(instance, key), proceed);
+  }
 
   /**
    * @param scheduled given if the scheduler fired this call, perhaps as another try after the store failed
