@@ -6,6 +6,9 @@ export function show(value: unknown): string {
   return typeof value === 'function' ? 'a function' : String(value);
 }
 
+/** `1 tick`, `2 ticks`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
 /**
  * The known name that an unknown one probably means: one or two slips away, or one that begins with it.
  *

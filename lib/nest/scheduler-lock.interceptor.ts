@@ -18,7 +18,7 @@ import type { QueueOptions } from '../options/queue.js';
 import { checkKey, writeArguments } from '../queue/payload.js';
 import type { CallToQueue } from '../queue/queues.js';
 import type { Annotation, ControlAct } from '../stores/history-store.js';
-import { show } from '../wording.js';
+import { counted, show } from '../wording.js';
 import { logWarning } from '../events/log.js';
 import type { BoundJob } from './bound-job.js';
 import { InsightHost } from './insight-host.js';
@@ -231,7 +231,7 @@ function made(
   try {
     return Reflect.apply(make, undefined, args);
   } catch (error) {
-    const what = `${job}: ${option}: its function threw for a call with ${args.length} argument${args.length === 1 ? '' : 's'}`;
+    const what = `${job}: ${option}: its function threw for a call with ${counted(args.length, 'argument')}`;
     throw new SchedulerLockConfigError(
       [
         `${what}: ${error instanceof Error ? `${error.name}: ${error.message}` : show(error)}. Nothing was run.`,
