@@ -12,7 +12,7 @@ type CronRecord = Pick<JobRecord, 'options' | 'ref'>;
 export type JobState = 'started' | 'stopped' | 'gone';
 
 /** The cron jobs that the scheduler has made from one method of one instance. */
-export interface MadeJob {
+interface MadeJob {
   state(): JobState;
   /**
    * The current `CronTime` of each of its cron jobs: the application may have replaced them. Empty before the jobs are made.

@@ -80,7 +80,7 @@ export function VerdictLine(props: {
   );
 }
 
-export const ageText = (age: number): string => `${Math.round(age / 1_000)} s old`;
+const ageText = (age: number): string => `${Math.round(age / 1_000)} s old`;
 
 function headlineOf({ attention, unknown, off, paused, fine }: Verdict): string {
   if (attention + unknown + off + paused + fine === 0) return 'No job is known';
