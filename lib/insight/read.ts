@@ -6,6 +6,7 @@ import { withoutSql } from '../wording.js';
 import { given } from './facts.js';
 import { FleetJobs, type Told } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';
+import { Lists } from './listed.js';
 import type { InstanceInfo, Unreadable } from './types.js';
 
 /** What the store knows about its instances. */
@@ -59,7 +60,7 @@ export class Reader {
     );
     if (records instanceof StoreUnavailableError) throw records;
     this.#unreadableInstances = unreadable;
-    const told = records.map(toldOf).sort(newestFirst);
+    const told = toldOf(records).sort(newestFirst);
     this.#time = records[0]?.time;
     return { told, jobs: new FleetJobs(told), time: this.#time ?? 0 };
   }
@@ -137,19 +138,24 @@ const orRefusal = <T>(answer: Promise<T>): Promise<T | StoreUnavailableError> =>
   });
 
 /** An instance with its jobs. */
-export const instanceOf = ({ info, record }: Told): InstanceInfo => ({
+export const instanceOf = ({ info, jobs, dates: { next, last } }: Told): InstanceInfo => ({
   ...info,
-  jobs: record.jobs.map((job, index) => ({
+  jobs: jobs.map((job, index) => ({
     ...job,
-    ...given({ next: record.next[index] ?? undefined, last: record.last[index] ?? undefined }),
+    ...given({ next: next[index] ?? undefined, last: last[index] ?? undefined }),
   })),
 });
 
-/** An instance, without the dates of its jobs, which are most of the record: they are read when somebody asks for them. */
-export function toldOf(record: InstanceRecord): Told {
+/** Instances, without the dates of their jobs, which are most of a record: they are read when somebody asks for them. */
+export function toldOf(records: readonly InstanceRecord[]): Told[] {
+  const lists = new Lists();
+  return records.map((record) => ({ info: infoOf(record), jobs: lists.of(record), dates: record }));
+}
+
+function infoOf(record: InstanceRecord): Told['info'] {
   const { instance, startedAt, seenAt, application, version, clockOffset, leads, hung, kept } = record;
   const more = given({ application, version, clockOffset, hung, kept });
-  return { info: { instance, startedAt, seenAt, leads, ...more, state: stateOf(record) }, record };
+  return { instance, startedAt, seenAt, leads, ...more, state: stateOf(record) };
 }
 
 function newestFirst({ info: one }: Told, { info: other }: Told): number {

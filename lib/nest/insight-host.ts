@@ -210,10 +210,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     if (this.#hasLooked || application === undefined) return;
     this.#hasLooked = true;
     const look = async (): Promise<void> => {
-      const instances = (await history.instances(undefined, UNDATED)).map((record) => ({
-        ...toldOf(record).info,
-        jobs: record.jobs,
-      }));
+      const told = toldOf(await history.instances(undefined, UNDATED));
+      const instances = told.map(({ info, jobs }) => ({ ...info, jobs }));
       for (const stranger of strangersOf(application, this.#shownJobs(), instances))
         logWarning(() => strangerOf(application, stranger));
     };

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
 import {
@@ -142,6 +142,30 @@ test('a job that is stopped on the only instance is off, to all that ask', async
   cronJob.start();
   await clock.advance(MINUTE);
   expect(await insight.job('Jobs.scheduled')).not.toMatchObject(off);
+});
+
+test('a cron job that is stopped and started again and again is told with each beat, and the list of jobs only once', async () => {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
+  const store = new FakeLockStore({ clock });
+  const beat = jest.spyOn(store.history, 'beat');
+  const app = await startApp([Jobs], { store, clock, insight: { beat: '30s' } });
+  const insight = app.get(SchedulerLockInsight);
+  const cronJob = app.get(SchedulerRegistry).getCronJob('nightly');
+  const stoppedThere = async (): Promise<string[]> => {
+    const [here] = await insight.instances();
+    return here!.jobs.filter(({ stopped }) => stopped).map(({ job }) => job);
+  };
+  await clock.advance(0);
+  for (let n = 0; n < 25; n++) {
+    void cronJob.stop();
+    await clock.advance(MINUTE);
+    expect(await stoppedThere()).toEqual(['Jobs.scheduled']);
+    cronJob.start();
+    await clock.advance(MINUTE);
+    expect(await stoppedThere()).toEqual([]);
+  }
+  expect(new Set(beat.mock.calls.map(([{ catalogue }]) => catalogue)).size).toBe(1);
+  expect(beat.mock.calls.filter(([{ jobs }]) => jobs !== undefined)).toHaveLength(1);
 });
 
 test('a decorated job that was deleted from the registry has no judgement, and is watched again when it is put back', async () => {
