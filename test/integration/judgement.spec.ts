@@ -33,6 +33,11 @@ class Jobs {
     await this.gate.opened;
   }
 
+  @SchedulerLock<[tenant: string]>({ name: (tenant) => `tenant-${tenant}`, ttl: '1m', timeout: '5m' })
+  async perTenant(_tenant: string): Promise<void> {
+    await this.gate.opened;
+  }
+
   @Cron('0 0 4 * * *', { name: 'nightly', timeZone: 'UTC' })
   @SchedulerLock({ name: 'scheduled', ttl: '1m', timeout: '5m' })
   async scheduled(): Promise<void> {
@@ -92,6 +97,31 @@ test.each(['anyTime', 'byHand'] as const)(
     expect((await health.check()).schedulerLock).toMatchObject({ hung: [], failing: hung });
   },
 );
+
+test('a run that hangs is told of, too, if its lock is named by a function of its arguments', async () => {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
+  const store = new FakeLockStore({ clock });
+  const app = await startApp([Jobs], { store, clock, insight: { beat: '30s' } });
+  const [insight, health] = [app.get(SchedulerLockInsight), app.get(SchedulerLockHealth)];
+  const hung: (string | undefined)[] = [];
+  app.get(SchedulerLockEvents).on('hung', ({ job, lock }) => void hung.push(`${job} ${lock}`));
+  await clock.advance(5 * MINUTE);
+  expect((await health.check()).schedulerLock).toMatchObject({ status: 'up', unknown: [], failing: [] });
+  const runs = ['one', 'two'].map((tenant) => app.get(Jobs).perTenant(tenant));
+  await clock.advance(14 * MINUTE);
+  expect(hung.sort()).toEqual(['Jobs.perTenant tenant-one', 'Jobs.perTenant tenant-two']);
+  expect((await health.check()).schedulerLock).toMatchObject({
+    status: 'degraded',
+    hung: ['Jobs.perTenant'],
+  });
+  expect(await insight.job('Jobs.perTenant')).toMatchObject({ status: 'hung', attention: true });
+  await clock.advance(60 * MINUTE);
+  expect(hung).toHaveLength(4);
+  app.get(Jobs).gate.open();
+  await Promise.allSettled(runs);
+  await clock.advance(MINUTE);
+  expect((await health.check()).schedulerLock).toMatchObject({ hung: [], unknown: [] });
+});
 
 test('whoever reads the store hears of a run that hangs when its instance says so, not with the next beat', async () => {
   const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
@@ -187,5 +217,5 @@ test('a decorated job that was deleted from the registry has no judgement, and i
   await clock.advance(MINUTE);
   expect((await health.check()).schedulerLock).toMatchObject({ status: 'up', overdue: [] });
   const [{ jobs = [] } = {}] = await store.history.instances();
-  expect(jobs.map(({ job }) => job)).toEqual(['Jobs.each', 'Jobs.anyTime', 'Jobs.byHand']);
+  expect(jobs.map(({ job }) => job)).toEqual(['Jobs.each', 'Jobs.anyTime', 'Jobs.byHand', 'Jobs.perTenant']);
 });
