@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { LeaderElection, type LeaderHooks, SchedulerLock } from 'nestjs-scheduler-lock';
+import { currentLock, LeaderElection, type LeaderHooks, SchedulerLock } from 'nestjs-scheduler-lock';
 
 /*
  * The jobs of the fleet that `npm run demo -- --page` shows: each has something of what can befall a job, within a minute.
@@ -9,6 +9,8 @@ import { LeaderElection, type LeaderHooks, SchedulerLock } from 'nestjs-schedule
 
 export const { INSTANCE_ID = '', VERSION = '1.0.0' } = process.env;
 const isNew = VERSION !== '1.0.0';
+/** How long a run of export takes, ms. */
+const LONG = 600_000;
 
 @Injectable()
 export class FleetJobs {
@@ -25,11 +27,13 @@ export class FleetJobs {
     throw new Error('no mail server');
   }
 
-  /** Takes longer than the time between two ticks, and does not hear that its lease is lost: then another instance runs it, too. */
-  @Cron('*/15 * * * * *')
+  /** Takes longer than the time between two ticks. When its lease is lost, or broken, it is slow to stop: then another instance runs it, too. */
+  @Cron('*/10 * * * * *')
   @SchedulerLock({ name: 'export', ttl: '3s', overdue: '5s' })
   async export(): Promise<void> {
-    await sleep(40_000);
+    const { signal } = currentLock();
+    await sleep(LONG, undefined, { signal }).catch(() => undefined);
+    await sleep(25_000);
   }
 
   /** The instance that runs it dies: another one starts the tick again. */

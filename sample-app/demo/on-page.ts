@@ -83,7 +83,9 @@ export class OnPage implements Play {
       say('LEFT OUT: an outage. The connection to the store is encrypted, so the demo cannot cut it.');
       return;
     }
-    say(`The store is away for ${OUTAGE / 1_000} s: whoever runs export loses its lease, and does not stop.`);
+    say(
+      `The store is away for ${OUTAGE / 1_000} s: whoever runs export loses its lease, and is slow to stop.`,
+    );
     gate.shut();
     await Promise.all([this.#show(url, ['grey']), sleep(OUTAGE)]);
     gate.open();
