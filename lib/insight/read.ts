@@ -7,6 +7,7 @@ import { given } from './facts.js';
 import { FleetJobs, type Told } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';
 import { Lists } from './listed.js';
+import { otherWork } from './turns.js';
 import type { InstanceInfo, Unreadable } from './types.js';
 
 /** What the store knows about its instances. */
@@ -21,6 +22,9 @@ export interface Fleet {
 /** How many locks to ask for in one call, or at the same time: Redis reads the histories of ten in one command. */
 const LOCKS_PER_INSPECT = 100;
 const ASKED_AT_ONCE = 10;
+
+/** From how many instances on other work has its turn between the parts of an answer: each takes milliseconds then. */
+const MANY = 100;
 
 /** Whether a store answers, but refuses to show this part: it may show the rest. */
 export const isRefusal = (error: unknown): error is StoreUnavailableError =>
@@ -60,9 +64,14 @@ export class Reader {
     );
     if (records instanceof StoreUnavailableError) throw records;
     this.#unreadableInstances = unreadable;
+    const pause = records.length > MANY ? otherWork : undefined;
+    await pause?.();
     const told = toldOf(records).sort(newestFirst);
+    await pause?.();
+    const jobs = new FleetJobs(told);
+    await pause?.();
     this.#time = records[0]?.time;
-    return { told, jobs: new FleetJobs(told), time: this.#time ?? 0 };
+    return { told, jobs, time: this.#time ?? 0 };
   }
 
   /** @param limitOf how many runs and misses of a lock at most; 0: only how the lock is now */
