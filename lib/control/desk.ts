@@ -135,6 +135,11 @@ export class Desk {
     await this.fleet().catch(() => undefined);
   }
 
+  /** Has instances that hear hints look for queued calls at once; the others look in their own time. */
+  announce(): void {
+    void this.store.queuedCalls?.announce?.();
+  }
+
   /** The lock of a target, and the jobs that it stops. */
   async find({ lock, job }: Target): Promise<Found | NobodyHas> {
     const { jobs } = await this.fleet();

@@ -160,6 +160,11 @@ export class LockRunner {
     return !this.#engine.closing && this.#engine.waits.openHints();
   }
 
+  /** Registers the listener for hints that somebody else has queued calls. */
+  onQueued(listener: () => void): void {
+    this.#engine.waits.onQueued = listener;
+  }
+
   /** What is known of the store and of the jobs here, without asking anybody. */
   get condition(): Condition {
     const { outages, failing } = this.#engine;

@@ -1,5 +1,6 @@
 import { AlarmClock, type Clock } from '../clock.js';
 import type { HintChannel, LockStore } from '../stores/lock-store.js';
+import { LOOK_FOR_QUEUED } from '../stores/queued-call-store.js';
 
 /** Why no call can wait. */
 export const NO_LINES =
@@ -59,6 +60,8 @@ export class Waits {
   readonly #alarm: AlarmClock;
   #closed = false;
   #warned = false;
+  /** Called when somebody else has queued calls, if the channel is open by then. */
+  onQueued: (() => void) | undefined;
 
   constructor(
     private readonly store: LockStore,
@@ -171,6 +174,7 @@ export class Waits {
   }
 
   #called(token: string): void {
+    if (token === LOOK_FOR_QUEUED) return this.onQueued?.();
     const call = this.#byToken.get(token);
     if (call !== undefined) return this.#go(call, 'ask');
     const [oldest] = this.#early;

@@ -27,6 +27,8 @@ export const runsQueuedCalls = ({ queuedCalls, hints }: LockStore): boolean =>
 
 /** How often this process looks for queued calls that no process runs, because those that ran them have died, ms. */
 const SWEEP = 5_000;
+/** Instances that hear of queued calls look for them at different moments within this time, ms: the others see the worker of the first. */
+const SPREAD = 100;
 /** How long a worker stands in line before it enters the line again, ms. */
 const WAIT = 3_600_000;
 
@@ -88,6 +90,7 @@ export class Queues {
     private readonly emit: Emit,
   ) {
     this.#alarm = new AlarmClock(clock, () => void this.#sweep());
+    runner.onQueued(() => this.#hinted());
   }
 
   /** A job whose queued calls can run here. */
@@ -159,6 +162,12 @@ export class Queues {
     return count;
   }
 
+  /** Somebody who does not run them has queued calls. */
+  #hinted(): void {
+    if (this.#looks && !this.#stopped)
+      inModuleContext(() => this.#alarm.by(this.clock.monotonic() + Math.random() * SPREAD));
+  }
+
   #look(): void {
     if (!this.#started || this.#looks || this.#jobs.size === 0 || !runsQueuedCalls(this.store)) return;
     this.#looks = true;
@@ -228,6 +237,8 @@ export class Queues {
     if (!this.#maySleep) this.#alarm.set(this.clock.monotonic() + SWEEP);
     try {
       const left = await queuedCalls.left([...this.#jobs.keys()]);
+      // Where calls are queued by others, more will come: from now on this process hears of them.
+      if (left.length > 0) this.runner.openHints();
       for (const { name, place } of left) this.#want(name, place, settings);
     } catch {
       // The next look finds out more. If the store does not answer, the calls that ask for locks report it.

@@ -36,7 +36,15 @@ export interface QueuedCallStore {
    * @param id puts only this one back
    */
   redeliver(name: string, id?: string): Promise<number>;
+  /**
+   * Called when somebody who does not run them has queued calls: sends the hint {@link LOOK_FOR_QUEUED} to every process whose channel for
+   * hints is open. A hint may be lost. Never rejects. Without this method, instances find the calls when they look.
+   */
+  announce?(): Promise<void>;
 }
+
+/** The hint that somebody else has queued calls. No call in line has such a token. */
+export const LOOK_FOR_QUEUED = 'queued';
 
 /** Options of a call whose caller does not wait for ever. */
 export interface CallOptions {

@@ -20,6 +20,11 @@ export class MemoryLines {
     return { open: true, close: () => void this.#listeners.delete(process) };
   }
 
+  /** Sends a hint to every process. */
+  announce(text: string): void {
+    for (const process of this.#listeners.keys()) this.#hint(process, text);
+  }
+
   /** The place of the first call in line. */
   firstPlace(name: string): number | undefined {
     return this.#lines.get(name)?.standing[0]?.place;

@@ -7,6 +7,7 @@ import {
   type Enqueued,
   QUEUED_CALLS_KEPT,
   type QueuedCallStore,
+  LOOK_FOR_QUEUED,
   type LeftCalls,
   type NewQueuedCall,
   type NextOptions,
@@ -149,6 +150,10 @@ export class MemoryQueuedCalls implements QueuedCallStore {
     const again = { delivery: 0, taken: undefined, keptSince: this.clock.now() };
     for (const { queuedCall } of dead) this.#insert(queue, { ...queuedCall, ...again });
     return dead.length;
+  }
+
+  async announce(): Promise<void> {
+    this.lines.announce(LOOK_FOR_QUEUED);
   }
 
   /** The run of a lease's queued call has ended. */

@@ -25,6 +25,9 @@ export interface ListeningClient {
 export const channelOf = (process: string): string =>
   `scheduler_lock_${createHash('sha256').update(process).digest('hex').slice(0, 40)}`;
 
+/** The channel that every process hears which hears hints, whatever its table. */
+export const COMMON = channelOf('queued calls');
+
 /**
  * Hears by LISTEN which call of this process is called.
  *
@@ -76,7 +79,7 @@ export class Notifications implements HintChannel {
       client.on('end', () => this.#lost(client));
       client.on('notification', ({ payload = '' }) => this.#heard(payload));
       await client.connect();
-      await client.query(`LISTEN ${this.channel}`);
+      await client.query(`LISTEN ${this.channel}; LISTEN ${COMMON}`);
       if (this.#client === client) this.#beat(FIRST_BEAT);
     } catch (error) {
       this.#failures += 1;

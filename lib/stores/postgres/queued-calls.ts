@@ -1,5 +1,6 @@
 import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import { lockedBy } from '../sql/locked-by.js';
+import { COMMON } from './notifications.js';
 import type { TableNames } from '../sql/table-name.js';
 import type { PostgresTableInfo } from './table-look.js';
 import type { Row } from '../sql/row.js';
@@ -41,6 +42,7 @@ export function postgresQueuedCalls(
       ]);
       return row && Number(row['granted']);
     },
+    announce: (text) => send('SELECT pg_notify($1::text, $2::text)', [COMMON, text]),
   };
   return queuedCalls;
 }

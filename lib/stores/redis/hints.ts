@@ -1,5 +1,7 @@
 import type { HintChannel } from '../lock-store.js';
 import { describeError } from './redact.js';
+import { type Connection, runScript } from './redis-client.js';
+import { script } from './script.js';
 
 /** A client that can subscribe to a channel. */
 export interface SubscribingClient {
@@ -9,6 +11,22 @@ export interface SubscribingClient {
   on(event: 'message', listener: (channel: string, message: string) => void): unknown;
   on(event: 'ready' | 'close' | 'error', listener: () => void): unknown;
   disconnect(): void;
+}
+
+/**
+ * Sends a hint.
+ *
+ * KEYS: -
+ * ARGV: channel, text
+ *
+ * Returns to how many of this server's clients.
+ */
+const PUBLISH = script(/* lua */ `
+return redis.call('PUBLISH', ARGV[1], ARGV[2])`);
+
+/** A failure costs time, nothing else. */
+export async function publish(connection: Connection, channel: string, text: string): Promise<void> {
+  await runScript(connection, PUBLISH, 0, [channel, text]).catch(() => undefined);
 }
 
 /** Receives on a connection of its own which call of this process is called. A failure here costs time, nothing else. */
@@ -25,7 +43,7 @@ export class Hints implements HintChannel {
    */
   constructor(
     connect: () => Promise<SubscribingClient | undefined>,
-    private readonly channel: string,
+    private readonly channels: readonly string[],
     private readonly called: (token: string) => void,
     private readonly rights: () => string,
   ) {
@@ -56,7 +74,7 @@ export class Hints implements HintChannel {
   /** Also called after each new connection: a client need not subscribe again by itself. */
   async #subscribe(client: SubscribingClient): Promise<void> {
     try {
-      await client.subscribe(this.channel);
+      for (const channel of this.channels) await client.subscribe(channel);
       this.open = !this.#closed;
     } catch (error) {
       // A connection that is lost meanwhile comes back, and tries again.

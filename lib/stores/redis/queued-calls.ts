@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../../clock.js';
 import { SchedulerLockConfigError } from '../../errors.js';
-import type {
-  CallOptions,
-  DeadLetter,
-  DeliveredCall,
-  Enqueued,
-  QueuedCallStore,
-  LeftCalls,
-  NewQueuedCall,
-  NextOptions,
-  NextResult,
+import {
+  LOOK_FOR_QUEUED,
+  type CallOptions,
+  type DeadLetter,
+  type DeliveredCall,
+  type Enqueued,
+  type QueuedCallStore,
+  type LeftCalls,
+  type NewQueuedCall,
+  type NextOptions,
+  type NextResult,
 } from '../queued-call-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import type { LockInfo } from '../lock-info.js';
@@ -26,6 +27,7 @@ import {
 import { INDEX, INDEXED, INDEXED_AT_ONCE } from './queued-index-scripts.js';
 import { queuedCallKeys } from './keys.js';
 import type { LeaseCommands } from './lease-commands.js';
+import { publish } from './hints.js';
 import { LockLooks } from './lock-looks.js';
 import { DENIED } from './advice.js';
 import { failure, RedisReplyError, runScript } from './redis-client.js';
@@ -50,13 +52,14 @@ export class RedisQueuedCalls implements QueuedCallStore {
   readonly #looks: LockLooks;
 
   /**
-   * @param index key of the locks that may have queued calls; in a Cluster its slot differs from theirs
+   * @param own `index`: key of the locks that may have queued calls; in a Cluster its slot differs from theirs. `channel`: the one that every
+   *   process hears whose channel for hints is open
    * @param rights the command that gives the user all rights that are needed
    */
   constructor(
     private readonly connection: RedisConnection,
     private readonly commands: LeaseCommands,
-    private readonly index: string,
+    private readonly own: { readonly index: string; readonly channel: string },
     private readonly rights: () => string,
     private readonly clock: Clock = systemClock,
   ) {
@@ -122,7 +125,7 @@ export class RedisQueuedCalls implements QueuedCallStore {
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
     const from = this.#from;
     const args = [String(from), ...this.#without];
-    const names = (await this.#run(INDEXED, [this.index], args)) as string[];
+    const names = (await this.#run(INDEXED, [this.own.index], args)) as string[];
     this.#from = names.length < INDEXED_AT_ONCE ? 0 : from + INDEXED_AT_ONCE;
     const looks = await Promise.all(names.map((name) => this.#peek(name, jobs)));
     this.#without = names.filter((_, i) => looks[i] === '');
@@ -136,6 +139,10 @@ export class RedisQueuedCalls implements QueuedCallStore {
     const { queue, calls, dead } = this.#keys(name);
     await this.#note(name);
     return Number(await this.#run(REDELIVER, [queue, calls, dead], [id ?? '']));
+  }
+
+  announce(): Promise<void> {
+    return publish(this.connection, this.own.channel, LOOK_FOR_QUEUED);
   }
 
   /** The queued calls and dead letters of a lock, for people. */
@@ -167,7 +174,7 @@ export class RedisQueuedCalls implements QueuedCallStore {
   async #note(name: string, limit?: number): Promise<void> {
     const now = this.clock.monotonic();
     if (now - (this.#noted.get(name) ?? -Infinity) < NOTED) return;
-    await this.#run(INDEX, [this.index], [name], { limit });
+    await this.#run(INDEX, [this.own.index], [name], { limit });
     if (this.#noted.size >= MAX_NOTED) this.#noted.clear();
     this.#noted.set(name, now);
   }

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { SchedulerLockConfigError } from '../../errors.js';
-import type { QueuedCallStore } from '../queued-call-store.js';
+import { LOOK_FOR_QUEUED, type QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
 import type {
   AcquireRequest,
@@ -111,7 +111,7 @@ export class RedisLockStore implements LockStore {
     this.queuedCalls = this.#queuedCalls = new RedisQueuedCalls(
       this.#connection,
       this.#commands,
-      `${keyPrefix}:queued`,
+      { index: `${keyPrefix}:queued`, channel: `${this.#channels}${LOOK_FOR_QUEUED}` },
       this.#rights,
     );
     this.history = new RedisHistory(this.#connection, this.#commands, `${keyPrefix}:instances`, this.#rights);
@@ -227,7 +227,8 @@ export class RedisLockStore implements LockStore {
    * subscribe, calls in line ask more often.
    */
   hints(process: string, called: (token: string) => void): HintChannel {
-    return new Hints(() => this.#connection.another(), this.#channels + process, called, this.#rights);
+    const channels = [this.#channels + process, this.#channels + LOOK_FOR_QUEUED];
+    return new Hints(() => this.#connection.another(), channels, called, this.#rights);
   }
 
   #wait(request: AcquireRequest, wait: WaitRequest, told: Told<AcquireResult>): void {

@@ -24,4 +24,6 @@ export interface QueuedCallsDialect<Table> {
    * another fencing token by now.
    */
   advance(table: Table, lease: LeaseRef, ttl: number): Promise<number | undefined>;
+  /** Sends a hint to every process that hears hints, if the database can. */
+  announce?(text: string): Promise<unknown>;
 }

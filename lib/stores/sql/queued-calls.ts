@@ -6,6 +6,7 @@ import {
   DEAD_KEPT,
   type DeadLetter,
   type Enqueued,
+  LOOK_FOR_QUEUED,
   type LeftCalls,
   type NewQueuedCall,
   type NextOptions,
@@ -131,6 +132,10 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     const text = `UPDATE {t} SET dead = NULL, dead_at = ${queuedCalls.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL${id === undefined ? '' : ' AND id = ?'}`;
     const values = [queuedCalls.stored(name), ...(id === undefined ? [] : [id])];
     return this.#table.run(() => queuedCalls.write(text, values), name);
+  }
+
+  async announce(): Promise<void> {
+    await this.dialect.queuedCalls.announce?.(LOOK_FOR_QUEUED).catch(() => undefined);
   }
 
   /** @returns `undefined` if no other call with its key waits */
