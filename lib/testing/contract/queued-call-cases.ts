@@ -1,3 +1,4 @@
+import { LOOK_FOR_QUEUED } from '../../stores/queued-call-store.js';
 import { check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR } from './kit.js';
@@ -257,6 +258,25 @@ export const queuedCallCases: readonly CaseDefinition[] = [
         show(found) === show([{ name: lease.name, place }]),
         () => `the lock should be found with the place of that call, but got ${show(found)}`,
       );
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'announce() sends a hint to every process that hears hints',
+    needs: ['queuedCalls', 'hints'],
+    async run(kit) {
+      const heard = new Set<string>();
+      const channels = ['one', 'two'].map((process) =>
+        kit.store.hints?.(kit.name(process), (hint) => void (hint === LOOK_FOR_QUEUED && heard.add(process))),
+      );
+      try {
+        const areOpen = async (): Promise<boolean> => channels.every((channel) => channel?.open === true);
+        await kit.until('both channels for hints should be open', areOpen);
+        await queuedCalls(kit).announce?.();
+        await kit.until('both processes should have heard the hint', async () => heard.size === 2);
+      } finally {
+        for (const channel of channels) channel?.close();
+      }
     },
   },
 ];

@@ -9,6 +9,7 @@ import type {
   NextResult,
   ReleaseOutcome,
 } from '../../../lib/index.js';
+import { LOOK_FOR_QUEUED } from '../../../lib/stores/queued-call-store.js';
 import type { ReferenceStore } from './reference-store.js';
 
 /** A queued call, and how far it got. */
@@ -41,6 +42,10 @@ export class ReferenceQueuedCalls implements QueuedCallStore {
     const place = this.store.newPlace(queuedCall.priority);
     this.queuedCalls.push({ ...queuedCall, place, merged: 0, ...NEW });
     return { queued: true, place, merged: 0 };
+  }
+
+  async announce(): Promise<void> {
+    for (const called of this.store.listeners.values()) called(LOOK_FOR_QUEUED);
   }
 
   async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {

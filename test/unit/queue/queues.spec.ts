@@ -22,6 +22,8 @@ let drains: Drain[];
 let available: (() => void) | undefined;
 let queues: Queues;
 let answer: object;
+let hint: () => void;
+let opened: number;
 let events: object[];
 let queuedCalls: {
   left(jobs: string[]): Promise<{ name: string; place: number }[]>;
@@ -38,7 +40,7 @@ const settled = () => clock.advance(0);
 
 beforeEach(() => {
   clock = new ManualClock();
-  [left, asked, drains, available, events] = [[], [], [], undefined, []];
+  [left, asked, drains, available, events, opened] = [[], [], [], undefined, [], 0];
   queuedCalls = {
     left: async (jobs) => (asked.push(jobs), left),
     redeliver: async (name) => (name === 'empty' ? 0 : 1),
@@ -46,6 +48,8 @@ beforeEach(() => {
   const onAvailable = (told: () => void) => ((available = told), () => (available = undefined));
   const runner = {
     enqueue: async () => answer,
+    onQueued: (listener: () => void) => (hint = listener),
+    openHints: () => (opened += 1),
     drain: (call: LockCall, drainer: Drainer) =>
       new Promise<object>((end) => drains.push({ call, drainer, end })),
   };
@@ -90,6 +94,49 @@ describe('a process looks for queued calls that nobody runs', () => {
     expect(asked).toHaveLength(1);
     await clock.advance(1);
     expect(asked[1]).toEqual(['sync', 'import']);
+  });
+
+  test('soon after a hint, once for many', async () => {
+    queues.start(false);
+    queues.add(job('sync'));
+    await settled();
+    for (let sent = 0; sent < 1_000; sent++) hint();
+    await clock.advance(100);
+    expect(asked).toHaveLength(2);
+    await clock.advance(4_800);
+    expect(asked).toHaveLength(2);
+  });
+
+  test('after a hint also if the store may sleep', async () => {
+    queues.start(true);
+    queues.add(job('sync'));
+    await settled();
+    hint();
+    await clock.advance(100);
+    expect(asked).toHaveLength(2);
+  });
+
+  test('not after a hint if it has no job, or has stopped', async () => {
+    queues.start(false);
+    hint();
+    await clock.advance(100);
+    expect(asked).toEqual([]);
+    queues.add(job('sync'));
+    await settled();
+    queues.stop();
+    hint();
+    await clock.advance(100);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('and hears of them from then on if it has found one', async () => {
+    queues.start(false);
+    queues.add(job('sync'));
+    await settled();
+    expect(opened).toBe(0);
+    left = [{ name: 'calendar', place: 7 }];
+    await clock.advance(5_000);
+    expect(opened).toBe(1);
   });
 
   test('when the store is known to be awake, if it may sleep', async () => {

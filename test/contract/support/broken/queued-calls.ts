@@ -1,8 +1,16 @@
 import type { Enqueued, LeaseRef, NewQueuedCall } from '../../../../lib/index.js';
 import type { ManualClock } from '../../../../lib/testing/index.js';
+import { LOOK_FOR_QUEUED } from '../../../../lib/stores/queued-call-store.js';
 import { type StoredCall, ReferenceQueuedCalls } from '../reference-queued-calls.js';
 import { ReferenceStore } from '../reference-store.js';
 import type { BrokenStore } from './broken-store.js';
+
+class TellsOneProcess extends ReferenceQueuedCalls {
+  override async announce(): Promise<void> {
+    const [called] = this.store.listeners.values();
+    called?.(LOOK_FOR_QUEUED);
+  }
+}
 
 /** Takes a lease for its token alone. */
 class ComparesTokensOnly extends ReferenceQueuedCalls {
@@ -261,5 +269,10 @@ export const brokenQueuedCalls: readonly BrokenStore[] = [
     'a queued call is found also if only calls of less priority stand in line',
     'the lock should be found with the place of that call, but got []',
     SeesNoPriority,
+  ),
+  broken(
+    'announce() sends a hint to every process that hears hints',
+    'both processes should have heard the hint by now',
+    TellsOneProcess,
   ),
 ];
