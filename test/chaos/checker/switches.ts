@@ -55,14 +55,14 @@ const isBlurred = ({ troubles, steps }: Model, from: number, to: number): boolea
   troubles.some((trouble) => trouble.loses && trouble.from <= to && trouble.to >= from - LATE) ||
   steps.some(({ m }) => m <= to && m >= from - LATE);
 
-/** Runs whose process could rely on a lease while somebody else held the lock as paused. */
-function runsIn({ runs }: Model, { m, lock, token }: PausedLine, to: number): string[] {
-  return runs
+/** Runs whose process could rely on a lease while somebody else held the lock as paused. One whose lease somebody has ended is told later. */
+function runsIn(model: Model, { m, lock, token }: PausedLine, to: number): string[] {
+  return model.runs
     .filter(
       (run) =>
         run.lock === lock &&
         run.m < to - READING &&
-        Math.min(run.believedUntil, to) - Math.max(run.m, m) > ALLOWANCE,
+        Math.min(run.believedUntil, to) - Math.max(run.m, m, unnoticed(model, run, m)) > ALLOWANCE,
     )
     .map(
       (run) =>

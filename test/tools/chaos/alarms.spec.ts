@@ -80,6 +80,18 @@ describe('an alarm', () => {
     expect(check(twice.fault('store-wipe', 23_500, 23_600))).toEqual([]);
   });
 
+  it.each([
+    ['soon after it', 24_500, 1, []],
+    ['long after it', 25_500, 1, ['and 1 times more']],
+    ['soon after it, but came three times', 24_500, 2, ['and 2 times more']],
+  ])('may come twice if its instance was cut off %s', (_when, from, more, wrong) => {
+    const cutOff = new HandMade({ jobs: [JOB] })
+      .add(alarm(23_000, 15_000))
+      .fault('pause', from, 30_000, 'instance-2');
+    for (let at = 0; at < more; at++) cutOff.add(alarm(33_000 + at, 15_000, 'instance-1'));
+    expect(check(cutOff)).toEqual(wrong.map((text) => expect.stringMatching(text)));
+  });
+
   it('may be false after a data loss, or while the clock of the store is set', () => {
     const started = (): HandMade =>
       new HandMade({ jobs: [JOB] }).run({ at: 15_000, tick: 15_000, token: 1 }).add(alarm(23_000, 15_000));

@@ -53,6 +53,19 @@ describe('a paused lock', () => {
   });
 });
 
+describe('a paused lock whose lease was broken before', () => {
+  const ended = (ends: number): readonly string[] =>
+    paused()
+      .run({ at: 1_500, token: 6, ends, confirmed: [[1_500, ends]] })
+      .add({ k: 'broken', m: 1_950, ...ofLife, token: 6 })
+      .check('switches').violations;
+
+  it('has the holder run on until its next heartbeat, and no longer', () => {
+    expect(ended(2_500)).toEqual([]);
+    expect(ended(3_900)).toEqual([expect.stringContaining('was paused from 2000')]);
+  });
+});
+
 describe('a broken lease', () => {
   it('is not confirmed for longer than what was sent before', () => {
     expect(broken(4_100).check('switches').violations).toEqual([
