@@ -3,15 +3,13 @@ import { changeOf, lookAt } from '../../store/changes.js';
 import type { ReadDocument } from '../../store/port.js';
 import { type Decision, isTaken, type LockDocument, NOTHING } from '../../store/rules/document.js';
 import { isHeld, regrant } from '../../store/rules/regrant.js';
-import { jobInfos } from '../../store/rules/starts.js';
 import { readableLock } from '../../store/state.js';
 import type { NextOptions } from '../queued-call-store.js';
 import type { LeaseRef } from '../lock-store.js';
-import type { JobInfo } from '../lock-info.js';
 import { RETENTION, TICK_RETENTION } from '../rules.js';
 import type { MemoryDocuments } from './memory-documents.js';
 
-/** The locks in this memory. Answers lines, queued calls and histories at once. */
+/** The locks in this memory. Answers lines and queued calls at once. */
 export class MemoryLocks {
   constructor(
     private readonly documents: MemoryDocuments,
@@ -50,16 +48,6 @@ export class MemoryLocks {
   /** Gives a held lease another fencing token, for a run of this job. `undefined`: it has ended. */
   renew(lease: LeaseRef, taker: NextOptions['takes'][number]): number | undefined {
     return this.decide(lease.name, (document, now) => regrant(document, now, lease, taker));
-  }
-
-  lastStart(name: string, job: string): JobInfo | undefined {
-    return jobInfos(this.#look(name).lock.starts).find((each) => each.job === job);
-  }
-
-  /** Whether a lease for this job holds the lock. */
-  isRunning(name: string, job: string): boolean {
-    const { lease } = this.#look(name).lock;
-    return lease?.job === job && this.isHeld({ ...lease, name, ttl: 0 });
   }
 
   #look(name: string): { lock: LockDocument; now: number } {

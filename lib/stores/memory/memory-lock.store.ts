@@ -8,6 +8,7 @@ import { type Decision, isTaken, type LockDocument } from '../../store/rules/doc
 import { extend } from '../../store/rules/extend.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { release } from '../../store/rules/release.js';
+import { EntryHistory } from '../../store/side/history.js';
 import { readableLock } from '../../store/state.js';
 import type { QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
@@ -26,10 +27,10 @@ import type {
 import type { LockInfo } from '../lock-info.js';
 import { NOTHING_RAN } from '../rules.js';
 import { MemoryQueuedCalls } from './queued-calls.js';
-import { MemoryHistory } from './history.js';
 import { held, MemoryLines } from './lines.js';
 import { MemoryLocks, retentionOf } from './locks.js';
 import { MemoryDocuments } from './memory-documents.js';
+import { MemoryEntries } from './memory-entries.js';
 
 /**
  * Leases in the memory of this process, for development and tests: instances in other processes are not excluded. Applications
@@ -40,20 +41,21 @@ export class MemoryLockStore implements LockStore {
   readonly queuedCalls: QueuedCallStore;
   readonly history: HistoryStore;
   readonly #queuedCalls: MemoryQueuedCalls;
-  readonly #history: MemoryHistory;
+  readonly #history: EntryHistory;
   readonly #lines: MemoryLines;
   readonly #locks: MemoryLocks;
   readonly #documents: MemoryDocuments;
 
   constructor({ clock = systemClock }: { clock?: Clock } = {}) {
     const documents = new MemoryDocuments(clock);
+    const entries = new MemoryEntries(clock);
     const locks = new MemoryLocks(documents, clock);
     this.#documents = documents;
     this.#locks = locks;
     this.#lines = new MemoryLines(locks, clock);
-    this.history = this.#history = new MemoryHistory(locks, clock);
+    this.history = this.#history = new EntryHistory(entries, documents);
     this.queuedCalls = this.#queuedCalls = new MemoryQueuedCalls(locks, this.#lines, this.#history, clock);
-    documents.retention = (read) => (this.#history.has(read.name) ? Infinity : retentionOf(read));
+    documents.retention = (read) => (entries.has(read.name) ? Infinity : retentionOf(read));
   }
 
   /** Like all calls, it takes effect before it returns its promise. */

@@ -17,7 +17,7 @@ import { placeAt } from '../line.js';
 import { isAttended } from '../rules.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import type { LockInfo } from '../lock-info.js';
-import type { MemoryHistory } from './history.js';
+import type { EntryHistory } from '../../store/side/history.js';
 import type { MemoryLines } from './lines.js';
 import type { MemoryLocks } from './locks.js';
 
@@ -55,7 +55,7 @@ export class MemoryQueuedCalls implements QueuedCallStore {
   constructor(
     private readonly locks: MemoryLocks,
     private readonly lines: MemoryLines,
-    private readonly history: MemoryHistory,
+    private readonly history: EntryHistory,
     private readonly clock: Clock,
   ) {}
 

@@ -119,8 +119,11 @@ describe('instances', () => {
     await store.history.beat(beat('b', { catalogue: 'old' }));
     await store.history.beat(beat('a', { catalogue: 'new', jobs: [] }));
     expect(await store.history.beat(beat('c', { catalogue: 'old' }))).toMatchObject({ known: true });
-    for (const instance of ['b', 'c']) await store.history.beat(beat(instance, { catalogue: 'new' }));
+    for (let day = 0; day < 9; day++) {
+      await clock.advance(DAY);
+      for (const instance of ['b', 'c', 'a']) await store.history.beat(beat(instance, { catalogue: 'new' }));
+    }
     expect(await store.history.beat(beat('d', { catalogue: 'old' }))).toMatchObject({ known: false });
-    expect(await ids()).toEqual(['a', 'b', 'c']);
+    expect(await ids()).toEqual(['b', 'c', 'a']);
   });
 });

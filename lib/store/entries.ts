@@ -1,0 +1,95 @@
+/**
+ * What a database must be able to do to keep more than locks: who ran what, and which instances there are. Plain data, and no rule of
+ * ours. A contract suite of its own checks each sentence here.
+ *
+ * 1. An entry is found by its lock and its id, which are kept apart exactly. It is read as it was written.
+ * 2. All times are of the database's clock, epoch milliseconds. An entry whose time is over is as good as none, whether or not the
+ *    database has deleted it.
+ * 3. `put` compares and sets in one operation: of any number of entries over one and the same, or over none, exactly one is written.
+ * 4. Each entry of a batch is judged alone, and answered by its index.
+ * 5. Entries stand in the order of their places. Of two that one process puts without a place, one after another, the later one stands
+ *    behind.
+ * 6. `drop` deletes what was seen, and nothing that was written since.
+ *
+ * A call that fails rejects with `StoreUnavailableError`: with `outcome: 'not-applied'` if it was certainly not carried out.
+ */
+export interface LockEntries {
+  /**
+   * Called once before the first call.
+   *
+   * @returns why no entries can be kept, and what to do, for the log; `undefined` if they can
+   */
+  init?(): Promise<string | undefined>;
+  /**
+   * Writes entries, each over what it names.
+   *
+   * @param entries whose keys differ
+   * @returns for each whether it was written
+   */
+  put(entries: readonly NewEntry[]): Promise<boolean[]>;
+  /** Reads entries in the order of their places. Locks nothing. */
+  list(query: EntryQuery): Promise<EntriesRead>;
+  /**
+   * Deletes entries that are as they were seen.
+   *
+   * @returns how many it has deleted
+   */
+  drop(seen: readonly SeenEntry[]): Promise<number>;
+}
+
+/** What finds an entry. */
+export interface EntryKey {
+  /** The lock that it belongs to; empty for none. */
+  readonly lock: string;
+  /** Names the entry among those of its lock. */
+  readonly id: string;
+}
+
+/** An entry, as it was seen. */
+export interface SeenEntry extends EntryKey {
+  readonly version: string;
+}
+
+/** An entry to be written. */
+export interface NewEntry extends SeenEntry {
+  /** What it is written over: entries of these versions, `null`: none; or whatever there is. */
+  readonly over: readonly (string | null)[] | 'any';
+  readonly kind: string;
+  /** Orders the entries: smaller comes first. Absent: microseconds of the database's clock at the write. */
+  readonly place?: number;
+  /** After so many milliseconds its time is over. */
+  readonly keep: number;
+  readonly body: string;
+}
+
+/** An entry, as it was read. */
+export interface Entry extends SeenEntry {
+  readonly kind: string;
+  readonly place: number;
+  /** When it was written. */
+  readonly at: number;
+  /** When its time is over. */
+  readonly until: number;
+  /** The text, as it was written. */
+  readonly body: string;
+}
+
+/** Which entries: those that fit each part that is given. */
+export interface EntryQuery {
+  readonly lock: string;
+  readonly kinds?: readonly string[];
+  readonly ids?: readonly string[];
+  /** Whether those with the greatest places come first. */
+  readonly newest?: true;
+  /** Leaves out so many of the first ones. */
+  readonly skip?: number;
+  /** So many at most. */
+  readonly limit?: number;
+}
+
+/** The answer to {@link LockEntries.list}. */
+export interface EntriesRead {
+  /** The database's time. */
+  readonly now: number;
+  readonly entries: readonly Entry[];
+}

@@ -1,0 +1,65 @@
+import type { FastPort, Told } from '../stores/fast-port.js';
+import type { HistoryStore } from '../stores/history-store.js';
+import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../stores/lock-store.js';
+import { DocumentLockStore, type DocumentLockStoreOptions } from './document-lock-store.js';
+import type { LockEntries } from './entries.js';
+import type { LockDocuments } from './port.js';
+import { EntryHistory } from './side/history.js';
+
+/**
+ * A {@link DocumentLockStore} that also remembers who ran what, and which instances there are, in entries beside the locks.
+ *
+ * The record of a run is written right after the release: one that cannot be written is lost, and changes nothing for the lock.
+ */
+export class RememberingLockStore extends DocumentLockStore {
+  readonly history: HistoryStore;
+  readonly #history: EntryHistory;
+  declare readonly fastPort: FastPort;
+
+  constructor(documents: LockDocuments, entries: LockEntries, options: DocumentLockStoreOptions = {}) {
+    super(documents, options);
+    this.history = this.#history = new EntryHistory(entries, documents);
+    const { acquire, release } = this.fastPort;
+    this.fastPort = {
+      standsFor: METHODS,
+      acquire,
+      release: (lease, how, told) => release(lease, how, this.#keeping(lease, how, told)),
+    };
+  }
+
+  override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    const result = await super.release(lease, options);
+    this.#ended(lease, options);
+    return result;
+  }
+
+  /** Writes the records that are not written yet. */
+  async close(): Promise<void> {
+    await this.#history.flush();
+  }
+
+  /** Tells of a release, and keeps the record once the lease is given back. */
+  #keeping(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): Told<ReleaseResult> {
+    if (options.record === undefined) return told;
+    return {
+      answered: (result) => {
+        this.#ended(lease, options);
+        told.answered(result);
+      },
+      failed: (error) => told.failed(error),
+      get givenUp() {
+        return told.givenUp === true;
+      },
+      limit: told.limit,
+    };
+  }
+
+  #ended(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): void {
+    this.#history.ended(lease, outcome, record);
+  }
+}
+
+const METHODS = {
+  acquire: RememberingLockStore.prototype.acquire,
+  release: RememberingLockStore.prototype.release,
+};

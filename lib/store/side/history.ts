@@ -1,0 +1,125 @@
+import { StoreUnavailableError } from '../../errors.js';
+import type {
+  Alarm,
+  Beat,
+  BeatResult,
+  HistoryEntry,
+  HistoryQuery,
+  HistoryStore,
+  InstanceRecord,
+  Interruption,
+  Miss,
+  MissResult,
+  RunRecord,
+} from '../../stores/history-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../../stores/lock-store.js';
+import { readEach } from '../../stores/readable.js';
+import type { LockEntries } from '../entries.js';
+import type { LockDocuments } from '../port.js';
+import { NOTHING } from '../rules/document.js';
+import { isHidden, missedTick } from '../rules/miss.js';
+import { readableLock } from '../state.js';
+import { Keeper } from './keeper.js';
+import { Registry } from './registry.js';
+import {
+  endedEntry,
+  firstEntry,
+  interruptedEntry,
+  missEntry,
+  shownEntry,
+  SHOWN,
+  tells,
+  toldEntry,
+  toldKey,
+} from './run-entries.js';
+
+/** How many times as many marks as misses are kept: an instance may note a tick long after the first one did. */
+const MARKS = 10;
+/** How often a mark is tried that others change at the same time. */
+const TRIES = 10;
+
+/** Rules 16 to 18: histories, over entries of locks. */
+export class EntryHistory implements HistoryStore {
+  readonly #keeper: Keeper;
+  readonly #registry: Registry;
+
+  constructor(
+    private readonly entriesOf: LockEntries,
+    private readonly documents: Pick<LockDocuments, 'read'>,
+  ) {
+    this.#keeper = new Keeper(entriesOf);
+    this.#registry = new Registry(entriesOf);
+  }
+
+  async init(): Promise<string | undefined> {
+    return this.entriesOf.init?.();
+  }
+
+  /** Resolves when all that was to be kept is kept, or lost. */
+  flush(): Promise<void> {
+    return this.#keeper.flush();
+  }
+
+  /** Keeps how the run of a lease has ended, unless that is known: a moment later, if at all. */
+  ended(lease: LeaseRef, outcome: ReleaseOutcome, record: RunRecord | undefined): void {
+    if (record === undefined) return;
+    const entry = endedEntry(lease, outcome, record);
+    if (entry !== undefined) this.#keeper.add({ entry, kept: record.kept });
+  }
+
+  async interrupted(run: Interruption): Promise<void> {
+    await this.#keeper.put([{ entry: interruptedEntry(run), kept: run.kept }]);
+  }
+
+  async entries({ name: lock, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
+    await this.#keeper.flush();
+    const most = Math.max(0, Math.trunc(limit));
+    if (most === 0) return [];
+    const lists = await Promise.all(
+      SHOWN.map((kind) => this.entriesOf.list({ lock, kinds: [kind], newest: true, limit: most })),
+    );
+    const all = lists.flatMap(({ entries }) => entries).toSorted((a, b) => b.place - a.place);
+    const left = { run: most, miss: most };
+    return readEach(all, shownEntry, onUnreadable).filter(({ type }) => (left[type] -= 1) >= 0);
+  }
+
+  async miss(miss: Miss): Promise<MissResult> {
+    const { now, documents } = await this.documents.read([miss.name]);
+    const document = documents[0] === undefined ? NOTHING : readableLock(documents[0]);
+    const tick = missedTick(document, now, miss);
+    const { kept } = miss;
+    if (tick !== undefined) {
+      const [, first = false] = await this.#keeper.put([
+        { entry: missEntry(miss, tick), kept },
+        { entry: firstEntry(miss, tick), kept: { ...kept, count: kept.count * MARKS } },
+      ]);
+      return { missed: true, first, tick };
+    }
+    // For people only.
+    if (isHidden(document, miss)) await this.#keeper.put([{ entry: missEntry(miss, miss.tick), kept }]);
+    return { missed: false, first: false };
+  }
+
+  async told(alarm: Alarm): Promise<boolean> {
+    const { lock, id } = toldKey(alarm);
+    for (let tries = 0; tries < TRIES; tries++) {
+      const {
+        entries: [known],
+      } = await this.entriesOf.list({ lock, ids: [id] });
+      if (known !== undefined && tells(known, alarm)) return false;
+      const [written] = await this.entriesOf.put([toldEntry(alarm, known)]);
+      if (written === true) return true;
+    }
+    throw new StoreUnavailableError('Others noted other alarms of the job again and again meanwhile.', {
+      outcome: 'not-applied',
+    });
+  }
+
+  beat(beat: Beat): Promise<BeatResult> {
+    return this.#registry.beat(beat);
+  }
+
+  instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
+    return this.#registry.instances(onUnreadable);
+  }
+}
