@@ -171,6 +171,16 @@ export type {
 } from './stores/history-store.js';
 export type { PausedBy } from './stores/pause.js';
 export { DocumentLockStore, type DocumentLockStoreOptions } from './store/document-lock-store.js';
+export { RememberingLockStore } from './store/remembering-lock-store.js';
+export type {
+  EntriesRead,
+  Entry as LockEntry,
+  EntryKey as LockEntryKey,
+  EntryQuery as LockEntryQuery,
+  LockEntries,
+  NewEntry as NewLockEntry,
+  SeenEntry as SeenLockEntry,
+} from './store/entries.js';
 export type {
   Change as DocumentChange,
   DocumentsRead,

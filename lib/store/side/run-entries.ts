@@ -12,7 +12,7 @@ import { isMiss, isRun, readable } from '../../stores/readable.js';
 import { NOTHING_RAN } from '../../stores/rules.js';
 import type { Entry, NewEntry } from '../entries.js';
 
-/*
+/**
  * The entries of a lock's history
  *
  *   id                          kind                  version                   body
@@ -20,9 +20,9 @@ import type { Entry, NewEntry } from '../entries.js';
  *   miss, job, tick, instance   miss                  the same for each         the rest of a MissEntry
  *   first, job, tick            first                 the same for each         nothing: whoever writes it is the first to report the tick
  *   told, job                   told                  the tick                  nothing: an instance has reported this tick, and older ones
+ *
+ * These are the kinds that people see. So many of each are kept, so completed runs do not push out those that went wrong.
  */
-
-/** The kinds of entries that people see. So many of each are kept, so completed runs do not push out those that went wrong. */
 export const SHOWN = ['completed', 'wrong', 'miss'] as const;
 
 const [INTERRUPTED, ENDED, ONCE] = ['interrupted', 'ended', 'once'];

@@ -1,0 +1,146 @@
+import type { EntriesRead, Entry, EntryQuery, NewEntry, SeenEntry } from '../../../../lib/store/entries.js';
+import { ReferenceEntries } from '../reference-entries.js';
+
+/* Places of entries that each break one sentence of the contract. */
+
+const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+export class HasOneAlready extends ReferenceEntries {
+  override async list(query: EntryQuery): Promise<EntriesRead> {
+    const { now, entries } = await super.list(query);
+    const none = { lock: query.lock, id: 'none', version: '', kind: '', place: 0, at: 0, until: 0, body: '' };
+    return { now, entries: entries.length === 0 ? [none] : entries };
+  }
+}
+
+export class TrimsBodies extends ReferenceEntries {
+  override row(entry: NewEntry): Entry {
+    return super.row({ ...entry, body: entry.body.trim() });
+  }
+}
+
+export class FoldsLocks extends ReferenceEntries {
+  override key(name: string): string {
+    return name.toLowerCase();
+  }
+}
+
+export class ForgetsWhen extends ReferenceEntries {
+  override row(entry: NewEntry): Entry {
+    return { ...super.row(entry), at: 0 };
+  }
+}
+
+export class MeetsWhatIsOver extends ReferenceEntries {
+  override find(entry: SeenEntry): Entry | undefined {
+    return this.rows.find((row) => this.isSame(row, entry));
+  }
+}
+
+export class AsksItsOwnClock extends ReferenceEntries {
+  override now(): number {
+    return this.own.now();
+  }
+}
+
+export class KeepsTheOrderOfWrites extends ReferenceEntries {
+  override order(): number {
+    return 0;
+  }
+}
+
+export class PlacesByTheTimeOnly extends ReferenceEntries {
+  override newPlace(): number {
+    return this.now() * 1_000;
+  }
+
+  override order(a: Entry, b: Entry): number {
+    return a.place - b.place || (a.id < b.id ? -1 : 1);
+  }
+}
+
+export class SkipsBeforeItSelects extends ReferenceEntries {
+  override async list({ skip = 0, ...query }: EntryQuery): Promise<EntriesRead> {
+    const { kinds, ...without } = query;
+    if (kinds === undefined || skip === 0) return super.list({ ...query, skip });
+    const { now, entries } = await super.list({ ...without, skip });
+    return { now, entries: entries.filter(({ kind }) => kinds.includes(kind)) };
+  }
+}
+
+export class ReplacesAnyEntry extends ReferenceEntries {
+  override mayReplace(known: Entry | undefined, entry: NewEntry): boolean {
+    return Array.isArray(entry.over) && entry.over[0] === null ? true : super.mayReplace(known, entry);
+  }
+}
+
+export class MakesUpEntries extends ReferenceEntries {
+  override mayReplace(known: Entry | undefined, entry: NewEntry): boolean {
+    return known === undefined || super.mayReplace(known, entry);
+  }
+}
+
+export class FoldsVersions extends ReferenceEntries {
+  override mayReplace(known: Entry | undefined, { over }: NewEntry): boolean {
+    if (over === 'any') return true;
+    return over.some((each) => (each === null ? !known : each.trim().toLowerCase() === known?.version));
+  }
+}
+
+export class TakesNoneOrAVersion extends ReferenceEntries {
+  override mayReplace(known: Entry | undefined, entry: NewEntry): boolean {
+    const isEither = entry.over.includes(null as never) && entry.over.length > 1;
+    return super.mayReplace(known, isEither ? { ...entry, over: [null] } : entry);
+  }
+}
+
+/** Looks, and writes some time after it. */
+class WritesLate extends ReferenceEntries {
+  isLate(_entry: NewEntry): boolean {
+    return true;
+  }
+
+  override async put(entries: readonly NewEntry[]): Promise<boolean[]> {
+    const may = entries.map((entry) => this.mayReplace(this.find(entry), entry));
+    if (entries.some((entry) => this.isLate(entry))) await later();
+    for (const [i, entry] of entries.entries()) if (may[i] === true) this.set(entry);
+    return may;
+  }
+}
+
+export class WritesNewOnesLate extends WritesLate {
+  override isLate({ over }: NewEntry): boolean {
+    return over.includes(null as never);
+  }
+}
+
+export class WritesOverVersionsLate extends WritesLate {
+  override isLate({ over }: NewEntry): boolean {
+    return !over.includes(null as never);
+  }
+}
+
+export class AllEntriesOrNone extends ReferenceEntries {
+  override async put(entries: readonly NewEntry[]): Promise<boolean[]> {
+    const may = entries.every((entry) => this.mayReplace(this.find(entry), entry));
+    return may ? super.put(entries) : entries.map(() => false);
+  }
+}
+
+export class PutsAHundred extends ReferenceEntries {
+  override async put(entries: readonly NewEntry[]): Promise<boolean[]> {
+    return super.put(entries.slice(0, 100));
+  }
+}
+
+export class DropsOfAnyLock extends ReferenceEntries {
+  override isSeen(row: Entry, { id, version }: SeenEntry): boolean {
+    return row.id === id && row.version === version;
+  }
+}
+
+export class DropsWhatIsNew extends ReferenceEntries {
+  override isSeen(row: Entry, seen: SeenEntry): boolean {
+    return this.isSame(row, seen);
+  }
+}
