@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
 import type { MongoClient } from 'mongodb';
 import { MongoClient as MongoClient6 } from 'mongodb6';
 import { describeLockStore } from '../../lib/testing/index.js';
+import { describeLockEntries } from '../../lib/testing/port/entry-contract.js';
 import { describeLockDocuments } from '../../lib/testing/port/port-contract.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { isThereMongo, provideMongo, testMongo } from '../support/mongo-server.js';
 import { whatDiffers } from './support/database-subject.js';
-import { mongoContract, mongoPortContract } from './support/mongo-subject.js';
+import { mongoContract, mongoEntriesContract, mongoPortContract } from './support/mongo-subject.js';
 
 jest.setTimeout(120_000);
 
@@ -31,6 +32,11 @@ if (await isThereMongo('the contracts of MongoDocuments and MongoLockStore')) {
     mongoPortContract(() => clients),
     { describe, test },
   );
+  describeLockEntries(
+    'the entries of MongoLockStore',
+    mongoEntriesContract(() => clients),
+    { describe, test },
+  );
   describeLockStore(
     'MongoLockStore',
     mongoContract(() => clients),
@@ -41,6 +47,11 @@ if (await isThereMongo('the contracts of MongoDocuments and MongoLockStore')) {
       'MongoLockStore',
       mongoContract(() => clients6 as unknown as MongoClient[]),
       { describe, test: whatDiffers(test) },
+    );
+    describeLockEntries(
+      'the entries of MongoLockStore',
+      mongoEntriesContract(() => clients6 as unknown as MongoClient[]),
+      { describe, test },
     );
   });
 } else test.todo('the contracts, on a MongoDB or its stand-in');

@@ -137,6 +137,28 @@ const there = await isThereMongo('MongoLockStore on a server');
     });
   });
 
+  test('the records of runs that end together cost two writes, and so few lists that find what is too much', async () => {
+    await watched(async (store, sent) => {
+      const requests = Array.from({ length: 50 }, (_, i) => attempt({ name: `job-${i}` }));
+      const leases = await Promise.all(requests.map((request) => taken(store, request)));
+      const record = { kept: { count: 100, age: HOUR }, duration: 1 };
+      const end = async (each: readonly LeaseRef[]): Promise<string[]> => {
+        sent.length = 0;
+        await Promise.all(each.map((lease) => store.release(lease, { record })));
+        await store.close();
+        return sent
+          .filter(({ command }) => JSON.stringify(command).includes('_entries'))
+          .map(({ commandName }) => commandName);
+      };
+      const first = await end(leases);
+      expect(first.filter((word) => word === 'update')).toHaveLength(2);
+      const again = await Promise.all(
+        requests.map((request) => taken(store, { ...request, token: randomUUID() })),
+      );
+      expect(await end(again)).toEqual(['update', 'update']);
+    });
+  });
+
   test('two hundred leases are renewed by one find and one batch', async () => {
     await watched(async (store, sent) => {
       const requests = Array.from({ length: 200 }, (_, i) => attempt({ name: `job-${i}` }));
@@ -151,9 +173,12 @@ const there = await isThereMongo('MongoLockStore on a server');
     await watched(async (store, sent) => {
       const lease = await taken(store);
       await store.extend([lease]);
-      await store.release(lease);
+      await store.release(lease, { record: { kept: { count: 1, age: HOUR }, duration: 1 } });
+      await store.history.entries({ name: lease.name, limit: 1 });
+      const writes = sent.filter(({ commandName }) => commandName === 'update');
+      expect(writes.map(({ command }) => command.update)).toEqual([name, name, `${name}_entries`]);
       for (const { commandName, command } of sent) {
-        if (['insert', 'update'].includes(commandName))
+        if (['insert', 'update', 'delete', 'createIndexes'].includes(commandName))
           expect(command.writeConcern).toMatchObject({ w: 'majority' });
         if (commandName === 'aggregate') expect(command.readConcern).toEqual({ level: 'majority' });
         expect(command).not.toHaveProperty('autocommit');
@@ -229,7 +254,7 @@ const there = await isThereMongo('MongoLockStore on a server');
 
     const store = () => new MongoLockStore(client, { collection: name });
 
-    test('a job runs, and insight has nothing to show', async () => {
+    test('a job runs, and insight shows the run and the instance', async () => {
       const ran: string[] = [];
       @Injectable()
       class Jobs {
@@ -247,7 +272,12 @@ const there = await isThereMongo('MongoLockStore on a server');
       await app.fire('yearly');
       await told('skipped');
       expect(ran).toEqual(['yearly']);
-      await expect(app.get(SchedulerLockInsight).jobs()).rejects.toThrow(/has no `history`/);
+      const insight = app.get(SchedulerLockInsight);
+      expect(await insight.runs({ job: 'Jobs.yearly' })).toMatchObject([
+        { outcome: 'completed', trigger: 'schedule' },
+      ]);
+      expect(await insight.jobs()).toMatchObject([{ job: 'Jobs.yearly', status: 'ok' }]);
+      expect(await insight.instances()).toHaveLength(1);
     });
 
     test.each([

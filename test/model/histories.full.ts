@@ -4,12 +4,14 @@ import { MemoryLockStore } from '../../lib/stores/memory/memory-lock.store.js';
 import { brokenStores } from '../contract/support/broken-stores.js';
 import { ReferenceStore } from '../contract/support/reference-store.js';
 import { DATABASES } from '../support/database.js';
+import { isThereMongo } from '../support/mongo-server.js';
 import { HistoryPlay } from './support/history-play.js';
 import { type HistoryStep, historySteps, TTL } from './support/history-steps.js';
 import { parameters } from './support/parameters.js';
 import {
   databaseSubject,
   manualSubject,
+  mongoSubject,
   redisSubject,
   type ServedSubject,
   type StoreSubject,
@@ -73,6 +75,9 @@ const SERVED: readonly [name: string, runs: number, serve: () => Promise<ServedS
     40,
     () => databaseSubject(database),
   ]),
+  ...((await isThereMongo('the model of histories on MongoDB'))
+    ? [['MongoDB', 40, mongoSubject] satisfies [string, number, () => Promise<ServedSubject>]]
+    : []),
 ];
 
 describe.each(SERVED)('the %s store', (_name, runs, serve) => {

@@ -11,7 +11,14 @@ export interface MongoDatabase {
 /** What the store needs of a `Collection` of the package `mongodb`. */
 export interface MongoCollection {
   aggregate(pipeline: object[], options?: object): { toArray(): Promise<unknown[]> };
-  bulkWrite(operations: never[], options?: object): Promise<{ readonly matchedCount: number }>;
+  bulkWrite(operations: never[], options?: object): Promise<MongoBatchResult>;
+}
+
+/** What the store needs of a `BulkWriteResult` of the package `mongodb`. */
+export interface MongoBatchResult {
+  readonly matchedCount: number;
+  readonly upsertedCount?: number;
+  readonly deletedCount?: number;
 }
 
 /** A `MongoClient` of the package `mongodb`. Its database is the one that its URL names. */

@@ -3,15 +3,7 @@ import { StoreUnavailableError } from '../../errors.js';
 import type { Change, DocumentsRead, LockDocuments, ReadDocument, Renewal } from '../../store/port.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
 import { type DriverError, failed, notMade } from './errors.js';
-
-/** Reads come from the primary, and only see what no failover takes back. Every option is set, so that the client's settings do not count. */
-const READING = {
-  readPreference: 'primary',
-  readConcern: { level: 'majority' },
-  // More than the engine asks for at once: no second round trip for the rest.
-  batchSize: 1_000,
-};
-const WRITING = { ordered: false, writeConcern: { w: 'majority' } };
+import { READING, serverTime, WRITING } from './settings.js';
 
 /** The document of a lock: ShedLock's, with two fields of ours. */
 interface Stored {
@@ -118,12 +110,8 @@ export class MongoDocuments implements LockDocuments {
     return found as Stored[];
   }
 
-  /** The server's time, by a command that touches no document. */
-  async #time(): Promise<number> {
-    const { localTime } = (await this.#call(() =>
-      this.database().command({ hello: 1 }, { readPreference: 'primary' }),
-    )) as { localTime: Date };
-    return localTime.getTime();
+  #time(): Promise<number> {
+    return this.#call(() => serverTime(this.database()));
   }
 
   #collection(): MongoCollection {

@@ -3,16 +3,18 @@
  * May not enter: rules; those of lib/store decide.
  */
 import { SchedulerLockConfigError } from '../../errors.js';
-import { DocumentLockStore } from '../../store/document-lock-store.js';
+import { RememberingLockStore } from '../../store/remembering-lock-store.js';
 import { databaseOf, type MongoDatabase, type MongoGiven } from './client.js';
 import { failed, isDenied, reasonOf } from './errors.js';
 import { MongoDocuments } from './mongo-documents.js';
+import { MongoEntries } from './mongo-entries.js';
 import { lookAtServer } from './server.js';
 
 /** Options of {@link MongoLockStore}. */
 export interface MongoLockStoreOptions {
   /**
-   * The collection of the locks. MongoDB creates the collection with the first lock.
+   * The collection of the locks. MongoDB creates the collection with the first lock. Histories are in another one, with `_entries` behind
+   * this name.
    *
    * @default 'shedLock', as ShedLock has it
    */
@@ -20,6 +22,8 @@ export interface MongoLockStoreOptions {
 }
 
 const DEFAULT_COLLECTION = 'shedLock';
+/** What the name of the collection of entries ends with. */
+const ENTRIES = '_entries';
 
 /**
  * Leases in a collection of MongoDB, which is also ShedLock's: instances that use either exclude each other.
@@ -31,10 +35,10 @@ const DEFAULT_COLLECTION = 'shedLock';
  * 1. The client is yours: the store never closes the client.
  * 2. Each statement goes to the primary, waits until a majority of the replica set has the write, and belongs to no session or transaction of
  *    yours, whatever the settings of the client.
- * 3. The store keeps locks, ticks and intervals. It has no lines, no queued calls and no histories yet: the start refuses `wait` and
- *    `onHeld: 'queue'`, and insight has nothing to show.
+ * 3. The store keeps locks, ticks, intervals and histories. It has no lines and no queued calls yet: the start refuses `wait` and
+ *    `onHeld: 'queue'`.
  */
-export class MongoLockStore extends DocumentLockStore {
+export class MongoLockStore extends RememberingLockStore {
   readonly #database: () => MongoDatabase;
   readonly #collection: string;
   #warning: string | undefined;
@@ -47,7 +51,7 @@ export class MongoLockStore extends DocumentLockStore {
     const { collection = DEFAULT_COLLECTION } = options;
     const database = databaseOf(given);
     checkName(collection);
-    super(new MongoDocuments(database, collection));
+    super(new MongoDocuments(database, collection), new MongoEntries(database, `${collection}${ENTRIES}`));
     this.#database = database;
     this.#collection = collection;
   }

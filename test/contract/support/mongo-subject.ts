@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db, Document, MongoClient } from 'mongodb';
 import { MongoDocuments } from '../../../lib/stores/mongo/mongo-documents.js';
+import { MongoEntries } from '../../../lib/stores/mongo/mongo-entries.js';
 import { MongoLockStore } from '../../../lib/stores/mongo/index.js';
 import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
+import type { LockEntriesContractOptions } from '../../../lib/testing/port/entry-options.js';
 import type { LockDocumentsContractOptions } from '../../../lib/testing/port/port-options.js';
 import { uniqueTable } from '../../support/database-server.js';
 
@@ -38,24 +40,46 @@ export function mongoPortContract(clients: () => readonly MongoClient[]): LockDo
   };
 }
 
+/** The contract of entries, on two clients. */
+export function mongoEntriesContract(clients: () => readonly MongoClient[]): LockEntriesContractOptions {
+  const name = uniqueTable('entries');
+  return {
+    create: () => {
+      const [entries, ...others] = clients().map((client) => new MongoEntries(() => client.db(), name));
+      return {
+        entries: entries!,
+        others,
+        close: async () => void (await clients()[0]!.db().collection(name).deleteMany({})),
+      };
+    },
+    wait: (ms) => sleep(ms),
+    skewInstanceClock,
+  };
+}
+
 /** The contract of stores, on two clients. */
 export function mongoContract(clients: () => readonly MongoClient[]): LockStoreContractOptions {
   const name = uniqueTable('contract');
   const locks = () => locksOf(clients()[0]!.db(), name);
+  const forgetAll = async (): Promise<void> => {
+    await locks().deleteMany({});
+    await locksOf(clients()[0]!.db(), `${name}_entries`).deleteMany({});
+  };
   return {
     inspects: true,
+    history: true,
     create: async () => {
       const [store, ...others] = clients().map(
         (client) => new MongoLockStore(client.db(), { collection: name }),
       );
       await store!.init();
-      return { store: store!, others, close: async () => void (await locks().deleteMany({})) };
+      return { store: store!, others, close: forgetAll };
     },
     wait: (ms) => sleep(ms),
     skewInstanceClock,
     // The document stays when a lease is over: a lock is gone, and what is kept with it is not, when its time is.
     forget: async (_id) => void (await locks().updateOne({ _id }, { $set: { lockUntil: new Date(0) } })),
-    forgetAll: async () => void (await locks().deleteMany({})),
+    forgetAll,
     breakLock: async (_id) =>
       void (await locks().updateOne(
         { _id },

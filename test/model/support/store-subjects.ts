@@ -4,8 +4,10 @@ import type { LockStore } from '../../../lib/index.js';
 import { historyKeys, instanceKeys, stateKey } from '../../../lib/stores/redis/keys.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
+import { MongoLockStore } from '../../../lib/stores/mongo/index.js';
 import type { TestDatabase, TestPool } from '../../support/database.js';
 import { uniqueTable } from '../../support/database-server.js';
+import { provideMongo, testMongo } from '../../support/mongo-server.js';
 import { provideRedis, uniquePrefix } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
 
@@ -176,3 +178,45 @@ export async function databaseSubject(database: TestDatabase): Promise<ServedSub
 /** As the contract suite has it done. */
 const tidy = async ({ history }: LockStore): Promise<void> =>
   (history as unknown as { tidy?(): Promise<void> } | undefined)?.tidy?.();
+
+/** Three instances on one MongoDB, each with a client. */
+export async function mongoSubject(): Promise<ServedSubject> {
+  const server = await provideMongo();
+  const clients = [1, 2, 3].map(() => testMongo(server.url));
+  const name = uniqueTable('model');
+  const stores = clients.map((client) => new MongoLockStore(client, { collection: name }));
+  const [store, ...others] = stores;
+  const db = clients[0]?.db();
+  if (store === undefined || db === undefined) throw new Error('no client');
+  const [locks, entries] = [
+    db.collection<{ _id: string; state: string }>(name),
+    db.collection(`${name}_entries`),
+  ];
+  const earlier = (time: unknown, ms: number): Date => new Date(Number(time) - ms);
+  return {
+    stores: [store, ...others],
+    isTimed: true,
+    expire: async (_id) => void (await locks.updateOne({ _id }, { $set: { lockUntil: new Date(1) } })),
+    pass: () => Promise.reject(new Error('nobody is called')),
+    async age(lock, ms) {
+      const found = await entries.find({}).toArray();
+      for (const { _id, at, expiresAt, place, ...entry } of found) {
+        if (entry['lock'] !== lock && !String(entry['id']).includes(lock)) continue;
+        const times = { at: earlier(at, ms), expiresAt: earlier(expiresAt, ms), place: place - ms * 1_000 };
+        await entries.updateOne({ _id }, { $set: times });
+      }
+      const state = (await locks.findOne({ _id: lock }))?.state;
+      const older = (text: string): string =>
+        text.replaceAll(/("due": ?)(\d+)/g, (_, key: string, due) => `${key}${Number(due) - ms}`);
+      if (state !== undefined) await locks.updateOne({ _id: lock }, { $set: { state: older(state) } });
+    },
+    settle: async () => void (await Promise.all(stores.map((each) => each.close()))),
+    // Each instance counts what it has written itself.
+    trims: false,
+    async close() {
+      for (const each of [locks, entries]) await each.drop();
+      await Promise.all(clients.map((client) => client.close()));
+      await server.stop();
+    },
+  };
+}

@@ -12,6 +12,8 @@ export class FakeMongo {
   readonly sent: { readonly what: string; readonly body: unknown; readonly options: unknown }[] = [];
   now = 1_000_000;
   stored: readonly Stored[] = [];
+  /** What reads find. */
+  answer = (): readonly Stored[] => this.stored;
   /** Answers commands by their first word; one that is no answer is thrown. */
   commands: Readonly<Record<string, unknown>> = {};
   /** What the next batches answer, or throw. Without any all are written. */
@@ -32,7 +34,7 @@ export class FakeMongo {
           this.#note('aggregate', pipeline, options);
           const { aggregate: error } = this.commands;
           if (error instanceof Error) throw error;
-          return this.stored.map((one) => ({ ...one, now: new Date(this.now) }));
+          return this.answer().map((one) => ({ ...one, now: new Date(this.now) }));
         },
       }),
       bulkWrite: async (operations: never[], options) => {

@@ -1,0 +1,209 @@
+import { randomUUID } from 'node:crypto';
+import { StoreUnavailableError } from '../../errors.js';
+import type {
+  EntriesRead,
+  Entry,
+  EntryQuery,
+  LockEntries,
+  NewEntry,
+  SeenEntry,
+} from '../../store/entries.js';
+import type { MongoCollection, MongoDatabase } from './client.js';
+import { type DriverError, failed, isDenied, notMade, reasonOf } from './errors.js';
+import { READING, serverTime, WRITING } from './settings.js';
+
+/** An entry, as it is stored. */
+interface Stored {
+  readonly _id: string;
+  readonly lock: string;
+  readonly id: string;
+  readonly kind: string;
+  readonly version: string;
+  readonly place: number;
+  readonly at: Date;
+  readonly expiresAt: Date;
+  readonly body: string;
+  /** Drawn for each write: it shows who has made it. */
+  readonly write: string;
+}
+
+type Found = Omit<Stored, 'write'> & { readonly now: Date };
+
+/** One write of a batch. */
+interface Write {
+  readonly _id: string;
+  readonly write: string;
+  /** As the driver takes it. */
+  readonly statement: object;
+}
+
+const INDEXES = [
+  { key: { lock: 1, kind: 1, place: 1 }, name: 'lock_kind_place' },
+  { key: { expiresAt: 1 }, name: 'expiresAt', expireAfterSeconds: 0 },
+];
+
+/** What a list reads, with the time of the server. */
+const FIELDS = {
+  lock: 1,
+  id: 1,
+  kind: 1,
+  version: 1,
+  place: 1,
+  at: 1,
+  expiresAt: 1,
+  body: 1,
+  now: '$$NOW',
+};
+
+/**
+ * The entries of locks in a collection of MongoDB beside that of the locks. MongoDB deletes what is over within about a minute, by a TTL
+ * index; until then it counts as none.
+ */
+export class MongoEntries implements LockEntries {
+  /** The newest place, without those that were given. */
+  #newest = 0;
+  /** Whether the indexes are there, or cannot be had. */
+  #isReady = false;
+
+  constructor(
+    private readonly database: () => MongoDatabase,
+    private readonly collection: string,
+  ) {}
+
+  /** Makes the collection and its indexes. */
+  async init(): Promise<string | undefined> {
+    try {
+      await this.database().command({
+        createIndexes: this.collection,
+        indexes: INDEXES,
+        writeConcern: WRITING.writeConcern,
+      });
+    } catch (error) {
+      if (!isDenied(error)) throw failed(error, 'unknown');
+      this.#isReady = true;
+      const rights = 'find, insert, update, remove and createIndex';
+      return `MongoDB refused: ${reasonOf(error)}. Grant the user ${rights} on the collection ${this.collection}.`;
+    }
+    this.#isReady = true;
+    return undefined;
+  }
+
+  async put(entries: readonly NewEntry[]): Promise<boolean[]> {
+    if (entries.length === 0) return [];
+    // MongoDB was away at the start.
+    if (!this.#isReady) await this.init();
+    const now = await this.#call(() => serverTime(this.database()));
+    return this.#send(entries.map((entry) => this.#writeOf(entry, now)));
+  }
+
+  async list(query: EntryQuery): Promise<EntriesRead> {
+    const found = (await this.#find(stagesOf(query))) as Found[];
+    const now = found[0]?.now.getTime() ?? (await this.#call(() => serverTime(this.database())));
+    return { now, entries: found.map(entryOf) };
+  }
+
+  async drop(seen: readonly SeenEntry[]): Promise<number> {
+    if (seen.length === 0) return 0;
+    const statements = seen.map((one) => ({
+      deleteOne: { filter: { _id: keyOf(one), version: one.version } },
+    }));
+    try {
+      const { deletedCount = 0 } = await this.#collection().bulkWrite(statements as never[], WRITING);
+      return deletedCount;
+    } catch (error) {
+      throw failed(error, 'unknown');
+    }
+  }
+
+  #writeOf({ over, keep, place, ...entry }: NewEntry, now: number): Write {
+    const _id = keyOf(entry);
+    const write = randomUUID();
+    this.#newest = Math.max(this.#newest + 1, Math.trunc(now * 1_000));
+    const times = { at: new Date(now), expiresAt: new Date(now + Math.ceil(keep)) };
+    const set = { ...entry, ...times, place: place ?? this.#newest, write };
+    const { filter, upsert } = conditionOf(over, now);
+    return {
+      _id,
+      write,
+      statement: { updateOne: { filter: { _id, ...filter }, update: { $set: set }, upsert } },
+    };
+  }
+
+  /** Sends writes in one batch. If the answer does not say which writes were made, reads what is there. */
+  async #send(writes: readonly Write[]): Promise<boolean[]> {
+    const all = (isMade: boolean): boolean[] => writes.map(() => isMade);
+    let problem: StoreUnavailableError | undefined;
+    try {
+      const statements = writes.map(({ statement }) => statement) as never[];
+      const { matchedCount, upsertedCount = 0 } = await this.#collection().bulkWrite(statements, WRITING);
+      const made = matchedCount + upsertedCount;
+      if (made === writes.length || made === 0) return all(made > 0);
+    } catch (error) {
+      const known = notMade(error as DriverError, writes.length);
+      if (known?.failed.length === writes.length) return all(false);
+      if (known === undefined) problem = failed(error, 'unknown');
+    }
+    if (problem?.outcome === 'not-applied') throw problem;
+    const made = await this.#made(writes).catch((error: unknown) => {
+      throw problem ?? failed((error as Error).cause ?? error, 'unknown');
+    });
+    // A write that is missing may still be made, unless the answer came.
+    if (problem !== undefined && made.includes(false)) throw problem;
+    return made;
+  }
+
+  async #made(writes: readonly Write[]): Promise<boolean[]> {
+    const match = { $match: { _id: { $in: writes.map(({ _id }) => _id) } } };
+    const found = (await this.#find([match, { $project: { write: 1 } }])) as Pick<Stored, 'write'>[];
+    const known = new Set(found.map(({ write }) => write));
+    return writes.map(({ write }) => known.has(write));
+  }
+
+  #find(stages: object[]): Promise<unknown[]> {
+    return this.#call(() => this.#collection().aggregate(stages, READING).toArray());
+  }
+
+  #collection(): MongoCollection {
+    return this.database().collection(this.collection);
+  }
+
+  async #call<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (error) {
+      // A read changes nothing.
+      throw failed(error, 'not-applied');
+    }
+  }
+}
+
+/** Also keeps texts apart that have half a character in them, which the driver would replace. */
+const keyOf = ({ lock, id }: Pick<SeenEntry, 'lock' | 'id'>): string => JSON.stringify([lock, id]);
+
+/** What must be there to be written over. Where nothing needs to be, a document with another version is met as a duplicate. */
+function conditionOf(over: NewEntry['over'], now: number): { filter: object; upsert: boolean } {
+  if (over === 'any') return { filter: {}, upsert: true };
+  const version = { $in: over.filter((each) => each !== null) };
+  if (!over.includes(null)) return { filter: { version, expiresAt: { $gt: new Date(now) } }, upsert: false };
+  return { filter: { $or: [{ version }, { expiresAt: { $lte: new Date(now) } }] }, upsert: true };
+}
+
+function stagesOf({ lock, kinds, ids, newest, skip = 0, limit }: EntryQuery): object[] {
+  const match = {
+    lock,
+    ...(kinds && { kind: { $in: kinds } }),
+    ...(ids && { _id: { $in: ids.map((id) => keyOf({ lock, id })) } }),
+    $expr: { $gt: ['$expiresAt', '$$NOW'] },
+  };
+  return [
+    { $match: match },
+    { $sort: { place: newest ? -1 : 1 } },
+    ...(skip > 0 ? [{ $skip: skip }] : []),
+    ...(limit === undefined ? [] : [{ $limit: limit }]),
+    { $project: FIELDS },
+  ];
+}
+
+function entryOf({ lock, id, kind, version, place, at, expiresAt, body }: Found): Entry {
+  return { lock, id, kind, version, place, at: at.getTime(), until: expiresAt.getTime(), body };
+}

@@ -1,0 +1,152 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { StoreUnavailableError } from '../../../../lib/errors.js';
+import type { NewEntry } from '../../../../lib/store/entries.js';
+import { MongoEntries } from '../../../../lib/stores/mongo/mongo-entries.js';
+import { driverError, FakeMongo, type Stored } from './fake-mongo.js';
+
+let mongo: FakeMongo;
+let entries: MongoEntries;
+
+beforeEach(async () => {
+  mongo = new FakeMongo();
+  entries = new MongoEntries(() => mongo.db, 'locks_entries');
+  await entries.init();
+  mongo.sent.length = 0;
+});
+
+const entry = (id: string, fields: Partial<NewEntry> = {}): NewEntry => ({
+  lock: 'job',
+  id,
+  version: 'v1',
+  over: [null],
+  kind: 'kind',
+  keep: 5_000,
+  body: '{}',
+  ...fields,
+});
+
+const batchError = (codes: Record<number, number>, more: object = {}): Error =>
+  driverError('MongoBulkWriteError', {
+    code: Object.values(codes)[0],
+    writeErrors: Object.entries(codes).map(([index, code]) => ({ index: Number(index), code })),
+    matchedCount: 0,
+    result: { getWriteConcernError: () => undefined },
+    ...more,
+  });
+
+/** What a batch wrote. */
+const writtenBy = (index: number): Stored[] => {
+  const bodies = mongo.sent.filter(({ what }) => what === 'bulkWrite').map(({ body }) => body);
+  type Update = { updateOne: { filter: { _id: string }; update: { $set: object } } };
+  return (bodies[index] as Update[]).map(({ updateOne: { filter, update } }) => ({
+    _id: filter._id,
+    ...update.$set,
+  }));
+};
+
+describe('an entry that was not written', () => {
+  test.each([
+    ['because there is one', 11000],
+    ['because of a write at the same time', 112],
+    ['because Cosmos DB is asked too much', 16500],
+  ])('%s is a refusal', async (_why, code) => {
+    mongo.batches = [batchError({ 0: code }), driverError('MongoServerError', { code })];
+    for (let i = 0; i < 2; i++) expect(await entries.put([entry('a')])).toEqual([false]);
+    expect(mongo.words).toEqual(['hello', 'bulkWrite', 'hello', 'bulkWrite']);
+  });
+
+  test('is told from those of its batch that were, by a read of who wrote what is there', async () => {
+    mongo.batches = [batchError({ 1: 11000 })];
+    // Another writer has made the second one.
+    mongo.answer = () => {
+      const [first, second] = writtenBy(0);
+      return [first!, { ...second!, write: 'another' }];
+    };
+    const answers = await entries.put(['a', 'b', 'c'].map((id) => entry(id)));
+    expect(answers).toEqual([true, false, false]);
+  });
+});
+
+describe('an entry without an answer', () => {
+  const cut = (): Error => driverError('MongoNetworkError', { message: 'connection closed' });
+
+  test('was written if it is there', async () => {
+    mongo.batches = [cut()];
+    mongo.answer = () => writtenBy(0);
+    expect(await entries.put([entry('a')])).toEqual([true]);
+  });
+
+  test('may still be written if it is not there: nobody knows', async () => {
+    mongo.batches = [cut()];
+    const failure: unknown = await entries.put([entry('a')]).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(StoreUnavailableError);
+    expect(failure).toMatchObject({
+      outcome: 'unknown',
+      message: expect.stringContaining('connection closed'),
+    });
+  });
+
+  test('is unknown, too, where the read after it fails', async () => {
+    mongo.batches = [cut()];
+    mongo.commands = { aggregate: cut() };
+    await expect(entries.put([entry('a')])).rejects.toMatchObject({ outcome: 'unknown' });
+  });
+
+  test('was not written if the user may not write', async () => {
+    mongo.batches = [driverError('MongoServerError', { code: 13, message: 'not authorized' })];
+    await expect(entries.put([entry('a')])).rejects.toMatchObject({ outcome: 'not-applied', refused: true });
+    expect(mongo.words).toEqual(['hello', 'bulkWrite']);
+  });
+});
+
+describe('the collection', () => {
+  const indexes = () => mongo.sent.filter(({ what }) => what === 'createIndexes');
+
+  test('has an index by which MongoDB deletes what is over, made with a majority', async () => {
+    await entries.init();
+    expect(indexes()).toMatchObject([
+      {
+        body: {
+          createIndexes: 'locks_entries',
+          indexes: [
+            { key: { lock: 1, kind: 1, place: 1 } },
+            { key: { expiresAt: 1 }, expireAfterSeconds: 0 },
+          ],
+          writeConcern: { w: 'majority' },
+        },
+      },
+    ]);
+    await entries.put([entry('a')]);
+    expect(indexes()).toHaveLength(1);
+  });
+
+  test('is made with the first entry if MongoDB was away at the start', async () => {
+    entries = new MongoEntries(() => mongo.db, 'locks_entries');
+    mongo.commands = { createIndexes: driverError('MongoServerSelectionError') };
+    await expect(entries.init()).rejects.toThrow(StoreUnavailableError);
+    await expect(entries.put([entry('a')])).rejects.toThrow(StoreUnavailableError);
+    mongo.commands = {};
+    expect(await entries.put([entry('a')])).toEqual([true]);
+    expect(await entries.put([entry('b')])).toEqual([true]);
+    expect(indexes()).toHaveLength(3);
+  });
+
+  test('that the user may not make is named, with the rights; entries are tried all the same', async () => {
+    entries = new MongoEntries(() => mongo.db, 'locks_entries');
+    mongo.commands = {
+      createIndexes: driverError('MongoServerError', { code: 13, message: 'not authorized' }),
+    };
+    expect(await entries.init()).toBe(
+      'MongoDB refused: not authorized. Grant the user find, insert, update, remove and createIndex on the collection locks_entries.',
+    );
+    expect(await entries.put([entry('a')])).toEqual([true]);
+    expect(indexes()).toHaveLength(1);
+  });
+});
+
+test('of two entries in one millisecond the later one stands behind', async () => {
+  await entries.put([entry('a'), entry('b')]);
+  await entries.put([entry('c')]);
+  const places = [...writtenBy(0), ...writtenBy(1)].map(({ place }) => place);
+  expect(places).toEqual([mongo.now * 1_000, mongo.now * 1_000 + 1, mongo.now * 1_000 + 2]);
+});
