@@ -6,3 +6,5 @@ describeLockStore('a store of documents, of which a few instances use one place'
   describe,
   test,
 });
+
+describeLockStore('a store of documents and entries', documentContract(true), { describe, test });

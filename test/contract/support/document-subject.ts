@@ -1,8 +1,11 @@
 import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { DocumentLockStore } from '../../../lib/store/document-lock-store.js';
+import type { LockEntries } from '../../../lib/store/entries.js';
 import type { LockDocuments } from '../../../lib/store/port.js';
+import { RememberingLockStore } from '../../../lib/store/remembering-lock-store.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
+import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
 import { type Clock, systemClock } from '../../../lib/clock.js';
 
 const LONGER_THAN_ANY_LEASE = 31 * 86_400_000;
@@ -41,8 +44,28 @@ export class FarDocuments implements LockDocuments {
   }
 }
 
-/** The contract on a place that takes time to answer: instances with clocks of their own gather and guess. */
-export function documentContract(): LockStoreContractOptions {
+/** Entries in memory, as of a server. */
+class FarEntries implements LockEntries {
+  constructor(private readonly place: MemoryEntries) {}
+
+  put: LockEntries['put'] = (entries) => this.#later(() => this.place.put(entries));
+  list: LockEntries['list'] = (query) => this.#later(() => this.place.list(query));
+  drop: LockEntries['drop'] = (seen) => this.#later(() => this.place.drop(seen));
+
+  async #later<T>(call: () => Promise<T>): Promise<T> {
+    await new Promise((resolve) => setImmediate(resolve));
+    const answer = await call();
+    await new Promise((resolve) => setImmediate(resolve));
+    return answer;
+  }
+}
+
+/**
+ * The contract on a place that takes time to answer: instances with clocks of their own gather and guess.
+ *
+ * @param remembers whether the place has entries, too
+ */
+export function documentContract(remembers = false): LockStoreContractOptions {
   let clock = new ManualClock();
   let documents = new FarDocuments(clock);
   return {
@@ -51,11 +74,17 @@ export function documentContract(): LockStoreContractOptions {
       documents = new FarDocuments(clock);
       // The time of the place stands still between the steps of a case, and theirs with it: what a busy machine takes is none of it.
       const own = { ...systemClock, monotonic: clock.monotonic.bind(clock) };
-      const [store, ...others] = [1, 2, 3].map(() => new DocumentLockStore(documents, { clock: own }));
+      const entries = new FarEntries(new MemoryEntries(clock));
+      const [store, ...others] = [1, 2, 3].map(() =>
+        remembers
+          ? new RememberingLockStore(documents, entries, { clock: own })
+          : new DocumentLockStore(documents, { clock: own }),
+      );
       if (store === undefined) throw new Error('No store was made');
       return { store, others };
     },
     inspects: true,
+    ...(remembers && { history: true }),
     setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),
     wait: (ms) => clock.advance(ms),
     forget: () => clock.advance(LONGER_THAN_ANY_LEASE),
