@@ -41,7 +41,7 @@ export interface LockEntries {
 export interface EntryKey {
   /** The lock that it belongs to; empty for none. */
   readonly lock: string;
-  /** Names the entry among those of its lock. */
+  /** One of its lock. */
   readonly id: string;
 }
 
@@ -50,7 +50,7 @@ export interface SeenEntry extends EntryKey {
   readonly version: string;
 }
 
-/** An entry to be written. */
+/** An entry to write. */
 export interface NewEntry extends SeenEntry {
   /** What it is written over: entries of these versions, `null`: none; or whatever there is. */
   readonly over: readonly (string | null)[] | 'any';
@@ -70,7 +70,6 @@ export interface Entry extends SeenEntry {
   readonly at: number;
   /** When its time is over. */
   readonly until: number;
-  /** The text, as it was written. */
   readonly body: string;
 }
 

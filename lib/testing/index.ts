@@ -14,7 +14,15 @@ export { ManualClock } from './manual-clock.js';
 export { type PretendedLock, runAllUnlocked, runUnlocked } from './run-unlocked.js';
 export { FakeLockStore } from './fake-lock-store.js';
 export { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
-export { describeLockEntries, lockEntriesContract } from './port/entry-contract.js';
-export type { EntriesSubject, LockEntriesContractOptions } from './port/entry-options.js';
-export { describeLockDocuments, lockDocumentsContract } from './port/port-contract.js';
-export type { LockDocumentsContractOptions, PortSubject } from './port/port-options.js';
+export {
+  describeLockDocuments,
+  describeLockEntries,
+  lockDocumentsContract,
+  lockEntriesContract,
+} from './port/port-contract.js';
+export type {
+  EntriesSubject,
+  LockDocumentsContractOptions,
+  LockEntriesContractOptions,
+  PortSubject,
+} from './port/port-options.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { MemoryEntries } from '../../lib/stores/memory/memory-entries.js';
 import { ManualClock } from '../../lib/testing/manual-clock.js';
-import { describeLockEntries, lockEntriesContract } from '../../lib/testing/port/entry-contract.js';
+import { describeLockEntries, lockEntriesContract } from '../../lib/testing/port/port-contract.js';
 import { brokenEntries } from './support/broken-entries.js';
 import { referenceEntries } from './support/reference-entries.js';
 

@@ -8,6 +8,7 @@ export interface DriverError {
   /** For a batch: which of its writes failed. */
   readonly writeErrors?: readonly { readonly index: number; readonly code: number }[];
   readonly matchedCount?: number;
+  readonly upsertedCount?: number;
   readonly result?: { getWriteConcernError?(): unknown };
 }
 
@@ -23,20 +24,20 @@ const isOneOf = (codes: readonly number[], code: unknown): boolean => codes.incl
 
 export const isDenied = (error: unknown): boolean => isOneOf(DENIED, (error as DriverError).code);
 
-/** Which writes of a batch were certainly not made, and for how many writes the filter matched; `undefined`: nobody knows. */
+/** Which writes of a batch were certainly not made, and how many updates were; `undefined`: nobody knows. */
 export function notMade(
   error: DriverError,
   count: number,
-): { readonly failed: readonly number[]; readonly matchedCount: number } | undefined {
-  const { writeErrors = [], matchedCount = 0, result, code } = error;
+): { readonly failed: readonly number[]; readonly updated: number } | undefined {
+  const { writeErrors = [], matchedCount = 0, upsertedCount = 0, result, code } = error;
   if (writeErrors.length === 0)
     return isOneOf(NOT_MADE, code) && result === undefined
-      ? { failed: Array.from({ length: count }, (_, i) => i), matchedCount: 0 }
+      ? { failed: Array.from({ length: count }, (_, i) => i), updated: 0 }
       : undefined;
   const isCertain = writeErrors.every((each) => isOneOf(NOT_MADE, each.code));
   // The other writes of the batch were made, but a failover may take them back.
   if (!isCertain || result?.getWriteConcernError?.() !== undefined) return undefined;
-  return { failed: writeErrors.map(({ index }) => index), matchedCount };
+  return { failed: writeErrors.map(({ index }) => index), updated: matchedCount + upsertedCount };
 }
 
 /**

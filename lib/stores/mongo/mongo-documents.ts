@@ -1,9 +1,8 @@
 import { isDate } from 'node:util/types';
-import { StoreUnavailableError } from '../../errors.js';
 import type { Change, DocumentsRead, LockDocuments, ReadDocument, Renewal } from '../../store/port.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
-import { type DriverError, failed, notMade } from './errors.js';
-import { READING, serverTime, WRITING } from './settings.js';
+import { failed } from './errors.js';
+import { READING, serverTime, sendBatch, type Write } from './statements.js';
 
 /** The document of a lock: ShedLock's, with two fields of ours. */
 interface Stored {
@@ -17,19 +16,12 @@ interface Stored {
   readonly now: Date;
 }
 
-/** One write of a batch. */
-interface Write {
+/** A write for a lock. */
+interface NamedWrite extends Write {
   readonly name: string;
-  /** As the driver takes it. */
-  readonly statement: object;
-  /** Whether the write makes a document. */
-  readonly isNew: boolean;
   /** Whether a document shows that the write was made. */
   isIn(found: ReadDocument | undefined): boolean;
 }
-
-/** Whether each change of a batch was written; `undefined`: a read has to find out. */
-type Answers = (boolean | undefined)[];
 
 /**
  * The documents of locks in a collection of MongoDB.
@@ -67,30 +59,15 @@ export class MongoDocuments implements LockDocuments {
     return renewals.map(({ name }) => renewed.has(name));
   }
 
-  /** Sends writes in one batch. If the answer does not say which writes were made, reads the documents. */
-  async #send(writes: readonly Write[]): Promise<boolean[]> {
-    let problem = new StoreUnavailableError('MongoDB has made some writes, and did not tell which.', {
-      outcome: 'unknown',
-    });
-    let answers: Answers | undefined;
-    try {
-      const statements = writes.map(({ statement }) => statement) as never[];
-      const { matchedCount } = await this.#collection().bulkWrite(statements, WRITING);
-      answers = answersOf(writes, [], matchedCount);
-    } catch (error) {
-      const known = notMade(error as DriverError, writes.length);
-      if (known === undefined) problem = failed(error, 'unknown');
-      else answers = answersOf(writes, known.failed, known.matchedCount);
-    }
-    if (answers?.every((answer) => answer !== undefined) === true) return answers;
-    if (problem.outcome === 'not-applied') throw problem;
-    const found = await this.#made(writes).catch(() => undefined);
-    // If the documents show all writes, all were made. A write that is missing may still be made, unless the answer says that it failed.
-    if (found === undefined || (answers === undefined && found.includes(false))) throw problem;
-    return found.map((isMade, i) => answers?.[i] ?? isMade);
+  #send(writes: readonly NamedWrite[]): Promise<boolean[]> {
+    return sendBatch(
+      () => this.#collection(),
+      writes,
+      () => this.#made(writes),
+    );
   }
 
-  async #made(writes: readonly Write[]): Promise<boolean[]> {
+  async #made(writes: readonly NamedWrite[]): Promise<boolean[]> {
     const { byName } = await this.#read(writes);
     return writes.map(({ name, isIn }) => isIn(byName.get(name)));
   }
@@ -147,8 +124,8 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const timeOf = (value: unknown): number => (isDate(value) ? value.getTime() : 0);
 
 /** The write for a change. The writer draws a new version for the document. @param now by the server */
-function writeOf({ name, seen, end, begins, version, by, state }: Change, now: number): Write {
-  const isIn: Write['isIn'] = (found) => found?.version === version;
+function writeOf({ name, seen, end, begins, version, by, state }: Change, now: number): NamedWrite {
+  const isIn: NamedWrite['isIn'] = (found) => found?.version === version;
   const until = end === undefined ? undefined : { lockUntil: dateOf(now + end) };
   const set = { lockedBy: by, version, state, ...(begins && { lockedAt: dateOf(now) }) };
   if (seen === null) {
@@ -170,7 +147,7 @@ function writeOf({ name, seen, end, begins, version, by, state }: Change, now: n
 }
 
 /** The write for a renewal, over the end that was read: a renewal that arrives after a later one does not shorten the lease. */
-function renewalOf({ name, by, ttl }: Renewal, seen: number, now: number): Write {
+function renewalOf({ name, by, ttl }: Renewal, seen: number, now: number): NamedWrite {
   const end = now + ttl;
   const filter = { _id: name, lockedBy: by, lockUntil: dateOf(seen) };
   return {
@@ -186,11 +163,3 @@ const dateOf = (time: number): Date => new Date(Math.ceil(time));
 
 /** A condition on a field. The empty text stands for a missing field. */
 const same = (text: string): unknown => (text === '' ? { $in: ['', null] } : text);
-
-/** The answers to a batch: MongoDB names the inserts that failed, but only counts the updates. */
-function answersOf(writes: readonly Write[], failures: readonly number[], matched: number): Answers {
-  const isOpen = ({ isNew }: Write, i: number): boolean => !isNew && !failures.includes(i);
-  const open = writes.filter(isOpen).length;
-  const updated = matched === open ? true : matched === 0 ? false : undefined;
-  return writes.map((write, i) => (isOpen(write, i) ? updated : !failures.includes(i)));
-}

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { StoreUnavailableError } from '../../errors.js';
 import type {
   EntriesRead,
   Entry,
@@ -9,8 +8,8 @@ import type {
   SeenEntry,
 } from '../../store/entries.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
-import { type DriverError, failed, isDenied, notMade, reasonOf } from './errors.js';
-import { READING, serverTime, WRITING } from './settings.js';
+import { failed, isDenied, reasonOf } from './errors.js';
+import { READING, serverTime, WRITING, sendBatch, type Write } from './statements.js';
 
 /** An entry, as it is stored. */
 interface Stored {
@@ -29,12 +28,10 @@ interface Stored {
 
 type Found = Omit<Stored, 'write'> & { readonly now: Date };
 
-/** One write of a batch. */
-interface Write {
+/** A write of an entry. */
+interface EntryWrite extends Write {
   readonly _id: string;
   readonly write: string;
-  /** As the driver takes it. */
-  readonly statement: object;
 }
 
 const INDEXES = [
@@ -93,7 +90,12 @@ export class MongoEntries implements LockEntries {
     // MongoDB was away at the start.
     if (!this.#isReady) await this.init();
     const now = await this.#call(() => serverTime(this.database()));
-    return this.#send(entries.map((entry) => this.#writeOf(entry, now)));
+    const writes = entries.map((entry) => this.#writeOf(entry, now));
+    return sendBatch(
+      () => this.#collection(),
+      writes,
+      () => this.#made(writes),
+    );
   }
 
   async list(query: EntryQuery): Promise<EntriesRead> {
@@ -115,7 +117,7 @@ export class MongoEntries implements LockEntries {
     }
   }
 
-  #writeOf({ over, keep, place, ...entry }: NewEntry, now: number): Write {
+  #writeOf({ over, keep, place, ...entry }: NewEntry, now: number): EntryWrite {
     const _id = keyOf(entry);
     const write = randomUUID();
     this.#newest = Math.max(this.#newest + 1, Math.trunc(now * 1_000));
@@ -125,34 +127,12 @@ export class MongoEntries implements LockEntries {
     return {
       _id,
       write,
+      isNew: false,
       statement: { updateOne: { filter: { _id, ...filter }, update: { $set: set }, upsert } },
     };
   }
 
-  /** Sends writes in one batch. If the answer does not say which writes were made, reads what is there. */
-  async #send(writes: readonly Write[]): Promise<boolean[]> {
-    const all = (isMade: boolean): boolean[] => writes.map(() => isMade);
-    let problem: StoreUnavailableError | undefined;
-    try {
-      const statements = writes.map(({ statement }) => statement) as never[];
-      const { matchedCount, upsertedCount = 0 } = await this.#collection().bulkWrite(statements, WRITING);
-      const made = matchedCount + upsertedCount;
-      if (made === writes.length || made === 0) return all(made > 0);
-    } catch (error) {
-      const known = notMade(error as DriverError, writes.length);
-      if (known?.failed.length === writes.length) return all(false);
-      if (known === undefined) problem = failed(error, 'unknown');
-    }
-    if (problem?.outcome === 'not-applied') throw problem;
-    const made = await this.#made(writes).catch((error: unknown) => {
-      throw problem ?? failed((error as Error).cause ?? error, 'unknown');
-    });
-    // A write that is missing may still be made, unless the answer came.
-    if (problem !== undefined && made.includes(false)) throw problem;
-    return made;
-  }
-
-  async #made(writes: readonly Write[]): Promise<boolean[]> {
+  async #made(writes: readonly EntryWrite[]): Promise<boolean[]> {
     const match = { $match: { _id: { $in: writes.map(({ _id }) => _id) } } };
     const found = (await this.#find([match, { $project: { write: 1 } }])) as Pick<Stored, 'write'>[];
     const known = new Set(found.map(({ write }) => write));

@@ -1,20 +1,15 @@
 import { v4 as uuid } from 'uuid';
 import type { Entry, EntryQuery, LockEntries, NewEntry } from '../../store/entries.js';
 import { check, show } from '../contract/assert.js';
-import type { LockEntriesContractOptions } from './entry-options.js';
+import type { LockEntriesContractOptions } from './port-options.js';
+import type { Definition } from './port-case.js';
 import { HOUR, SHORT } from './port-kit.js';
 
 /** How long a case waits for an end, on the database's clock, before it fails, ms. */
 const PATIENCE = 30_000;
 
-/** A sentence of the contract, with its check. */
-export interface EntryCaseDefinition {
-  /** Number of the rule on the `LockEntries` interface. */
-  readonly rule: 1 | 2 | 3 | 4 | 5 | 6;
-  readonly sentence: string;
-  readonly needs?: readonly ['skewInstanceClock'];
-  run(kit: EntryKit): Promise<void>;
-}
+/** A sentence of the contract of `LockEntries`. */
+export type EntryCaseDefinition = Definition<EntryKit, 'skewInstanceClock'>;
 
 /** The tools of a case: the database under test, and the usual moves. */
 export class EntryKit {

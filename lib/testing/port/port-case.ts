@@ -1,10 +1,36 @@
+import type { ContractCase } from '../contract/contract.js';
 import type { PortKit } from './port-kit.js';
 
-/** A sentence of the contract, with its check. */
-export interface PortCaseDefinition {
-  /** Number of the rule on the `LockDocuments` interface. */
-  readonly rule: 1 | 2 | 3 | 4 | 5;
+/** A sentence of a contract, with its check. */
+export interface Definition<Kit, Hook extends string> {
+  /** Number of the rule on the interface. */
+  readonly rule: number;
   readonly sentence: string;
-  readonly needs?: readonly ('skewInstanceClock' | 'takeByStranger' | 'holdDocument')[];
-  run(kit: PortKit): Promise<void>;
+  readonly needs?: readonly Hook[];
+  run(kit: Kit): Promise<void>;
+}
+
+/** A sentence of the contract of `LockDocuments`. */
+export type PortCaseDefinition = Definition<PortKit, 'skewInstanceClock' | 'takeByStranger' | 'holdDocument'>;
+
+/** The cases of a contract for which the options have all hooks, by their rules. */
+export function contractCases<Kit, Hook extends string, Subject extends { close?(): void | Promise<void> }>(
+  definitions: readonly Definition<Kit, Hook>[],
+  options: { readonly [hook in Hook]?: unknown } & { create(): Subject | Promise<Subject> },
+  kitOf: (subject: Subject) => Kit,
+): ContractCase[] {
+  return definitions
+    .toSorted((a, b) => a.rule - b.rule)
+    .filter(({ needs = [] }) => needs.every((hook) => options[hook] !== undefined))
+    .map(({ rule, sentence, run }) => ({
+      name: `rule ${rule}: ${sentence}`,
+      run: async () => {
+        const subject = await options.create();
+        try {
+          await run(kitOf(subject));
+        } finally {
+          await subject.close?.();
+        }
+      },
+    }));
 }

@@ -1,3 +1,4 @@
+import type { LockEntries } from '../../store/entries.js';
 import type { LockDocuments } from '../../store/port.js';
 
 /** What one case of the contract runs against. */
@@ -22,4 +23,22 @@ export interface LockDocumentsContractOptions {
   takeByStranger?(documents: LockDocuments, name: string, by: string, ttl: number): void | Promise<void>;
   /** Lets another program lock the document in the database, if it can. The function that it returns lets go of it. */
   holdDocument?(documents: LockDocuments, name: string): Promise<() => Promise<void>>;
+}
+
+/** What one case of the contract of {@link LockEntries} runs against: a namespace of its own, without any entry. */
+export interface EntriesSubject {
+  readonly entries: LockEntries;
+  /** The same entries once more, as other instances of an application have them. */
+  readonly others?: readonly LockEntries[];
+  /** Called after the case, whether it passed or not. */
+  close?(): void | Promise<void>;
+}
+
+/** How the contract suite of {@link LockEntries} uses a database, as {@link LockDocumentsContractOptions} do. */
+export interface LockEntriesContractOptions extends Pick<
+  LockDocumentsContractOptions,
+  'wait' | 'skewInstanceClock'
+> {
+  /** Called once per case. */
+  create(): EntriesSubject | Promise<EntriesSubject>;
 }

@@ -4,8 +4,10 @@ import { MongoDocuments } from '../../../lib/stores/mongo/mongo-documents.js';
 import { MongoEntries } from '../../../lib/stores/mongo/mongo-entries.js';
 import { MongoLockStore } from '../../../lib/stores/mongo/index.js';
 import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
-import type { LockEntriesContractOptions } from '../../../lib/testing/port/entry-options.js';
-import type { LockDocumentsContractOptions } from '../../../lib/testing/port/port-options.js';
+import type {
+  LockDocumentsContractOptions,
+  LockEntriesContractOptions,
+} from '../../../lib/testing/port/port-options.js';
 import { uniqueTable } from '../../support/database-server.js';
 
 /** As the driver has it, of documents whose `_id` is a text. */

@@ -7,7 +7,7 @@ import type {
   SeenEntry,
 } from '../../../lib/store/entries.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
-import type { LockEntriesContractOptions } from '../../../lib/testing/port/entry-options.js';
+import type { LockEntriesContractOptions } from '../../../lib/testing/port/port-options.js';
 
 /** The simplest correct place of entries, to be broken. */
 export class ReferenceEntries implements LockEntries {

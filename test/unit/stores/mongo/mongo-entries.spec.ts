@@ -56,7 +56,7 @@ describe('an entry that was not written', () => {
   });
 
   test('is told from those of its batch that were, by a read of who wrote what is there', async () => {
-    mongo.batches = [batchError({ 1: 11000 })];
+    mongo.batches = [batchError({ 1: 11000 }, { upsertedCount: 1 })];
     // Another writer has made the second one.
     mongo.answer = () => {
       const [first, second] = writtenBy(0);

@@ -1,0 +1,69 @@
+import { StoreUnavailableError } from '../../errors.js';
+import type { MongoCollection, MongoDatabase } from './client.js';
+import { type DriverError, failed, notMade } from './errors.js';
+
+/** Reads come from the primary, and only see what no failover takes back. Every option is set, so that the client's settings do not count. */
+export const READING = {
+  readPreference: 'primary',
+  readConcern: { level: 'majority' },
+  // More than the engine asks for at once: no second round trip for the rest.
+  batchSize: 1_000,
+};
+/** Each write of a batch is judged alone, and counts when a majority has it. */
+export const WRITING = { ordered: false, writeConcern: { w: 'majority' } };
+
+/** The server's time, by a command that touches no document. */
+export async function serverTime(database: MongoDatabase): Promise<number> {
+  const hello = await database.command({ hello: 1 }, { readPreference: 'primary' });
+  return (hello as { localTime: Date }).localTime.getTime();
+}
+
+/** One write of a batch. */
+export interface Write {
+  /** As the driver takes it. */
+  readonly statement: object;
+  /** Whether the write makes a document, and changes none. */
+  readonly isNew: boolean;
+}
+
+/** Whether each write of a batch was made; `undefined`: a read has to find out. */
+type Answers = (boolean | undefined)[];
+
+/**
+ * Sends writes in one batch. If the answer does not say which writes were made, reads what is there.
+ *
+ * @param look tells of each write whether it is there
+ */
+export async function sendBatch(
+  collection: () => MongoCollection,
+  writes: readonly Write[],
+  look: () => Promise<boolean[]>,
+): Promise<boolean[]> {
+  let problem = new StoreUnavailableError('MongoDB has made some writes, and did not tell which.', {
+    outcome: 'unknown',
+  });
+  let answers: Answers | undefined;
+  try {
+    const statements = writes.map(({ statement }) => statement) as never[];
+    const { matchedCount, upsertedCount = 0 } = await collection().bulkWrite(statements, WRITING);
+    answers = answersOf(writes, [], matchedCount + upsertedCount);
+  } catch (error) {
+    const known = notMade(error as DriverError, writes.length);
+    if (known === undefined) problem = failed(error, 'unknown');
+    else answers = answersOf(writes, known.failed, known.updated);
+  }
+  if (answers?.every((answer) => answer !== undefined) === true) return answers;
+  if (problem.outcome === 'not-applied') throw problem;
+  const found = await look().catch(() => undefined);
+  // If the documents show all writes, all were made. A write that is missing may still be made, unless the answer says that it failed.
+  if (found === undefined || (answers === undefined && found.includes(false))) throw problem;
+  return found.map((isMade, i) => answers?.[i] ?? isMade);
+}
+
+/** The answers to a batch: MongoDB names the inserts that failed, but only counts the updates. */
+function answersOf(writes: readonly Write[], failures: readonly number[], updates: number): Answers {
+  const isOpen = ({ isNew }: Write, i: number): boolean => !isNew && !failures.includes(i);
+  const open = writes.filter(isOpen).length;
+  const updated = updates === open ? true : updates === 0 ? false : undefined;
+  return writes.map((write, i) => (isOpen(write, i) ? updated : !failures.includes(i)));
+}
