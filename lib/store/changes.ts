@@ -1,12 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { byOf } from './by.js';
 import type { Look } from './guesses.js';
-import type { Change, ReadDocument } from './port.js';
+import type { Change, ReadDocument, Seen } from './port.js';
 import { isTaken, type LockDocument, type Next, NOTHING } from './rules/document.js';
 import { lockOf, stateOf } from './state.js';
 
-/** What was read of a lock. @throws LockStateError if its state is not one that we have written */
-export function lookAt(read: ReadDocument | undefined, time: number, at: number): Look {
+/**
+ * What was read of a lock.
+ *
+ * @param problem why the place cannot keep it
+ * @throws LockStateError if its state is not one that we have written; and `problem`
+ */
+export function lookAt(read: ReadDocument | undefined, time: number, at: number, problem?: Error): Look {
+  if (problem !== undefined) throw problem;
   if (read === undefined) return { document: undefined, seen: null, time, at };
   const { version, by } = read;
   return { document: lockOf(read), seen: { version, by }, time, at };
@@ -44,4 +50,10 @@ export function become(
 ): LockDocument {
   const until = end === undefined ? document.until : now + end;
   return { ...kept, until, since: begins === true ? now : document.since };
+}
+
+/** Whether a look has found what was seen before. */
+export function isSame(before: Seen | null | undefined, now: Seen | null): boolean {
+  if (before === undefined || before === null || now === null) return before === now;
+  return before.version === now.version && before.by === now.by && before.taken === now.taken;
 }

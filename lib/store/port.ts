@@ -1,3 +1,5 @@
+import type { SchedulerLockError } from '../errors.js';
+
 /**
  * What a database, or whatever else keeps documents, must be able to do to keep locks: plain data, and no rule of ours. The rules are in
  * {@link DocumentLockStore}, which makes a `LockStore` of it. A contract suite of its own checks each sentence here.
@@ -44,6 +46,8 @@ export interface DocumentsRead {
   /** The database's time, which goes with the documents. */
   readonly now: number;
   readonly documents: readonly ReadDocument[];
+  /** Locks that the place turns out to be unable to keep, and why: their calls fail so. */
+  readonly problems?: ReadonlyMap<string, SchedulerLockError>;
 }
 
 /** The document of a lock, as it was read. */

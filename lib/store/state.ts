@@ -7,6 +7,7 @@ import type { Start, Starts } from './rules/starts.js';
 
 /** The text that a document has of its lock, JSON. */
 interface State {
+  /** Empty, as is the holder: there was no lease yet. */
   readonly token: string;
   readonly holder: string;
   readonly fence: number;
@@ -15,9 +16,10 @@ interface State {
   readonly jobs?: Readonly<Record<string, Start>> | undefined;
 }
 
-/** The state that goes with what is kept of a lock. Empty if there was no lease yet. */
-export function stateOf({ lease, ended, starts, more }: Kept): string {
-  if (lease === undefined) return '';
+const NO_LEASE: Lease = { token: '', holder: '', fencingToken: 0 };
+
+/** The state that goes with what is kept of a lock. */
+export function stateOf({ lease = NO_LEASE, ended, starts, more }: Kept): string {
   const { token, holder, fencingToken: fence, job } = lease;
   const jobs = starts.size === 0 ? undefined : Object.fromEntries(starts);
   const state: State = { token, holder, fence, job, ended, jobs };
@@ -33,7 +35,7 @@ export function lockOf(read: ReadDocument): LockDocument {
   const { name, version, by, until, since, state } = read;
   if (version === '') return { stranger: by, starts: new Map(), until, since };
   const kept = parsed(name, state);
-  const isOurs = kept.lease !== undefined && by === byOf(kept.lease, kept.ended);
+  const isOurs = by === (kept.lease === undefined ? '' : byOf(kept.lease, kept.ended));
   return { ...kept, ...(isOurs ? undefined : { stranger: by }), until, since };
 }
 
@@ -59,13 +61,14 @@ function parsed(name: string, text: string): Kept {
       name,
       `what the store keeps of it is not what this library writes: ${text.slice(0, 100)}. Delete it.`,
     );
+  const starts: Starts = new Map(Object.entries(jobs ?? {}));
+  if (token === '') return { starts, more };
   const lease: Lease = {
     token,
     holder,
     fencingToken: Number(fence),
     ...(job === undefined ? undefined : { job }),
   };
-  const starts: Starts = new Map(Object.entries(jobs ?? {}));
   return { lease, ...(ended === undefined ? undefined : { ended }), starts, more };
 }
 
