@@ -46,8 +46,7 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
   }
 
   enqueue(queuedCall: NewQueuedCall): Promise<Enqueued> {
-    const { name, id, job, key, args, priority, max, redeliver } = queuedCall;
-    const { queuedCalls } = this.dialect;
+    const { name, id, job, key, args, max } = queuedCall;
     const slot = key === undefined ? null : slotOf(name, job, key);
     let isFirst = true;
     return this.#table.run(async () => {
@@ -57,17 +56,10 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
       isFirst = false;
       const merged = slot === null ? undefined : await this.#merge(slot, { id, args });
       if (merged !== undefined) return merged;
-      const [count] = await queuedCalls.read(
-        'SELECT count(*) AS n FROM {t} WHERE name = ? AND dead IS NULL',
-        [queuedCalls.stored(name)],
-      );
+      const { count, last } = await this.#waiting(queuedCall);
       // If the call is one of these, it was sent twice.
-      if (Number(count?.['n']) >= max) return (await this.#placeOf('id', id)) ?? { queued: false };
-      await queuedCalls.write(
-        `INSERT INTO {t} (id, name, job, call_key, slot, place, args, queued_at, merged, redeliver, delivery)
-VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PRIORITY}, ?, ${queuedCalls.now}, 0, ${queuedCalls.int}, 0)`,
-        [id, queuedCalls.stored(name), job, key ?? null, slot, String(priority), args, String(redeliver)],
-      );
+      if (count >= max) return (await this.#placeOf('id', id)) ?? { queued: false };
+      await this.#insert(queuedCall, slot, last);
       return (await this.#placeOf('id', id)) ?? AGAIN;
     }, name);
   }
@@ -129,6 +121,35 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     const text = `UPDATE {t} SET dead = NULL, dead_at = ${queuedCalls.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL${id === undefined ? '' : ' AND id = ?'}`;
     const values = [queuedCalls.stored(name), ...(id === undefined ? [] : [id])];
     return this.#table.run(() => queuedCalls.write(text, values), name);
+  }
+
+  /**
+   * How many calls wait for the lock, and the last place of those with this priority: the next one comes behind it, also after the clock
+   * was set back.
+   */
+  async #waiting({ name, priority }: NewQueuedCall): Promise<{ count: number; last: number }> {
+    const { queuedCalls } = this.dialect;
+    const ahead = `place - (${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PRIORITY})`;
+    const [row] = await queuedCalls.read(
+      `SELECT count(*) AS n, max(CASE WHEN abs(${ahead}) < ${STEP_OF_PRIORITY / 2} THEN place END) AS last FROM {t}
+WHERE name = ? AND dead IS NULL`,
+      [String(priority), queuedCalls.stored(name)],
+    );
+    return { count: Number(row?.['n']), last: Number(row?.['last'] ?? Number.MIN_SAFE_INTEGER) };
+  }
+
+  /** @param last the place of the call before it */
+  async #insert(queuedCall: NewQueuedCall, slot: string | null, last: number): Promise<void> {
+    const { queuedCalls } = this.dialect;
+    const { id, job, key = null, args } = queuedCall;
+    const name = queuedCalls.stored(queuedCall.name);
+    const [priority, next, redeliver] = [queuedCall.priority, last + 1, queuedCall.redeliver].map(String);
+    const place = `GREATEST(${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PRIORITY}, ${queuedCalls.int})`;
+    await queuedCalls.write(
+      `INSERT INTO {t} (id, name, job, call_key, slot, place, args, queued_at, merged, redeliver, delivery)
+VALUES (?, ?, ?, ?, ?, ${place}, ?, ${queuedCalls.now}, 0, ${queuedCalls.int}, 0)`,
+      [id, name, job, key, slot, priority, next, args, redeliver],
+    );
   }
 
   /** @returns `undefined` if no other call with its key waits */
