@@ -30,17 +30,24 @@ export function changeOf(name: string, look: Look, next: Next, now: number): Wri
   const { lease, ended, stranger } = kept;
   const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
   const version = randomUUID();
-  const change: Change = {
+  const { document, seen, time, at } = look;
+  const change: Writable<Change> = {
     name,
-    seen: look.seen && { ...look.seen, taken: look.document !== undefined && isTaken(look.document, now) },
-    ...(end === undefined ? undefined : { end }),
-    ...(begins === undefined ? undefined : { begins }),
+    seen: seen && {
+      version: seen.version,
+      by: seen.by,
+      taken: document !== undefined && isTaken(document, now),
+    },
     version,
     by,
     state: stateOf(kept),
   };
-  return { change, after: { ...look, document: become(look.document, next, now), seen: { version, by } } };
+  if (end !== undefined) change.end = end;
+  if (begins !== undefined) change.begins = begins;
+  return { change, after: { document: become(document, next, now), seen: { version, by }, time, at } };
 }
+
+type Writable<T> = { -readonly [key in keyof T]: T[key] };
 
 /** How a lock looks when a change is written. */
 export function become(

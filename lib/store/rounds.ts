@@ -190,7 +190,8 @@ export class Rounds {
     const now = nowOf(look, this.#clock);
     const { answer, change, hint } = task.decide(look.document, now);
     if (change === undefined) return { answer };
-    return { answer, wanted: { lane, answer, hint, ...changeOf(lane.name, look, change, now) } };
+    const { change: wanted, after } = changeOf(lane.name, look, change, now);
+    return { answer, wanted: { lane, answer, hint, change: wanted, after } };
   }
 
   /**
@@ -201,12 +202,12 @@ export class Rounds {
    */
   async #write(all: readonly Wanted[]): Promise<Lane[]> {
     const first = Math.floor(Math.random() * all.length);
-    const left = [...all.slice(first), ...all.slice(0, first)];
+    const left = all.slice(first).concat(all.slice(0, first));
     try {
       while (left.length > 0) {
         const sent = left.splice(0, WRITE_AT_ONCE);
-        const open = new Set(this.#withoutGivenUp(sent.map(({ lane }) => lane)));
-        const asked = sent.filter(({ lane }) => open.has(lane));
+        const open = this.#withoutGivenUp(sent.map(({ lane }) => lane));
+        const asked = open.length === sent.length ? sent : sent.filter(({ lane }) => open.includes(lane));
         if (asked.length === 0) continue;
         left.unshift(...asked);
         const written = Array.from(await this.documents.write(asked.map(({ change }) => change)));

@@ -46,11 +46,13 @@ export class SqlDocuments<Table> implements LockDocuments {
     }
   }
 
-  async write(changes: readonly Change[]): Promise<boolean[]> {
+  write(changes: readonly Change[]): Promise<boolean[]> {
     const [first] = changes;
-    if (first === undefined) return [];
-    if (changes.length === 1)
-      return this.#run(changes, { lock: first.name }, (table, all) => this.dialect.write(table, all));
+    if (first === undefined || changes.length > 1) return this.#writeMany(changes);
+    return this.#run(changes, { lock: first.name }, (table, all) => this.dialect.write(table, all));
+  }
+
+  async #writeMany(changes: readonly Change[]): Promise<boolean[]> {
     // As they are locked in one order, no two batches wait for each other.
     const sorted = changes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
     const written = new Map<Change, boolean | undefined>();

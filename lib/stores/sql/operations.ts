@@ -50,7 +50,7 @@ export class Operations<Table> {
   }
 
   /** Runs an operation until its answer is conclusive. */
-  async run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, how: HowToRun = {}): Promise<T> {
+  run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, how: HowToRun = {}): Promise<T> {
     return this.#repeat((lookedAgain) => this.#ask(operation, lookedAgain ? {} : how), how);
   }
 
@@ -123,14 +123,11 @@ export class Operations<Table> {
     return true;
   }
 
-  async #ask<T>(
-    operation: (table: Table) => Promise<T>,
-    { ofLease = false, reads = false }: HowToRun,
-  ): Promise<T> {
-    return this.#gated(async () => {
-      const known = ofLease ? this.table.known : undefined;
-      const ready = this.table.ready ?? known;
-      return operation(ready ?? (await (reads ? this.table.whenReadable() : this.table.whenReady())));
+  #ask<T>(operation: (table: Table) => Promise<T>, { ofLease = false, reads = false }: HowToRun): Promise<T> {
+    return this.#gated(() => {
+      const ready = this.table.ready ?? (ofLease ? this.table.known : undefined);
+      if (ready !== undefined) return operation(ready);
+      return (reads ? this.table.whenReadable() : this.table.whenReady()).then(operation);
     });
   }
 
