@@ -6,6 +6,9 @@ export function show(value: unknown): string {
   return typeof value === 'function' ? 'a function' : String(value);
 }
 
+/** `1 tick`, `2 ticks`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
 /**
  * The known name that an unknown one probably means: one or two slips away, or one that begins with it.
  *
@@ -71,3 +74,14 @@ export const asClause = (message: string): string =>
 /** A message of a store as one line: in SQL on one line, its first comment would swallow the rest. */
 export const withoutSql = (text = ''): string =>
   text.replace(/Run this([^\n]*):\n[^]*$/, 'Run what `npx nestjs-scheduler-lock sql` prints$1.');
+
+/** Why a package could not be loaded, as the end of a sentence. */
+export function notLoaded(name: string, error: unknown): string {
+  const { code, message } = Object(error) as { code?: unknown; message?: unknown };
+  // The codes of Node, Jest and bundlers. The package may also miss a dependency of its own.
+  const isMissing =
+    String(code).endsWith('MODULE_NOT_FOUND') && new RegExp(`['"]${name}[/'"]`).test(String(message));
+  return isMissing
+    ? `is not installed. Run: npm install ${name}`
+    : `could not be loaded: ${String(message).split('\n')[0]}`;
+}

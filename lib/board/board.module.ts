@@ -1,6 +1,7 @@
 import { type DynamicModule, Inject, Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { SchedulerLockConfigError } from '../errors.js';
+import { partOf } from '../nest/beside.js';
 import { SchedulerLockControl } from '../nest/scheduler-lock-control.js';
 import { SchedulerLockInsight } from '../nest/scheduler-lock-insight.js';
 import { Board } from './board.js';
@@ -25,7 +26,7 @@ class ApplicationBoard implements OnModuleInit {
 
   /** Not earlier: Nest makes the parts of an application in any order. */
   onModuleInit(): void {
-    const insight = insightOf(this.modules);
+    const insight = partOf(this.modules, SchedulerLockInsight, MODULE, 'show');
     this.#board = new Board({
       insight: insightsOf((zone) => insight.openIn(zone)),
       clock: insight.clock,
@@ -70,16 +71,5 @@ export class SchedulerLockBoardModule {
         { provide: BOARD, useClass: ApplicationBoard },
       ],
     };
-  }
-}
-
-function insightOf(modules: ModuleRef): SchedulerLockInsight {
-  try {
-    return modules.get(SchedulerLockInsight, { strict: false });
-  } catch (cause) {
-    const problem =
-      `${MODULE}: this application has no SchedulerLockModule, so there is nothing to show. Add ` +
-      `SchedulerLockModule.forRoot({ connection: 'redis://…' }) to the imports of the root module, beside ${MODULE}.`;
-    throw new SchedulerLockConfigError([problem], { cause });
   }
 }

@@ -5,7 +5,7 @@ import { type Outage, outagesOf } from './outages.js';
 import { releasesOf } from './releases.js';
 
 /** How many changes of a kind are shown, the newest ones. */
-export const MOST_CHANGES = 40;
+const MOST_CHANGES = 40;
 
 /** The changes since a time, newest first. */
 export async function changesOf(looked: Looked, since: number): Promise<Change[]> {

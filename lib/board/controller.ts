@@ -20,13 +20,13 @@ import type { SchedulerLockBoardOptions } from './options.js';
 export const BOARD = Symbol('board of SchedulerLockBoardModule');
 
 /** The parts of a request that Express and Fastify have in common, and that the board uses. */
-export interface PlatformRequest {
+interface PlatformRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
 /** The parts of a response that the board uses, of Express or of Fastify. */
-export interface PlatformResponse {
+interface PlatformResponse {
   status(code: number): this;
   header(name: string, value: string): this;
   getHeader(name: string): unknown;

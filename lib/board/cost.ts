@@ -1,4 +1,5 @@
 import { formatDuration } from '../duration.js';
+import { counted } from '../wording.js';
 import { hasFailed } from '../insight/facts.js';
 import type { JobView, RunInfo } from '../insight/types.js';
 import { lockOf, type Kept, type Looked, NOTHING_KEPT } from './looked.js';
@@ -54,13 +55,13 @@ function missedTicks(looked: Looked, view: JobView): number[] {
 
 function missedOf(missed: readonly number[], { misses }: Kept): string[] {
   const now = missed.length;
-  if (now > 0) return [`${now >= MOST ? `${MOST} or more` : now} ${plural(now, 'tick')} not run`];
+  if (now > 0) return [`${now >= MOST ? `${MOST} or more ticks` : counted(now, 'tick')} not run`];
   const before = new Set(misses.map(({ tick }) => tick)).size;
-  return before > 0 ? [`${before} missed ${plural(before, 'tick')} on record`] : [];
+  return before > 0 ? [`${counted(before, 'missed tick')} on record`] : [];
 }
 
 function failedOf({ failures }: JobView): string[] {
-  return failures > 0 ? [`${failures} ${plural(failures, 'run')} in a row failed`] : [];
+  return failures > 0 ? [`${counted(failures, 'run')} in a row failed`] : [];
 }
 
 function goingOf(looked: Looked, view: JobView, { runs }: Kept): string[] {
@@ -71,8 +72,6 @@ function goingOf(looked: Looked, view: JobView, { runs }: Kept): string[] {
   const took = `going on for ${formatDuration(Math.max(0, looked.now - run.startedAt))}`;
   return [usual === undefined ? took : `${took}, usually ${formatDuration(usual)}`];
 }
-
-export const plural = (count: number, noun: string): string => (count === 1 ? noun : `${noun}s`);
 
 /** The median duration of the completed runs that are kept; `undefined`: there is none. */
 export function usualOf(runs: readonly RunInfo[]): number | undefined {

@@ -15,7 +15,7 @@ import { displayName } from '../lock-name.js';
 import { isRefusal } from '../insight/read.js';
 import { Times } from '../insight/shown.js';
 import { timesIn } from '../insight/times.js';
-import { nearest, withoutSql } from '../wording.js';
+import { counted, nearest, withoutSql } from '../wording.js';
 import type { ControlSwitches } from '../control/types.js';
 import type { Request } from './arguments.js';
 import { type Look, printable } from './table.js';
@@ -123,7 +123,7 @@ function statusOf(
   const { unreadable } = insight;
   const attention = up === 0 || isUnknown(unreadable) || jobs.some((job) => job.attention);
   const label = store.label ?? 'the store';
-  const instancesUp = up === 0 ? 'no instance up' : `${up} instance${up === 1 ? '' : 's'} up`;
+  const instancesUp = up === 0 ? 'no instance up' : `${counted(up, 'instance')} up`;
   const lines = [`${label}, ${instancesUp}, ${clocks(times, asked, answered)}`];
   if (up === 0) lines.push(look.paint('red', nobody(all, times, request)));
   lines.push(...leftOut(unreadable).map((line) => look.paint('red', line)));

@@ -1,4 +1,5 @@
 import { SchedulerLockConfigError } from '../errors.js';
+import { notLoaded } from '../wording.js';
 import type { MysqlClient } from '../stores/mysql/client.js';
 import type { PostgresClient } from '../stores/postgres/client.js';
 
@@ -26,38 +27,29 @@ type MysqlPools = (config: object) => MysqlPool;
  * @throws SchedulerLockConfigError if `pg` cannot be loaded
  */
 export async function loadPostgres(): Promise<PostgresPools> {
-  const found = await load<{ Pool?: PostgresPools }>('pg', 'PostgreSQL', () => import('pg'));
-  return found.Pool ?? Promise.reject(notLoaded('pg', 'PostgreSQL', 'it has no class "Pool"'));
+  return load('pg', 'PostgreSQL', 'Pool', () => import('pg'));
 }
 
 /** @throws SchedulerLockConfigError if `mysql2` cannot be loaded */
 export async function loadMysql(): Promise<MysqlPools> {
-  const found = await load<{ createPool?: MysqlPools }>('mysql2', 'MySQL', () => import('mysql2/promise'));
-  return found.createPool ?? Promise.reject(notLoaded('mysql2', 'MySQL', 'it has no function "createPool"'));
+  return load('mysql2', 'MySQL', 'createPool', () => import('mysql2/promise'));
 }
 
-async function load<Driver extends object>(
+async function load<Part>(
   name: string,
   database: string,
+  part: string,
   importIt: () => Promise<unknown>,
-): Promise<Driver> {
+): Promise<Part> {
   try {
-    const whole = (await importIt()) as Driver & { default?: Driver };
+    const whole = (await importIt()) as Record<string, Part> & { default?: Record<string, Part> };
     // A module that the loader only knows as CommonJS has no named exports.
-    return { ...whole.default, ...whole };
+    const found = whole[part] ?? whole.default?.[part];
+    if (found !== undefined) return found;
+    throw new Error(`it has no ${JSON.stringify(part)}.`);
   } catch (error) {
-    const { code, message } = Object(error) as { code?: unknown; message?: unknown };
-    const isMissing =
-      String(code).endsWith('MODULE_NOT_FOUND') && new RegExp(`['"]${name}(/|['"])`).test(String(message));
-    throw notLoaded(name, database, isMissing ? undefined : String(message));
+    throw new SchedulerLockConfigError([
+      `the package "${name}" is needed to connect to ${database} and ${notLoaded(name, error)}`,
+    ]);
   }
-}
-
-function notLoaded(name: string, database: string, why: string | undefined): SchedulerLockConfigError {
-  const needed = `the package "${name}" is needed to connect to ${database} and`;
-  return new SchedulerLockConfigError([
-    why === undefined
-      ? `${needed} is not installed. Run: npm install ${name}`
-      : `${needed} could not be loaded: ${why.split('\n')[0]}.`,
-  ]);
 }

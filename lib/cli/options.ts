@@ -19,7 +19,7 @@ export type Command = keyof typeof COMMANDS;
 export const COMMAND_NAMES = Object.keys(COMMANDS) as Command[];
 
 /** An option of the shell. */
-export interface ShellOption {
+interface ShellOption {
   /** What its value is. Absent: it takes none. */
   readonly value?: string;
   readonly help: string;

@@ -23,7 +23,7 @@ import { coloured, plain, printable, shortened, widthOf } from './table.js';
 import { UsageError } from './usage-error.js';
 
 /** Where the shell writes. */
-export interface Output {
+interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;

@@ -14,7 +14,7 @@ import { UsageError } from './usage-error.js';
  * The page for a person who may read the store. Other users of the machine reach its loopback, too, and so does a site in the browser, by
  * a name that resolves to it: so the page answers only to its own address, and only to requests with the secret that the shell printed.
  */
-export interface Served {
+interface Served {
   /** With its secret. */
   readonly address: string;
   close(): void;

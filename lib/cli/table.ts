@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 export type Style = 'red' | 'yellow' | 'green' | 'cyan' | 'dim' | 'bold';
 
 /** Shows a text in a style, or as it is where there are no colours. */
-export type Paint = (style: Style | undefined, text: string) => string;
+type Paint = (style: Style | undefined, text: string) => string;
 
 export const plain: Paint = (_style, text) => text;
 

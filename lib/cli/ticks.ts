@@ -1,10 +1,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { TickFinder } from '../insight/facts.js';
-import { ticksFor } from '../scheduler/cron-ticks.js';
-import type { CronTimeLike } from '../scheduler/scheduler-parts.js';
-
-type CronTimes = new (source: string, timeZone?: string) => CronTimeLike;
+import { type CronTimeClass, tickFinder } from '../scheduler/tick-finder.js';
 
 /**
  * Finds the dates of cron expressions by the very `cron` that the application uses: the one of `@nestjs/schedule` in its folder.
@@ -14,15 +11,8 @@ type CronTimes = new (source: string, timeZone?: string) => CronTimeLike;
 export function ticksOf(folder: string): TickFinder | undefined {
   try {
     const scheduler = createRequire(join(folder, 'package.json')).resolve('@nestjs/schedule');
-    const { CronTime } = createRequire(scheduler)('cron') as { CronTime: CronTimes };
-    return (schedule, timeZone) => {
-      try {
-        return ticksFor(new CronTime(schedule, timeZone));
-      } catch {
-        // An expression that this version does not know.
-        return undefined;
-      }
-    };
+    const { CronTime } = createRequire(scheduler)('cron') as { CronTime: CronTimeClass };
+    return tickFinder(() => CronTime);
   } catch {
     return undefined;
   }

@@ -1,11 +1,10 @@
 import { pauseNow, starterOf } from '../insight/controls.js';
 import { leasesOf } from '../insight/join.js';
-import type { ControlAct } from '../stores/history-store.js';
 import type { LockInfo } from '../stores/lock-info.js';
 import type { LeaseRef } from '../stores/lock-store.js';
 import { Given } from './check.js';
 import { actOf, type Desk } from './desk.js';
-import { entriesOf } from './lifts.js';
+import { entryOf } from './lifts.js';
 import type { BreakRequest, BreakResult } from './types.js';
 
 /** Ends the lease that a person has seen, and no other one. */
@@ -23,29 +22,13 @@ export async function breakLease(desk: Desk, request: BreakRequest): Promise<Bre
   if (pause !== undefined) return { result: 'is-pause', pause, time: info.time };
   const job = await jobOf(desk, lock, info);
   const lease = leaseOf({ ...info, ...(job !== undefined && { job }) }, { token: info.token, fencingToken });
-  const started = await starterOfLease(desk, lock, fencingToken);
-  const act = { ...actOf('break', request), ...(started !== undefined && { started }) };
-  const since = info.since ?? info.time;
-  const record = { kept: desk.kept, duration: Math.max(0, info.time - since), by: act };
-  // The store compares once more: if the lease has ended meanwhile, the record of its end stays.
-  const { released } = await desk.ask(desk.store.release(lease, { outcome: 'aborted', record }));
-  if (!released) return gone(lock, await desk.look(lock));
-  await desk.noted(lock);
+  // If a person has started the run, the record of its end says so, too.
+  const run = await entryOf(desk, request);
+  const act = actOf('break', request, run && starterOf(run));
+  const isOver = await desk.end(lease, act, info.time - (info.since ?? info.time));
+  if (!isOver) return gone(lock, await desk.look(lock));
   const { holder } = lease;
-  const ofJob = job === undefined ? {} : { job };
-  desk.tell(lock, act, { fencingToken, ...ofJob });
-  return { result: 'broken', lock, fencingToken, holder, ...ofJob };
-}
-
-/** What a person did to start the run of a lease: the record of its end says so, too. */
-async function starterOfLease(
-  desk: Desk,
-  name: string,
-  fencingToken: number,
-): Promise<ControlAct | undefined> {
-  const entries = await entriesOf(desk, name).catch(() => []);
-  const noted = entries.find((entry) => entry.type === 'run' && entry.fencingToken === fencingToken);
-  return noted?.type === 'run' ? starterOf(noted) : undefined;
+  return { result: 'broken', lock, fencingToken, holder, ...(job !== undefined && { job }) };
 }
 
 /** The job of a lease. A table does not say for which job a call by hand has taken the lock: then the only one under the lock. */

@@ -3,7 +3,6 @@
  * lines, queued calls, histories.
  * May not enter: a store's own statements, Nest, how a switch is shown.
  */
-import type { PauseInfo } from '../insight/types.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { breakLease } from './break.js';
 import { type ControlOptions, Desk } from './desk.js';
@@ -31,36 +30,45 @@ import type {
  * All reject with `SchedulerLockConfigError` for bad arguments, and with `StoreUnavailableError` if the store does not answer: then
  * the action may or may not have been done, and `status` or `locks` show it.
  */
-export class Control implements ControlSwitches {
+export abstract class Switches implements ControlSwitches {
+  /** @internal */
+  protected abstract open(): Desk | Promise<Desk>;
+
+  async pause(request: PauseRequest): Promise<PauseResult> {
+    const desk = await this.open();
+    return desk.closing.during(pause(desk, request));
+  }
+
+  async resume(request: ResumeRequest): Promise<ResumeResult> {
+    return resume(await this.open(), request);
+  }
+
+  async break(request: BreakRequest): Promise<BreakResult> {
+    return breakLease(await this.open(), request);
+  }
+
+  async runNow(request: RunRequest): Promise<RunNowResult> {
+    const desk = await this.open();
+    return desk.closing.during(runNow(desk, request));
+  }
+
+  async redeliver(request: RedeliverRequest): Promise<RedeliverResult> {
+    return redeliver(await this.open(), request);
+  }
+}
+
+/** The {@link Switches} of a store, for a program without Nest. */
+export class Control extends Switches {
   readonly #desk: Desk;
 
   /** @throws SchedulerLockConfigError if the store has no `inspect()`, or no history */
   constructor(store: LockStore, options: ControlOptions) {
+    super();
     this.#desk = new Desk(store, options);
   }
 
-  pause(request: PauseRequest): Promise<PauseResult> {
-    return this.#desk.closing.during(pause(this.#desk, request));
-  }
-
-  resume(request: ResumeRequest): Promise<ResumeResult> {
-    return resume(this.#desk, request);
-  }
-
-  break(request: BreakRequest): Promise<BreakResult> {
-    return breakLease(this.#desk, request);
-  }
-
-  /** The pause of a lock that is in force, and the store's time. @internal */
-  pauseOf(lock: string): Promise<{ pause: PauseInfo; time: number } | undefined> {
-    return this.#desk.pauseOf(lock);
-  }
-
-  runNow(request: RunRequest): Promise<RunNowResult> {
-    return this.#desk.closing.during(runNow(this.#desk, request));
-  }
-
-  redeliver(request: RedeliverRequest): Promise<RedeliverResult> {
-    return redeliver(this.#desk, request);
+  /** @internal */
+  protected override open(): Desk {
+    return this.#desk;
   }
 }

@@ -9,7 +9,7 @@ import { PARTS } from '../options/table.js';
 import { TimeLimits } from '../store-access/time-limits.js';
 import type { ControlAct, HistoryStore, Kept } from '../stores/history-store.js';
 import type { LockInfo } from '../stores/lock-info.js';
-import type { LockStore } from '../stores/lock-store.js';
+import type { LeaseRef, LockStore } from '../stores/lock-store.js';
 import { nearest } from '../wording.js';
 import { Closing } from './closing.js';
 import type { By, NobodyHas, Target } from './types.js';
@@ -161,11 +161,22 @@ export class Desk {
   }
 
   /**
-   * Resolves when the action is in the history, or could not be written there. A database may write a record some time after its release,
-   * but before it answers a read of the history: the caller may end the process next.
+   * Ends a lease for a person: the record of its end says who did it.
+   *
+   * @param duration how long it was held, ms
+   * @returns whether this call has ended it. The store compares once more: if it has ended before, the record of that end stays
    */
-  async noted(lock: string): Promise<void> {
-    await this.ask(this.history.entries({ name: lock, limit: 1 })).catch(() => undefined);
+  async end(lease: LeaseRef, act: ControlAct, duration: number): Promise<boolean> {
+    const record = { kept: this.kept, duration: Math.max(0, duration), by: act };
+    // With this outcome, completed runs do not push the record out of the history.
+    const { released } = await this.ask(this.store.release(lease, { outcome: 'aborted', record }));
+    if (!released) return false;
+    const { name, fencingToken, job } = lease;
+    // A database may write the record some time after the release, but before it answers a read of the history: the caller may end the
+    // process next.
+    await this.ask(this.history.entries({ name, limit: 1 })).catch(() => undefined);
+    this.tell(name, act, { fencingToken, ...(job !== undefined && { job }) });
+    return true;
   }
 
   /** Emits the event to the listeners of this process. */
@@ -211,8 +222,14 @@ const mostKept = ({ told }: Fleet, least: Kept): Kept =>
     least,
   );
 
-export const actOf = (action: ControlAct['action'], { actor, reason }: By): ControlAct => ({
+/** @param started what a person did to begin what this act ends */
+export const actOf = (
+  action: ControlAct['action'],
+  { actor, reason }: By,
+  started?: ControlAct,
+): ControlAct => ({
   action,
   actor,
   ...(reason !== undefined && { reason }),
+  ...(started !== undefined && { started }),
 });

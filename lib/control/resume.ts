@@ -5,7 +5,7 @@ import type { LockInfo } from '../stores/lock-info.js';
 import { readPause } from '../stores/pause.js';
 import { Given } from './check.js';
 import { actOf, type Desk, type Found } from './desk.js';
-import { entriesOf, liftedPause, note } from './lifts.js';
+import { entriesOf, entryOf, liftedPause, note } from './lifts.js';
 import type { By, ResumeRequest, ResumeResult } from './types.js';
 
 /** Ends a pause: the lease that this person, or another one, holds. */
@@ -57,34 +57,14 @@ async function resumeLifted(
 export async function endPause(
   desk: Desk,
   info: LockInfo,
-  { lock, fencingToken, since, until }: PauseInfo,
+  pause: PauseInfo,
   { call, ...by }: By & Pick<ControlAct, 'call'>,
 ): Promise<boolean> {
-  const started = await pauseAct(desk, lock, fencingToken);
-  const act = {
-    ...actOf('resume', by),
-    ...(call !== undefined && { call }),
-    ...(started !== undefined && { started }),
-  };
-  const lease = {
-    name: lock,
-    token: info.token ?? '',
-    fencingToken,
-    ttl: Math.max(1, until - info.time),
-    holder: info.holder ?? '',
-  };
-  const record = { kept: desk.kept, duration: Math.max(0, info.time - since), by: act };
-  // With this outcome, completed runs do not push the record out of the history.
-  const { released } = await desk.ask(desk.store.release(lease, { outcome: 'aborted', record }));
-  if (!released) return false;
-  await desk.noted(lock);
-  desk.tell(lock, act, { fencingToken });
-  return true;
-}
-
-/** Who had paused a lock: the entry of the end of a pause takes the place of that of its begin. */
-async function pauseAct(desk: Desk, lock: string, fencingToken: number): Promise<ControlAct | undefined> {
-  const entries = await entriesOf(desk, lock).catch(() => []);
-  const begin = entries.find((entry) => entry.type === 'run' && entry.fencingToken === fencingToken);
-  return begin?.type === 'run' && begin.by?.action === 'pause' ? begin.by : undefined;
+  const { lock: name, fencingToken, since, until } = pause;
+  // The entry of the end of a pause takes the place of that of its begin, which says who had paused the lock.
+  const begin = (await entryOf(desk, pause))?.by;
+  const act = actOf('resume', by, begin?.action === 'pause' ? begin : undefined);
+  const { token = '', holder = '', time } = info;
+  const lease = { name, token, fencingToken, ttl: Math.max(1, until - time), holder };
+  return desk.end(lease, call === undefined ? act : { ...act, call }, time - since);
 }

@@ -186,6 +186,5 @@ function started({ lock, fencingToken, instance, outcome, error }: RunEntry, wit
 /** The run of a call. From its start until its end is known, the history has it as interrupted. */
 async function runOf(desk: Desk, { lock, id }: Call): Promise<RunEntry | undefined> {
   const entries = await entriesOf(desk, lock);
-  return entries.find((entry) => entry.type === 'run' && starterOf(entry)?.call === id) as
-    RunEntry | undefined;
+  return entries.find((entry) => starterOf(entry)?.call === id);
 }

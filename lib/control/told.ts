@@ -1,6 +1,7 @@
 import { formatDuration } from '../duration.js';
 import type { PauseInfo } from '../insight/types.js';
 import { displayName } from '../lock-name.js';
+import { counted } from '../wording.js';
 import type { BreakResult, PauseResult, RedeliverResult, ResumeResult, RunNowResult } from './types.js';
 
 /** What became of a switch. */
@@ -88,7 +89,7 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) =>
   redelivered: ({ lock, count }) =>
     count === 0
       ? notDone(`There is no such dead letter of the lock ${displayName(lock)}.`)
-      : done(`Put ${count} dead letter${count === 1 ? '' : 's'} of the lock ${displayName(lock)} back.`),
+      : done(`Put ${counted(count, 'dead letter')} of the lock ${displayName(lock)} back.`),
 };
 
 /** @param shown shows a time */

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { formatDuration } from '../duration.js';
+import { counted } from '../wording.js';
 import type { SchedulerLockEvent, Wanted } from './events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { isDebugRead, textOf } from './log.js';
@@ -51,7 +52,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     text(event) {
       if (event.problem !== undefined)
         return `${subject(event)}: calls in line get no hint when their turn comes, and ask four times a second instead: ${event.problem}`;
-      const behind = event.ahead === 0 ? '' : `, behind ${event.ahead} other${event.ahead === 1 ? '' : 's'}`;
+      const behind = event.ahead === 0 ? '' : `, behind ${counted(event.ahead, 'other')}`;
       const holder = event.holder === undefined ? '' : ` (held by ${event.holder})`;
       return `${subject(event)}: waits ${formatDuration(event.wait)} at most${behind}${holder}${whileHolding(event)}`;
     },
@@ -129,7 +130,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     text(event) {
       const { since, at, instance, missed } = event;
       const run = `since ${new Date(since).toISOString()} (${formatDuration(at - since)}) on ${instance}`;
-      const cost = `it has cost ${missed} tick${missed === 1 ? '' : 's'} so far`;
+      const cost = `it has cost ${counted(missed, 'tick')} so far`;
       return `${subject(event)}: its next tick came, and it is still running ${run}; ${cost}. If it can hang, give it a timeout.`;
     },
   },

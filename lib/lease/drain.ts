@@ -1,10 +1,11 @@
+import { LockStateError } from '../errors.js';
 import type { DeadLetteredEvent } from '../events/call-events.js';
 import type { Annotation } from '../stores/history-store.js';
 import type { DeadLetter, DeliveredCall, NextOptions, NextResult } from '../stores/queued-call-store.js';
 import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
+import { type Queued, readQueued } from '../stores/queued-arguments.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
-import { personOf, readArguments } from './queued-arguments.js';
 import { wasNotApplied } from './undo.js';
 import type { Cause, LockCall, LockSettings, RunResult } from './lock-call.js';
 import type { Admission } from './open-call.js';
@@ -69,7 +70,7 @@ export class Drain extends Holding {
     const { waiting } = this.engine;
     waiting.begin();
     try {
-      const lease = await this.take();
+      const lease = await this.takeInLine();
       if (!(lease instanceof Lease)) return lease;
       await this.#runAll(lease);
       return { ran: true, value: undefined };
@@ -195,14 +196,14 @@ export class Drain extends Holding {
     const { id, job, key, args, delivery, queuedAt, merged } = queuedCall;
     const { settings, run } = this.#asked.find((each) => each.job === job) as QueueJob;
     const ref = { name, token, fencingToken, ttl: settings.ttl, holder, job, queuedCall: id };
-    const by = personOf(args);
+    const { args: given, by }: Partial<Queued> = readQueued(args) ?? {};
     const cause: Cause = {
       origin: { key, delivery, queuedAt, merged },
       // Of several that became one, whoever asked waits for the one that is kept.
       started: by === undefined ? QUEUED : { trigger: 'control', by: { ...by, call: id } },
     };
     const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, cause);
-    return { lease, run: (own) => this.within(own, () => run(readArguments(name, args))) };
+    return { lease, run: (own) => this.within(own, () => run(given ?? unreadable(name))) };
   }
 
   #report({ name }: LeaseRef, { job, key, deliveries, reason }: DeadLetter, error?: unknown): void {
@@ -223,3 +224,14 @@ export class Drain extends Holding {
 }
 
 const QUEUED: Annotation = { trigger: 'queued' };
+
+/**
+ * A call whose arguments cannot be read fails, and becomes a dead letter. The message of a parser would quote the arguments, which are
+ * not for the log.
+ */
+function unreadable(lock: string): never {
+  throw new LockStateError(
+    lock,
+    'the arguments of a queued call are no JSON array, so it cannot run. Only this library should write into its store.',
+  );
+}

@@ -9,7 +9,7 @@ import type { Lease } from './lease.js';
 const EARLY = 1 / 3;
 
 /** Renews leases in one call. Resolves to one result per lease. Rejects if the call failed as a whole. */
-export type Extend = (leases: readonly LeaseRef[]) => Promise<ExtendResult[]>;
+type Extend = (leases: readonly LeaseRef[]) => Promise<ExtendResult[]>;
 
 /**
  * The one heartbeat loop of the process: renews the leases that are due, and notices those that are lost. It has

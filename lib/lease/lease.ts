@@ -7,7 +7,7 @@ import type { LeaseFacts } from '../events/lease-events.js';
 import type { Cause, QueuedCallFacts } from './lock-call.js';
 
 /** How a lease is kept, whole milliseconds. */
-export interface LeaseTiming {
+interface LeaseTiming {
   /** Time between renewals; `false` for a lease that is never renewed. */
   readonly heartbeat: number | false;
   /** How long the job may run before its signal aborts. */
@@ -287,6 +287,6 @@ export function leaseDeadline(sent: number, ttl: number): number {
 }
 
 /** How long to wait before a failed renewal is tried again, milliseconds. */
-export function retryDelay(ttl: number): number {
+function retryDelay(ttl: number): number {
   return Math.min(ttl * 0.05, MAX_RETRY_DELAY);
 }

@@ -51,7 +51,7 @@ export interface Cause {
  * - `election`: an attempt to lead. Nothing reports that it was refused, or waits: no job was skipped.
  * - `drain`: it runs queued calls. It is never nested, and nothing reports it.
  */
-export type CallKind = 'by-hand' | 'queueable' | 'fired' | 'election' | 'drain';
+type CallKind = 'by-hand' | 'queueable' | 'fired' | 'election' | 'drain';
 
 /** One call through a lock. */
 export interface LockCall {

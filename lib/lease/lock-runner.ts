@@ -31,7 +31,7 @@ import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shu
 const MAX_REMEMBERED = 10_000;
 
 /** How an application's locks are. */
-export interface Condition {
+interface Condition {
   /** Whether an outage of the store goes on. */
   readonly away: boolean;
   /** When the store last answered a call for a lock, epoch milliseconds; `undefined`: not yet. */

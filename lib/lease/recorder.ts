@@ -16,7 +16,7 @@ export interface EndOfRun {
 }
 
 /** How runs are remembered. */
-export interface RecorderOptions {
+interface RecorderOptions {
   readonly kept: Kept;
   /** What is kept of the error of a failed run. */
   readonly error: 'none' | 'type' | 'message' | ((error: unknown) => string);

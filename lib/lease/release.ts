@@ -11,7 +11,7 @@ const LONGEST_WAY = 1_200_000;
 const BEAT = 0.3;
 
 /** Which lease to release, and how. */
-export interface ReleaseFacts {
+interface ReleaseFacts {
   readonly ref: LeaseRef;
   readonly outcome: ReleaseOutcome;
   /** Monotonic time until which the lock has to stay taken. */

@@ -72,11 +72,6 @@ export class Releases {
     this.#drop(release);
   }
 
-  /** Whether a release of this lock has to be answered before the lock is asked for: see {@link tryFirst}. */
-  owes(name: string): boolean {
-    return this.#byName.size > 0 && this.#byName.has(name);
-  }
-
   /**
    * Tries the unanswered release of this lock, if there is one. It has to come before the next acquire of the lock. Otherwise
    * the lease that this process has left behind refuses that acquire.

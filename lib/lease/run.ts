@@ -3,7 +3,7 @@ import type { ReleaseOutcome } from '../stores/lock-store.js';
 import { jobEnded } from './current-lock.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
-import type { LockCall, RunResult } from './lock-call.js';
+import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import type { Admission, OpenRun } from './open-call.js';
 import { noteFailure, outcomeOf } from './outcome.js';
 import { Overruns } from './overruns.js';
@@ -110,6 +110,8 @@ export abstract class Holding extends Take {
   }
 }
 
+type Taken = Lease | Skipped;
+
 /** One call of a job through a lock. {@link run} has it from top to bottom. */
 export class Run<T> extends Holding {
   constructor(
@@ -126,13 +128,14 @@ export class Run<T> extends Holding {
     const { engine, call } = this;
     engine.waiting.begin();
     try {
-      let lease;
-      // What most calls need of `take()` stands here once more: each further async function would add to the cost of each run.
-      if (this.line === undefined && !engine.releases.owes(call.name)) {
+      // Awaits nothing that is not there: each further turn of promises would add to the cost of each run.
+      const before = this.line === undefined ? this.before() : this.takeInLine();
+      let lease: Taken | Promise<Taken> | undefined = before && (await before);
+      if (lease === undefined) {
         const asked = this.send();
         lease = this.afterFirstAnswer(asked, await asked.outcome);
         if (lease instanceof Promise) lease = await lease;
-      } else lease = await this.take();
+      }
       if (!(lease instanceof Lease)) {
         reportSkipped(engine, call, lease, this.line?.holding);
         return lease;

@@ -13,7 +13,7 @@ import { type Interrupted, reportInterrupted, reportMismatch } from './reports.j
 import { undo, undoOthers, wasNotApplied } from './undo.js';
 import { NO_LINES } from './waits.js';
 
-/** How one call takes its lock. {@link take} has it from top to bottom. */
+/** How one call takes its lock: {@link before}, and then one ask; or, of a call that may wait, {@link takeInLine}. */
 export abstract class Take implements OpenCall {
   readonly #request: AcquireRequest;
   /** Its wait for the lock, if it may wait. */
@@ -35,30 +35,34 @@ export abstract class Take implements OpenCall {
     if (wait > 0) this.line = new InLine(engine, call, this.#request, admission.holding());
   }
 
-  /** Asks for the lock, and waits for it if it may. Rejects with the reason of the call's signal. */
-  protected async take(): Promise<Lease | Skipped> {
-    const { line, admission, call } = this;
-    if (line === undefined) return (await this.#afterRelease()) ?? this.#askOnce();
-    if (!this.engine.waits.possible) throw noLines(call);
-    let answer = await this.#afterRelease();
-    if (answer === undefined && !admission.blocked(call.name)) answer = await this.#askOnce();
-    if (!(answer instanceof Lease)) answer = await this.#wait(line, answer);
-    if (answer instanceof Lease) admission.granted(this);
-    return answer;
+  /**
+   * Waits for a release of the lock that the store has not answered.
+   *
+   * @returns `undefined` at once if there is none; otherwise a promise of why no lease is asked for, if so
+   */
+  protected before(): Promise<Lease | Skipped | undefined> | undefined {
+    const released = this.engine.releases.tryFirst(this.call.name);
+    return released && this.#after(released);
   }
 
-  /** Waits for a release of the lock that the store has not answered. Resolves to why no lease is asked for, if so. */
-  async #afterRelease(): Promise<Lease | Skipped | undefined> {
-    const released = this.engine.releases.tryFirst(this.call.name);
-    if (released === undefined) return undefined;
+  async #after(released: Promise<Error | undefined>): Promise<Lease | Skipped | undefined> {
     const error = await released;
     if (this.engine.closing) return { ran: false, reason: 'shutting-down' };
     return error === undefined ? undefined : this.#withoutStore(error, true);
   }
 
-  async #askOnce(): Promise<Lease | Skipped> {
-    const asked = this.send();
-    return this.afterFirstAnswer(asked, await asked.outcome);
+  /** Asks for the lock, and waits for it. Rejects with the reason of the call's signal. */
+  protected async takeInLine(): Promise<Lease | Skipped> {
+    const { line, admission, call } = this;
+    if (line === undefined || !this.engine.waits.possible) throw noLines(call);
+    let answer = await this.before();
+    if (answer === undefined && !admission.blocked(call.name)) {
+      const asked = this.send();
+      answer = await this.afterFirstAnswer(asked, await asked.outcome);
+    }
+    if (!(answer instanceof Lease)) answer = await this.#wait(line, answer);
+    if (answer instanceof Lease) admission.granted(this);
+    return answer;
   }
 
   /**

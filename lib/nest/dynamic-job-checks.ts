@@ -20,7 +20,7 @@ export interface Wanted {
 }
 
 /** Parameters of `cron` for a job, without its callback. */
-export type CronParameters = ReturnType<typeof cronParameters>;
+type CronParameters = ReturnType<typeof cronParameters>;
 
 /** The longest interval that Node's `setInterval()` keeps, ms. */
 const MAX_INTERVAL = 2_147_483_647;

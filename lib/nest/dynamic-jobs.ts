@@ -16,7 +16,7 @@ import {
   type ScheduledCronJob,
 } from '../scheduler/scheduler-parts.js';
 import { displayName } from '../lock-name.js';
-import { isInactive, type JobState } from '../scheduler/cron-job-state.js';
+import { stateOf } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import { TimerFires } from '../scheduler/timer-fires.js';
@@ -126,7 +126,7 @@ export class DynamicJobs implements OnModuleDestroy {
         cronTimes,
         this.host.settings.clock.monotonic(),
       ),
-      state: () => this.#stateOf(record.ref, orchestrator, name),
+      state: () => stateOf(orchestrator.schedulerRegistry, name, record.ref),
       ...this.#ways(() => bound, job),
     };
     const fires = new TimerFires();
@@ -167,12 +167,6 @@ export class DynamicJobs implements OnModuleDestroy {
   /** How a job is started. @param bound made by then */
   #ways(bound: () => BoundJob, job: DynamicJob): Pick<BoundJob, 'fire' | 'call'> {
     return { fire: (start) => this.#again(bound(), job, start), call: () => job(currentLock()) };
-  }
-
-  #stateOf(ref: CronJobLike | undefined, orchestrator: JobOrchestrator, name: string): JobState {
-    if (ref === undefined) return 'started';
-    if (orchestrator.schedulerRegistry.getCronJobs().get(name) !== ref) return 'gone';
-    return isInactive(ref) ? 'stopped' : 'started';
   }
 
   #add(bound: BoundJob): void {

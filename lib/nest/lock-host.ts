@@ -128,24 +128,18 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
    *
    * @param isGone whether the job was deleted since: never, by default
    */
-  addQueueJob(
-    { job, name, settings, queue, call }: BoundJob,
-    isGone: QueueJob['isGone'] = () => false,
-  ): void {
-    if (!settings.enabled || (queue === undefined && !this.#takesCallsOf({ name, settings }))) return;
+  addQueueJob(bound: BoundJob, isGone: QueueJob['isGone'] = () => false): void {
+    const { job, name, settings, queue, call } = bound;
+    const runsHere = queue === undefined ? this.takesCallsOf(bound) : settings.enabled;
+    if (!runsHere) return;
     const lock = typeof name === 'string' ? name : undefined;
     const run = this.settings.leader === undefined ? call : followingAll(call);
     this.queues.add({ job, lock, settings, run, isGone });
   }
 
   /** Whether people can run a job here from elsewhere: they read the end of its run in the history. */
-  #takesCallsOf({ name, settings }: Pick<BoundJob, 'name' | 'settings'>): boolean {
-    return this.takesCalls && typeof name === 'string' && settings.history === true;
-  }
-
-  /** The same, and false for a job that is switched off here. */
-  takesCallsOf(bound: BoundJob): boolean {
-    return bound.settings.enabled && this.#takesCallsOf(bound);
+  takesCallsOf({ name, settings: { enabled, history } }: BoundJob): boolean {
+    return this.takesCalls && enabled && typeof name === 'string' && history === true;
   }
 
   /** The store has answered a call that is for no lock. @param took ms: by a slow answer nothing can run */

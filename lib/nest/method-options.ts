@@ -7,7 +7,7 @@ import type { BoundJob } from './bound-job.js';
 import type { LockHost } from './lock-host.js';
 
 /** What the options of a guarded method say, and their problems: one sentence each, with where it is. */
-export interface MethodOptions {
+interface MethodOptions {
   /** Absent if there are none. */
   readonly facts?: Pick<BoundJob, 'job' | 'name' | 'settings' | 'queue'>;
   readonly problems: readonly string[];

@@ -1,6 +1,4 @@
-import type { Closing } from '../control/closing.js';
-import type { Control } from '../control/control.js';
-import { actOf } from '../control/desk.js';
+import { actOf, type Desk } from '../control/desk.js';
 import { checkRun, LONGEST_WAIT } from '../control/run-now.js';
 import { parseDuration } from '../duration.js';
 import type { Lock } from '../lease/current-lock.js';
@@ -14,16 +12,15 @@ import { logError } from '../events/log.js';
 
 interface Parts {
   readonly interceptor: SchedulerLockInterceptor;
-  readonly control: Control;
+  readonly desk: Desk;
   readonly settings: ModuleSettings;
-  readonly closing: Closing;
 }
 
 type End = { readonly ran: true; readonly failure?: unknown } | Skipped;
 
 /** Runs a job of this instance for a person, and says what became of the run. */
 export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts): Promise<RunNowResult> {
-  const { interceptor, settings, closing } = parts;
+  const { interceptor, settings, desk } = parts;
   const args = checkRun(request);
   let begin: (lock: Lock) => void = () => undefined;
   const begun = new Promise<Lock>((resolve) => (begin = resolve));
@@ -51,7 +48,7 @@ export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts
     logFailure(ended);
     return start;
   }
-  const end = await closing.wait(parseDuration(request.wait) ?? LONGEST_WAIT, ended);
+  const end = await desk.closing.wait(parseDuration(request.wait) ?? LONGEST_WAIT, ended);
   if (end === undefined) logFailure(ended);
   if (end === undefined || !end.ran) return start;
   // The same as the history says.
@@ -65,10 +62,10 @@ export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts
 const logFailure = (ended: Promise<End>): void =>
   void ended.then((end) => 'failure' in end && logError(() => end.failure));
 
-async function refused(lock: string, skip: Skipped, { control }: Parts): Promise<RunNowResult> {
+async function refused(lock: string, skip: Skipped, { desk }: Parts): Promise<RunNowResult> {
   const { reason, holder } = skip;
   if (reason === 'held' || reason === 'cooling-down')
     return { result: 'held', lock, ...(holder !== undefined && { holder }) };
-  const paused = reason === 'paused' ? await control.pauseOf(lock) : undefined;
+  const paused = reason === 'paused' ? await desk.pauseOf(lock) : undefined;
   return paused === undefined ? { result: 'skipped', reason } : { result: 'paused', ...paused };
 }

@@ -1,19 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Closing } from '../control/closing.js';
-import { Control } from '../control/control.js';
-import type {
-  BreakRequest,
-  BreakResult,
-  ControlSwitches,
-  PauseRequest,
-  PauseResult,
-  RedeliverRequest,
-  RedeliverResult,
-  ResumeRequest,
-  ResumeResult,
-  RunNowResult,
-  RunRequest,
-} from '../control/types.js';
+import { Switches } from '../control/control.js';
+import { Desk } from '../control/desk.js';
+import type { RunNowResult, RunRequest } from '../control/types.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
@@ -28,13 +17,13 @@ import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
  * All reject with `SchedulerLockConfigError` for bad arguments, and with `StoreUnavailableError` if the store does not answer.
  */
 @Injectable()
-export class SchedulerLockControl implements ControlSwitches {
+export class SchedulerLockControl extends Switches {
   readonly #host: LockHost;
   readonly #events: SchedulerLockEvents;
   readonly #insight: InsightHost;
   readonly #interceptor: SchedulerLockInterceptor;
   readonly #closing: Closing;
-  #control: Control | undefined;
+  #desk: Desk | undefined;
 
   /** @internal */
   constructor(
@@ -43,6 +32,7 @@ export class SchedulerLockControl implements ControlSwitches {
     insight: InsightHost,
     interceptor: SchedulerLockInterceptor,
   ) {
+    super();
     this.#host = host;
     this.#closing = new Closing(host.settings.clock);
     this.#events = events;
@@ -50,34 +40,13 @@ export class SchedulerLockControl implements ControlSwitches {
     this.#interceptor = interceptor;
   }
 
-  async pause(request: PauseRequest): Promise<PauseResult> {
-    return (await this.#open()).pause(request);
-  }
-
-  async resume(request: ResumeRequest): Promise<ResumeResult> {
-    return (await this.#open()).resume(request);
-  }
-
-  async break(request: BreakRequest): Promise<BreakResult> {
-    return (await this.#open()).break(request);
-  }
-
   /** Runs a job now: here if this instance has it, and otherwise by a queued call, which an instance that has it takes. */
-  async runNow(request: RunRequest): Promise<RunNowResult> {
-    const control = await this.#open();
+  override async runNow(request: RunRequest): Promise<RunNowResult> {
+    const desk = await this.open();
     const bound = this.#insight.job(request.job);
     if (bound?.settings.enabled !== true || request.throughPause === true || request.key !== undefined)
-      return control.runNow(request);
-    return runHere(request, bound, {
-      interceptor: this.#interceptor,
-      control,
-      settings: this.#host.settings,
-      closing: this.#closing,
-    });
-  }
-
-  async redeliver(request: RedeliverRequest): Promise<RedeliverResult> {
-    return (await this.#open()).redeliver(request);
+      return super.runNow(request);
+    return runHere(request, bound, { interceptor: this.#interceptor, desk, settings: this.#host.settings });
   }
 
   /** While the runs of this instance end. @internal */
@@ -90,11 +59,12 @@ export class SchedulerLockControl implements ControlSwitches {
     await this.#closing.end();
   }
 
-  async #open(): Promise<Control> {
+  /** @internal */
+  protected override async open(): Promise<Desk> {
     await this.#host.start();
     const { store, settings } = this.#host;
     const { clock, instanceId: instance, storeTimeout, insight } = settings;
-    return (this.#control ??= new Control(store, {
+    return (this.#desk ??= new Desk(store, {
       clock,
       instance,
       emit: this.#events.emit,

@@ -48,7 +48,7 @@ interface HealthOptions<Key extends string, Degraded extends string> {
 }
 
 /** What is known at a moment. @internal */
-export interface HealthState {
+interface HealthState {
   readonly away: boolean;
   /** Epoch milliseconds. */
   readonly answeredAt: number | undefined;

@@ -14,7 +14,7 @@ import { checkElection, ofModule } from '../options/check.js';
 import { unknownOptions } from '../options/table.js';
 import { CronJobState } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
-import { fireAgain, markByHand, markScheduled, scheduledCall } from '../scheduler/scheduled-call.js';
+import { fireAgain, markByHand, markScheduled } from '../scheduler/scheduled-call.js';
 import {
   isScheduled,
   isUnknownScheduler,
@@ -254,9 +254,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const { key } = method;
     const outermost: unknown = Reflect.get(instance, key);
     if (isScheduled(outermost)) markScheduled(outermost, key, outsideOfLocks);
-    const kept = bind(instance, method, (proceed, args) =>
-      this.interceptor.intercept(bound, args, scheduledCall(instance, key), proceed),
-    );
+    const kept = bind(instance, method, this.interceptor.binding(bound, instance, key));
     this.host.addQueueJob(bound);
     this.#methods.set(found, kept);
     this.#undo.push(kept.free);

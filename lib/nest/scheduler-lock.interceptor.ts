@@ -1,5 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Timer } from '../clock.js';
+import type { Binding } from '../decorators/locked-method.js';
 import {
   LockNotAcquiredError,
   LockStateError,
@@ -12,12 +13,12 @@ import type { LockCall, RunResult } from '../lease/lock-call.js';
 import { isTaken } from '../lease/reports.js';
 import { displayName } from '../lock-name.js';
 import { MissedTicks, type TickResult } from '../ticks/missed-ticks.js';
-import type { ScheduledCall } from '../scheduler/scheduled-call.js';
+import { type ScheduledCall, scheduledCall } from '../scheduler/scheduled-call.js';
 import type { QueueOptions } from '../options/queue.js';
 import { checkKey, writeArguments } from '../queue/payload.js';
 import type { CallToQueue } from '../queue/queues.js';
 import type { Annotation, ControlAct } from '../stores/history-store.js';
-import { show } from '../wording.js';
+import { counted, show } from '../wording.js';
 import { logWarning } from '../events/log.js';
 import type { BoundJob } from './bound-job.js';
 import { InsightHost } from './insight-host.js';
@@ -35,6 +36,11 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     private readonly missedTicks: MissedTicks,
   ) {}
 
+  /** What happens when a method is called that is bound to its lock. */
+  binding(bound: BoundJob, instance: object, key: string | symbol): Binding {
+    return (proceed, args) => this.intercept(bound, args, scheduledCall(instance, key), proceed);
+  }
+
   /**
    * @param scheduled given if the scheduler fired this call, perhaps as another try after the store failed
    * @param proceed runs the method itself
@@ -48,15 +54,13 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     scheduled: ScheduledCall | undefined,
     proceed: () => unknown,
   ): Promise<unknown> {
-    const { job, name, settings } = bound;
-    // The runner checks the result of a name function: a call with an invalid name is skipped.
-    const lockName = typeof name === 'string' ? name : (made(job, 'name', name, args) as string);
-    const call = { name: lockName, job, settings };
+    const { job, settings } = bound;
+    const call = { name: lockOf(bound, args), job, settings };
     if (scheduled !== undefined) return this.#fired(bound, call, scheduled, proceed);
     const result = await this.#byHand(bound, { ...call, kind: 'by-hand' }, args, proceed);
     if (result.ran) return result.value;
     if (settings.onSkip === 'throw' && result.reason !== 'queued') {
-      throw new LockNotAcquiredError(displayName(lockName), { ...result, cause: result.error });
+      throw new LockNotAcquiredError(displayName(call.name), { ...result, cause: result.error });
     }
     return undefined;
   }
@@ -70,16 +74,10 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     bound: BoundJob,
     { args, by, began }: { args: readonly unknown[]; by: ControlAct; began: (lock: Lock) => void },
   ): { readonly lock: string; readonly result: Promise<RunResult<unknown>> } {
-    const { job, name } = bound;
-    const lock = typeof name === 'string' ? name : (made(job, 'name', name, args) as string);
+    const lock = lockOf(bound, args);
     const settings = { ...bound.settings, wait: 0, onStoreError: 'throw' as const };
-    const call: LockCall = {
-      kind: 'by-hand',
-      name: lock,
-      job,
-      settings,
-      started: { trigger: 'control', by },
-    };
+    const started = { trigger: 'control', by } as const;
+    const call: LockCall = { kind: 'by-hand', name: lock, job: bound.job, settings, started };
     const run = (): Promise<RunResult<unknown>> =>
       this.host.execute(call, (own) => {
         began(own);
@@ -219,6 +217,10 @@ function callToQueue(
   return { key: text, args: writeArguments(job, args), max, redeliver };
 }
 
+/** The lock of a call. The runner checks what a function has made: a call with an invalid name is skipped. */
+const lockOf = ({ job, name }: BoundJob, args: readonly unknown[]): string =>
+  typeof name === 'string' ? name : (made(job, 'name', name, args) as string);
+
 /** What a function of the options makes of the arguments of a call. If it fails, nothing runs. */
 function made(
   job: string,
@@ -229,7 +231,7 @@ function made(
   try {
     return Reflect.apply(make, undefined, args);
   } catch (error) {
-    const what = `${job}: ${option}: its function threw for a call with ${args.length} argument${args.length === 1 ? '' : 's'}`;
+    const what = `${job}: ${option}: its function threw for a call with ${counted(args.length, 'argument')}`;
     throw new SchedulerLockConfigError(
       [
         `${what}: ${error instanceof Error ? `${error.name}: ${error.message}` : show(error)}. Nothing was run.`,

@@ -1,3 +1,5 @@
+import { counted } from '../wording.js';
+
 /** How many jobs are named; the others are only counted, so that people can read the line. */
 const MAX_NAMES = 8;
 
@@ -21,8 +23,8 @@ export function startLine(
   const scheduled = jobs.filter((job) => job.scheduled);
   const others = jobs.filter((job) => !job.scheduled);
   const counts = [
-    count(scheduled, 'scheduled job'),
-    count(others, scheduled.length === 0 ? 'method' : 'other method'),
+    scheduled.length > 0 && counted(scheduled.length, 'scheduled job'),
+    others.length > 0 && counted(others.length, scheduled.length > 0 ? 'other method' : 'method'),
   ];
   const what = counts.filter(Boolean).join(' and ');
   const elected =
@@ -37,10 +39,6 @@ function notHere(jobs: readonly GuardedJob[]): string {
   if (off.length === 0) return '';
   if (off.length < jobs.length) return `, but not here (enabled: false): ${names(off.map(({ job }) => job))}`;
   return `, but ${off.length === 1 ? 'not' : 'none of them'} here (enabled: false)`;
-}
-
-function count({ length }: readonly GuardedJob[], what: string): string {
-  return length === 0 ? '' : `${length} ${what}${length === 1 ? '' : 's'}`;
 }
 
 /** The first jobs by name, and how many more there are. */

@@ -37,7 +37,7 @@ export interface ModuleSettings {
 }
 
 /** Name of an election and of its lock, and how that lock is taken. */
-export interface ElectionSettings {
+interface ElectionSettings {
   readonly name: string;
   readonly lock: LockSettings;
 }

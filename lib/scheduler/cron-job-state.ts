@@ -12,7 +12,7 @@ type CronRecord = Pick<JobRecord, 'options' | 'ref'>;
 export type JobState = 'started' | 'stopped' | 'gone';
 
 /** The cron jobs that the scheduler has made from one method of one instance. */
-export interface MadeJob {
+interface MadeJob {
   state(): JobState;
   /**
    * The current `CronTime` of each of its cron jobs: the application may have replaced them. Empty before the jobs are made.
@@ -62,7 +62,9 @@ export class CronJobState {
     };
     return {
       state: () => {
-        const states = made().map((job) => this.#state(job));
+        const states = made().map(({ maker, key, record }) =>
+          stateOf(maker.schedulerRegistry, key, record.ref),
+        );
         return (
           states.find((state) => state === 'gone') ?? states.find((state) => state === 'stopped') ?? 'started'
         );
@@ -102,13 +104,13 @@ export class CronJobState {
     if (begun) this.#made = all;
     return all;
   }
+}
 
-  #state({ maker, key, record: { ref } }: Made): JobState {
-    // The scheduler has not made it yet.
-    if (typeof ref !== 'object' || ref === null) return 'started';
-    if (maker.schedulerRegistry.getCronJobs().get(key) !== ref) return 'gone';
-    return isInactive(ref) ? 'stopped' : 'started';
-  }
+/** The state of a cron job. @param job `undefined` while the scheduler has not made it */
+export function stateOf(registry: CronMaker['schedulerRegistry'], key: string, job: unknown): JobState {
+  if (typeof job !== 'object' || job === null) return 'started';
+  if (registry.getCronJobs().get(key) !== job) return 'gone';
+  return isInactive(job) ? 'stopped' : 'started';
 }
 
 function cronTimeOf(job: unknown): CronTimeLike | [] {

@@ -1,7 +1,7 @@
 import type { CronJobLike, JobOrchestrator, JobRecords } from './scheduler-parts.js';
 
 /** Decides whether a job may run now. */
-export interface Gate {
+interface Gate {
   /** Fires a job, or does nothing. */
   pass(job: string, fire: () => unknown): unknown;
 }

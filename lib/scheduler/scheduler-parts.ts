@@ -107,7 +107,7 @@ export interface CronJobLike extends ScheduledCronJob {
 }
 
 /** The members of `SchedulerRegistry` of `@nestjs/schedule` that this library uses. */
-export interface JobRegistry {
+interface JobRegistry {
   getCronJobs(): ReadonlyMap<string, CronJobLike>;
   addCronJob(name: string, job: CronJobLike): void;
   getIntervals(): string[];
@@ -162,7 +162,7 @@ const REGISTRY_METHODS = [
  * Recognises `SchedulerOrchestrator` by its members, as it has no public name. The registry is taken from it, not looked
  * up: other objects with methods to add and get jobs belong to the application.
  */
-export function isOrchestrator(instance: unknown): instance is JobOrchestrator {
+function isOrchestrator(instance: unknown): instance is JobOrchestrator {
   try {
     return hasParts(instance);
   } catch {
@@ -200,7 +200,7 @@ export function intervalOf(registry: JobRegistry, name: string): unknown {
 }
 
 /** The members of Nest's `InstanceWrapper` of a provider or a controller that matter here. */
-export interface Wrapper {
+interface Wrapper {
   readonly instance: unknown;
   /** The module that it belongs to. */
   readonly host?: { readonly name?: string } | undefined;

@@ -14,7 +14,7 @@ import { RetryTimers } from './retry-timers.js';
 import { Term } from './term.js';
 
 /** How the ticks of a job are treated: its options, checked, whole milliseconds. */
-export interface TickSettings {
+interface TickSettings {
   /** The ttl of its lock. */
   readonly ttl: number;
   readonly oncePerTick: boolean;

@@ -10,7 +10,7 @@ import { markdownTable, type Row } from './table.js';
 /*
  * npm run bench [-- --only <part of a case's name>] [-- --rounds <n>] [-- --quick] [-- --against <folder>]
  *
- * A benchmark, not a test: it exits with 0 for any figures. Ratios are medians over interleaved rounds, each measurement in
+ * A benchmark, not a test: it exits with 0 for any figures, with 1 if a case has none. Ratios are medians over interleaved rounds, each measurement in
  * fresh processes. If measurements are compared with each other, they take turns within a round. With --against, another
  * checkout of this project (whose tools are built) is one more contender, and every figure is shown beside its own.
  */
@@ -26,8 +26,14 @@ const rounds: string[] = [];
 try {
   for (const bench of cases) {
     const count = args.rounds || bench.rounds;
-    rows.push(...(await bench.run(session, count)));
-    rounds.push(`${bench.name} ${count}`);
+    try {
+      rows.push(...(await bench.run(session, count)));
+      rounds.push(`${bench.name} ${count}`);
+    } catch (error) {
+      // Half an hour of figures must not be lost because one case fails, such as one that the other checkout does not have.
+      process.exitCode = 1;
+      console.error(`${bench.name} failed:`, error);
+    }
   }
   console.log(`\n${markdownTable(rows)}\n`);
   if (session.compares) console.log(`${comparisonTable(session.comparisons)}\n`);

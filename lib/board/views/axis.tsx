@@ -29,7 +29,7 @@ export function widthOf(length: number, { from, to }: Span, least = 0.35): strin
 const percent = (value: number): number => Number(Math.min(100, Math.max(0, value)).toFixed(2));
 
 /** Full hours, or parts of one, in the zone of the viewer. */
-export function marksOf({ from, to }: Span, times: Times): number[] {
+function marksOf({ from, to }: Span, times: Times): number[] {
   const step = STEPS.find((each) => (to - from) / each <= MARKS) ?? STEPS.at(-1) ?? MINUTE;
   const offset =
     Date.parse(`${times.full(from).slice(0, 19).replace(' ', 'T')}Z`) - Math.floor(from / 1_000) * 1_000;

@@ -3,7 +3,7 @@ import { linkTo, type Question } from '../question.js';
 import { lasting } from './parts.js';
 
 /** What surrounds the parts of a page. */
-export interface Frame {
+interface Frame {
   readonly title: string;
   readonly question: Question;
   /** Names the assets of this build. */

@@ -224,7 +224,7 @@ function Waiting({ scene }: { scene: Scene }): h.JSX.Element {
 /** How many runs of a list are shown. */
 const MOST_ROWS = 100;
 
-export function RunsTable({
+function RunsTable({
   scene,
   bars,
 }: {

@@ -1,7 +1,7 @@
 import { INSTANCES_KEPT } from '../../stores/history-store.js';
 import { h } from '../templates.js';
 import type { Scene } from './parts.js';
-import { plural } from '../cost.js';
+import { counted } from '../../wording.js';
 
 /** The numbers behind the first line, which says how the fleet is. */
 export interface Verdict {
@@ -66,7 +66,7 @@ export function VerdictLine(props: {
       <p class="note">
         As of <time dateTime={new Date(scene.looked.now).toISOString()}>{times.full(scene.looked.now)}</time>{' '}
         by the store's clock, <span data-since>{ageText(age)}</span> ·{' '}
-        {up === 0 ? 'no instance up' : `${up} ${plural(up, 'instance')} up`} · {store}
+        {up === 0 ? 'no instance up' : `${counted(up, 'instance')} up`} · {store}
       </p>
       {failure !== undefined && (
         <p class="problem">The store does not answer. What is shown here is old: {failure}</p>
@@ -80,7 +80,7 @@ export function VerdictLine(props: {
   );
 }
 
-export const ageText = (age: number): string => `${Math.round(age / 1_000)} s old`;
+const ageText = (age: number): string => `${Math.round(age / 1_000)} s old`;
 
 function headlineOf({ attention, unknown, off, paused, fine }: Verdict): string {
   if (attention + unknown + off + paused + fine === 0) return 'No job is known';
@@ -101,7 +101,7 @@ function missingOf({ looked: { unreadable, told }, times }: Scene): string[] {
   const lines = parts.map((reason) => `Not all can be read. ${reason}`);
   if (count > 0)
     lines.push(
-      `${count} ${plural(count, 'record')} cannot be read, and ${count === 1 ? 'is' : 'are'} left out: ${instances} of instances and their jobs, ${runs} of runs.`,
+      `${counted(count, 'record')} cannot be read, and ${count === 1 ? 'is' : 'are'} left out: ${instances} of instances and their jobs, ${runs} of runs.`,
     );
   if (told.every(({ info }) => info.state !== 'up')) lines.push(nobodyUp(told, times));
   return lines;

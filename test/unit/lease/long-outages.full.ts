@@ -385,6 +385,37 @@ describe('while the store does not answer', () => {
     expect(app.clock.pending).toBe(0);
   });
 
+  it('a release that the store leaves unsettled while it answers others is tried after 10 s, and then after 20 s', async () => {
+    const app = new Harness();
+    const stuck = await app.start('stuck');
+    app.store.next('release', silence);
+    stuck.end();
+    const tries = () => app.store.of('release').filter(({ names }) => names[0] === 'stuck').length;
+    const asksFor = async (lock: string): Promise<void> => {
+      const job = await app.start(lock);
+      job.end();
+      await app.clock.advance(0);
+    };
+    await app.clock.advance(2_000);
+    await asksFor('other');
+    await app.clock.advance(7_999);
+    await asksFor('stuck');
+    expect(tries()).toBe(1);
+    app.store.next('release', silence);
+    await app.clock.advance(1);
+    await asksFor('stuck');
+    expect(tries()).toBe(2);
+    await app.clock.advance(2_000);
+    await asksFor('other');
+    await app.clock.advance(17_999);
+    await asksFor('stuck');
+    expect(tries()).toBe(2);
+    await app.clock.advance(1);
+    await asksFor('stuck');
+    // The third one is answered, and the lock is taken and released.
+    expect(tries()).toBe(4);
+  });
+
   it('an outage is reported although only a release that is tried again finds it', async () => {
     const app = new Harness();
     const job = await app.start();

@@ -7,7 +7,7 @@ import type { Lock } from '../../../lib/lease/current-lock.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
-import { SETTINGS } from './harness.js';
+import { gate, SETTINGS } from './harness.js';
 
 /** One call, whose job ends when the test says so. */
 interface Call {
@@ -117,6 +117,17 @@ beforeEach(() => void (fleet = new Fleet()));
 afterEach(() => fleet.shutdown());
 
 const MINUTE = { wait: 60_000 };
+
+const enqueue = (id: string) =>
+  fleet.store.queuedCalls.enqueue({
+    name: 'lock',
+    id,
+    job: 'other',
+    args: '[]',
+    priority: 0,
+    max: 10,
+    redeliver: 0,
+  });
 
 describe('calls that wait', () => {
   test('run one after another, in the order in which they came, with greater priorities first', async () => {
@@ -273,6 +284,16 @@ describe('calls that wait', () => {
     await fleet.clock.advance(9_900);
     expect(waiting.lock).toBeUndefined();
     await fleet.clock.advance(200);
+    expect(waiting.lock).toBeDefined();
+    await fleet.end(waiting);
+  });
+
+  test('ask again when the lease that has refused them is over, and not a second later', async () => {
+    await fleet.store.acquire({ name: 'lock', token: 'theirs', ttl: 300, holder: 'died' });
+    const waiting = await fleet.call('b', MINUTE);
+    await fleet.clock.advance(299);
+    expect(waiting.lock).toBeUndefined();
+    await fleet.clock.advance(11);
     expect(waiting.lock).toBeDefined();
     await fleet.end(waiting);
   });
@@ -474,17 +495,26 @@ describe('calls that wait', () => {
     expect(events).toEqual(['outage-started']);
   });
 
+  test('for nobody, to run queued calls: a run whose lease was over when it ended is not confirmed', async () => {
+    await enqueue('one');
+    const job = gate();
+    const settings = { ...SETTINGS, ...MINUTE };
+    const queueJob = { job: 'other', lock: undefined, settings, run: () => job.opened, isGone: () => false };
+    const jobs = new Map([['other', queueJob]]);
+    const drainer = { jobs, asks: () => undefined, standsBehind: () => undefined };
+    void fleet.instance('a').drain({ kind: 'drain', name: 'lock', job: undefined, settings }, drainer);
+    await fleet.clock.advance(0);
+    const [{ token = '', fencingToken = 0 } = {}] = await fleet.store.inspect(['lock']);
+    const lease = { name: 'lock', token, fencingToken, ttl: 10_000, holder: 'a' };
+    expect(await fleet.store.release(lease, { outcome: 'aborted' })).toEqual({ released: true });
+    job.open();
+    await fleet.clock.advance(0);
+    expect(fleet.of('released')).toMatchObject([{ job: 'other', outcome: 'completed', confirmed: false }]);
+  });
+
   test('for nobody, to run queued calls, give the lock back if the store delivers what nobody has asked for', async () => {
     const { queuedCalls } = fleet.store;
-    await queuedCalls.enqueue({
-      name: 'lock',
-      id: 'one',
-      job: 'other',
-      args: '[]',
-      priority: 0,
-      max: 10,
-      redeliver: 0,
-    });
+    await enqueue('one');
     const next = queuedCalls.next.bind(queuedCalls);
     queuedCalls.next = (lease, options) =>
       next(lease, { ...options, takes: [{ job: 'other', ttl: 60_000 }] });

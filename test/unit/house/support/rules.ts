@@ -53,7 +53,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     'cli/',
-    `${CONTRACT}|insight/.+|control/.+|board/(answer|board|route|source)|scheduler/(cron-ticks|scheduler-parts)|stores/redis/(redis-connection|redis-lock.store|acl|keys)|stores/sql/table-name|stores/postgres/(postgres-lock.store|client|setup)|stores/mysql/(mysql-lock.store|client|setup)`,
+    `${CONTRACT}|insight/.+|control/.+|board/(answer|board|route|source)|scheduler/tick-finder|stores/redis/(redis-connection|redis-lock.store|acl|keys)|stores/sql/table-name|stores/postgres/(postgres-lock.store|client|setup)|stores/mysql/(mysql-lock.store|client|setup)`,
     'the shell reads by insight, opens stores, and knows nothing of Nest',
   ],
   ['scheduler/', '', 'what is known of the scheduler stands alone'],
@@ -85,12 +85,12 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     '(otel|prometheus)/',
-    'events/scheduler-lock.events|metrics/.+|lease/current-lock|nest/scheduler-lock-health|nest/scheduler-lock.service',
+    'events/scheduler-lock.events|metrics/.+|lease/current-lock|nest/(beside|scheduler-lock-health|scheduler-lock.service)',
     'an entry for metrics listens from outside',
   ],
   [
     'board/',
-    `${CONTRACT}|insight/.+|control/(types|told)|nest/scheduler-lock-(insight|control)`,
+    `${CONTRACT}|insight/.+|control/(types|told)|nest/(beside|scheduler-lock-(insight|control))`,
     'the page shows what insight tells, and knows neither stores nor the engine',
   ],
   [

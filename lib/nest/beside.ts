@@ -1,4 +1,5 @@
 import { SchedulerLockConfigError } from '../errors.js';
+import { notLoaded } from '../wording.js';
 
 /** The part of Nest's `ModuleRef` that is needed here. */
 interface Modules {
@@ -6,18 +7,24 @@ interface Modules {
 }
 
 /**
- * A provider of the `SchedulerLockModule` of an application.
+ * A provider of the `SchedulerLockModule` of an application, for a module that stands beside it.
  *
  * @param asker name of the module that needs it
+ * @param does what that module does with it
  * @throws SchedulerLockConfigError if there is no such module
  */
-export function partOf<T>(modules: Modules, type: abstract new (...args: never[]) => T, asker: string): T {
+export function partOf<T>(
+  modules: Modules,
+  type: abstract new (...args: never[]) => T,
+  asker: string,
+  does = 'measure',
+): T {
   try {
     return modules.get(type, { strict: false });
   } catch (cause) {
     throw new SchedulerLockConfigError(
       [
-        `${asker}: this application has no SchedulerLockModule, so there is nothing to measure. Add ` +
+        `${asker}: this application has no SchedulerLockModule, so there is nothing to ${does}. Add ` +
           `SchedulerLockModule.forRoot({ connection: 'redis://…' }) to the imports of the root module, beside ${asker}.`,
       ],
       { cause },
@@ -34,12 +41,7 @@ export async function packageFor<T>(asker: string, name: string, load: () => Pro
   try {
     return await load();
   } catch (cause) {
-    const { code, message } = Object(cause) as { code?: unknown; message?: unknown };
-    // The codes of Node, Jest and bundlers. The package may also miss a dependency of its own.
-    const isMissing = String(code).endsWith('MODULE_NOT_FOUND') && String(message).includes(`'${name}'`);
-    const why = isMissing
-      ? `is not installed. Run: npm install ${name}`
-      : `could not be loaded: ${String(message)}`;
+    const why = notLoaded(name, cause);
     throw new SchedulerLockConfigError([`${asker}: the package "${name}" is needed and ${why}`], { cause });
   }
 }
