@@ -8,7 +8,7 @@ import type { SchedulerLockError } from '../errors.js';
  * 2. All times are of the database's clock, epoch milliseconds, and no other clock has a say.
  * 3. `write` compares and sets in one operation: of any number of changes over one and the same document, exactly one is written.
  * 4. Each change, and each renewal, is judged alone, and answered by its index. One that cannot be made stops no other.
- * 5. Nothing waits for a document that somebody else has locked: it counts as changed.
+ * 5. Nothing waits for long for a document that somebody else has locked: it counts as changed.
  *
  * Other programs may write into the database, too, and know nothing of `version` and `state`: these stay as they are then. So `by` is
  * compared as well, and whether the lock is taken: one of them may have come and gone twice meanwhile, which changes no decision.
