@@ -48,7 +48,7 @@ export class Api {
   instances(): Promise<Answer> {
     return this.#ofSnapshot('instances', ({ told }) => ({
       // The lists of jobs of a thousand instances would be a hundred megabytes.
-      instances: told.map(({ info, record: { jobs } }) => ({
+      instances: told.map(({ info, jobs }) => ({
         ...info,
         jobs: jobs.length,
         disabled: jobs.filter(({ enabled }) => !enabled).map(({ job }) => job),

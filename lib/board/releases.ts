@@ -28,7 +28,7 @@ class Release {
     return [...before, ...those.map(([jobs]) => jobs)];
   }
 
-  add({ info, record: { jobs } }: Told): void {
+  add({ info, jobs }: Told): void {
     const until = Math.max(this.#lists.get(jobs) ?? 0, info.state === 'up' ? Infinity : info.seenAt);
     this.#lists.delete(jobs);
     this.#lists.set(jobs, until);
@@ -46,7 +46,7 @@ export async function releasesOf(told: readonly Told[], since: number): Promise<
   const jobIn = finder();
   return inTurns(inOrder, (one) => {
     const { application = '', version } = one.info;
-    const { jobs } = one.record;
+    const { jobs } = one;
     const at = upSince(one.info);
     const last = newest.get(application);
     const now = last !== undefined && last.version === version ? last : new Release(version, last);

@@ -24,7 +24,7 @@ export interface Announced {
 }
 
 /** After what time a run that hangs is reported again, ms. */
-const REPEAT = 3_600_000;
+export const REPEAT = 3_600_000;
 
 /** Reports to people that a tick was missed, with the reasons of the fleet, and that a run hangs here. */
 export class Announcer {

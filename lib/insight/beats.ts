@@ -10,7 +10,7 @@ import {
   UNDATED,
 } from '../stores/history-store.js';
 
-/** A job, as an instance shows it to the fleet. */
+/** A job, as an instance shows it to the fleet. What changes while the instance is up goes with each beat, the rest is its list of jobs. */
 export interface ShownJob extends KnownJob {
   /** Its next fire time, and the newest that has passed, epoch milliseconds; `undefined`: none, or not known. */
   readonly next: number | undefined;
@@ -180,7 +180,8 @@ export class Beats {
 
   async #beat(left: boolean, every: number): Promise<void> {
     const shown = this.shown.jobs();
-    const jobs = shown.map(({ next: _next, last: _last, ...job }) => job);
+    const jobs = shown.map(({ next: _next, last: _last, stopped: _stopped, ...job }) => job);
+    const stopped = shown.flatMap((job, index) => (job.stopped ? [index] : []));
     const catalogue = createHash('sha256').update(JSON.stringify(jobs)).digest('base64url').slice(0, 22);
     const { instance, application, version, kept } = this.shown;
     const hung = this.shown.hung();
@@ -193,6 +194,7 @@ export class Beats {
       ...(version === undefined ? undefined : { version }),
       ...(this.#clockOffset === undefined ? undefined : { clockOffset: this.#clockOffset }),
       leads: this.shown.leads(),
+      ...(stopped.length > 0 && { stopped }),
       ...(hung.length > 0 && { hung }),
       kept,
       catalogue,

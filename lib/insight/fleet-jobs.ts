@@ -3,10 +3,11 @@ import type { KnownBy } from './facts.js';
 import { isUp } from './join.js';
 import type { InstanceInfo } from './types.js';
 
-/** An instance: what people see of it, and the record that the store keeps. */
+/** An instance: what people see of it, its jobs, and their dates, as the store keeps them. */
 export interface Told {
   readonly info: Omit<InstanceInfo, 'jobs'>;
-  readonly record: InstanceRecord;
+  readonly jobs: readonly KnownJob[];
+  readonly dates: Pick<InstanceRecord, 'next' | 'last'>;
 }
 
 export type KnownByAll = readonly [KnownBy, ...KnownBy[]];
@@ -65,7 +66,7 @@ export class FleetJobs {
     const found =
       this.#up.get(key) ??
       this.told
-        .filter(({ info, record }) => isUp(info) && lists.includes(record.jobs))
+        .filter(({ info, jobs }) => isUp(info) && lists.includes(jobs))
         .map(({ info }) => info.instance);
     this.#up.set(key, found);
     return found;
@@ -106,9 +107,9 @@ export class FleetJobs {
    */
   wasRemoved([last]: KnownByAll): boolean {
     if (isUp(last)) return false;
-    const before = this.told.find(({ info }) => info.instance === last.instance)?.record.jobs ?? [];
+    const before = this.told.find(({ info }) => info.instance === last.instance)?.jobs ?? [];
     const followers = this.told.filter(({ info }) => isUp(info) && upSince(info) > last.startedAt);
-    return [...new Set(followers.map(({ record }) => record.jobs))].some(
+    return [...new Set(followers.map((one) => one.jobs))].some(
       (jobs) => jobs === before || before.some(({ job }) => this.#indexesIn(jobs).has(job)),
     );
   }
@@ -116,7 +117,7 @@ export class FleetJobs {
   /** Those that know at least one of these jobs. */
   #withAny(jobs: readonly string[], told: readonly Told[]): Told[] {
     const lists = this.#lists.filter((list) => jobs.some((job) => this.#indexesIn(list).has(job)));
-    return told.filter(({ record }) => lists.includes(record.jobs));
+    return told.filter((one) => lists.includes(one.jobs));
   }
 
   /** @param all where those are put that know the job */
@@ -124,7 +125,7 @@ export class FleetJobs {
     let list: readonly KnownJob[] | undefined;
     let index: number | undefined;
     for (const one of told) {
-      const { jobs } = one.record;
+      const { jobs } = one;
       // Most of them come one after another.
       if (jobs !== list) {
         list = jobs;
@@ -147,7 +148,7 @@ export class FleetJobs {
 }
 
 const listsOf = (told: readonly Told[]): (readonly KnownJob[])[] => [
-  ...new Set(told.map(({ record }) => record.jobs)),
+  ...new Set(told.map(({ jobs }) => jobs)),
 ];
 
 const asKnown = (known: readonly KnownBy[]): KnownByAll | undefined => (isSome(known) ? known : undefined);
@@ -194,11 +195,11 @@ class KnowsJob implements KnownBy {
   }
 
   get next(): number | undefined {
-    return this.index === undefined ? undefined : (this.told.record.next[this.index] ?? undefined);
+    return this.index === undefined ? undefined : (this.told.dates.next[this.index] ?? undefined);
   }
 
   get last(): number | undefined {
-    return this.index === undefined ? undefined : (this.told.record.last[this.index] ?? undefined);
+    return this.index === undefined ? undefined : (this.told.dates.last[this.index] ?? undefined);
   }
 }
 
@@ -209,9 +210,9 @@ class KnowsJob implements KnownBy {
 function endsOf(told: readonly Told[]): Told[] {
   const ends = new Map<readonly KnownJob[], Map<string, { readonly last: Told; first: Told }>>();
   for (const one of told) {
-    const { info, record } = one;
-    const ofList = ends.get(record.jobs) ?? new Map<string, { readonly last: Told; first: Told }>();
-    ends.set(record.jobs, ofList);
+    const { info, jobs } = one;
+    const ofList = ends.get(jobs) ?? new Map<string, { readonly last: Told; first: Told }>();
+    ends.set(jobs, ofList);
     const before = ofList.get(info.state);
     if (before === undefined) ofList.set(info.state, { last: one, first: one });
     else if (upSince(info) < upSince(before.first.info)) before.first = one;
@@ -228,10 +229,10 @@ function fewOf(told: readonly Told[]): Told[] {
   const groups = new Map<readonly KnownJob[], Map<string, { newest: Told; first: Told; clock: Told }>>();
   const few = new Set<Told>();
   for (const one of told) {
-    const { info, record } = one;
+    const { info, jobs } = one;
     if (info.hung !== undefined) few.add(one);
-    const ofList = groups.get(record.jobs) ?? new Map<string, { newest: Told; first: Told; clock: Told }>();
-    groups.set(record.jobs, ofList);
+    const ofList = groups.get(jobs) ?? new Map<string, { newest: Told; first: Told; clock: Told }>();
+    groups.set(jobs, ofList);
     const group = ofList.get(info.state);
     if (group === undefined) ofList.set(info.state, { newest: one, first: one, clock: one });
     else {

@@ -3,7 +3,7 @@ import type { JobFacts, TickFinder } from './facts.js';
 import type { KnownByAll, Told } from './fleet-jobs.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { Fleet, Reader } from './read.js';
-import { inTurns } from './turns.js';
+import { inTurns, otherWork } from './turns.js';
 import type { JobView, Unreadable } from './types.js';
 import { attentionFirst, shortViewOf, viewOf } from './view.js';
 
@@ -83,6 +83,7 @@ async function lookInShort(
   const isShared = (name: string): boolean => (sharing.get(name) ?? 0) > 1;
   const limitOf = (name: string): number => (isShared(name) ? SOME : (most ?? LEAST));
   const locks = await reader.allLocks([...sharing.keys()], limitOf);
+  await warmUp(jobs, time, beside);
   const views: JobView[] = [];
   const look = (some: readonly KnownByAll[], isEnough: (view: JobView, few: KnownByAll) => boolean) =>
     inTurns(some, (few) => {
@@ -96,6 +97,16 @@ async function lookInShort(
   const short = locksOf(open.filter((few) => isFull(few, locks))).filter((name) => !isShared(name));
   for (const [name, more] of await reader.locks(short, () => FEW)) locks.set(name, more);
   return { views, unwell: await look(open, () => true), locks };
+}
+
+/** The first schedule and the first date of a process take `cron` some ten milliseconds each: other work has its turn between them. */
+async function warmUp(jobs: readonly KnownByAll[], time: number, { ticks }: Beside): Promise<void> {
+  const first = jobs.find(([{ job }]) => job.schedule !== undefined)?.[0].job;
+  if (first?.schedule === undefined || ticks === undefined) return;
+  const dates = ticks(first.schedule, first.timeZone);
+  await otherWork();
+  dates?.newest(time);
+  await otherWork();
 }
 
 /** What is known of a job. @param time the store's */

@@ -6,6 +6,8 @@ import { withoutSql } from '../wording.js';
 import { given } from './facts.js';
 import { FleetJobs, type Told } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';
+import { Lists } from './listed.js';
+import { otherWork } from './turns.js';
 import type { InstanceInfo, Unreadable } from './types.js';
 
 /** What the store knows about its instances. */
@@ -20,6 +22,9 @@ export interface Fleet {
 /** How many locks to ask for in one call, or at the same time: Redis reads the histories of ten in one command. */
 const LOCKS_PER_INSPECT = 100;
 const ASKED_AT_ONCE = 10;
+
+/** From how many instances on other work has its turn between the parts of an answer: each takes milliseconds then. */
+const MANY = 100;
 
 /** Whether a store answers, but refuses to show this part: it may show the rest. */
 export const isRefusal = (error: unknown): error is StoreUnavailableError =>
@@ -59,9 +64,14 @@ export class Reader {
     );
     if (records instanceof StoreUnavailableError) throw records;
     this.#unreadableInstances = unreadable;
-    const told = records.map(toldOf).sort(newestFirst);
+    const pause = records.length > MANY ? otherWork : undefined;
+    await pause?.();
+    const told = toldOf(records).sort(newestFirst);
+    await pause?.();
+    const jobs = new FleetJobs(told);
+    await pause?.();
     this.#time = records[0]?.time;
-    return { told, jobs: new FleetJobs(told), time: this.#time ?? 0 };
+    return { told, jobs, time: this.#time ?? 0 };
   }
 
   /** @param limitOf how many runs and misses of a lock at most; 0: only how the lock is now */
@@ -137,19 +147,24 @@ const orRefusal = <T>(answer: Promise<T>): Promise<T | StoreUnavailableError> =>
   });
 
 /** An instance with its jobs. */
-export const instanceOf = ({ info, record }: Told): InstanceInfo => ({
+export const instanceOf = ({ info, jobs, dates: { next, last } }: Told): InstanceInfo => ({
   ...info,
-  jobs: record.jobs.map((job, index) => ({
+  jobs: jobs.map((job, index) => ({
     ...job,
-    ...given({ next: record.next[index] ?? undefined, last: record.last[index] ?? undefined }),
+    ...given({ next: next[index] ?? undefined, last: last[index] ?? undefined }),
   })),
 });
 
-/** An instance, without the dates of its jobs, which are most of the record: they are read when somebody asks for them. */
-export function toldOf(record: InstanceRecord): Told {
+/** Instances, without the dates of their jobs, which are most of a record: they are read when somebody asks for them. */
+export function toldOf(records: readonly InstanceRecord[]): Told[] {
+  const lists = new Lists();
+  return records.map((record) => ({ info: infoOf(record), jobs: lists.of(record), dates: record }));
+}
+
+function infoOf(record: InstanceRecord): Told['info'] {
   const { instance, startedAt, seenAt, application, version, clockOffset, leads, hung, kept } = record;
   const more = given({ application, version, clockOffset, hung, kept });
-  return { info: { instance, startedAt, seenAt, leads, ...more, state: stateOf(record) }, record };
+  return { instance, startedAt, seenAt, leads, ...more, state: stateOf(record) };
 }
 
 function newestFirst({ info: one }: Told, { info: other }: Told): number {

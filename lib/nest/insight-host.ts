@@ -2,6 +2,7 @@ import { type BeforeApplicationShutdown, Injectable, type OnModuleDestroy } from
 import { logWarning } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Beats, type ShownJob } from '../insight/beats.js';
+import { HungRuns } from '../insight/hung-runs.js';
 import type { Refused, WatchedJob } from '../insight/watched-job.js';
 import { Reader, toldOf } from '../insight/read.js';
 import type { Judgement } from '../insight/judgement.js';
@@ -23,6 +24,7 @@ import type { KnownJobs } from './known-jobs.js';
 export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   readonly #watch: Watch | undefined;
   readonly #beats: Beats | undefined;
+  readonly #hungRuns: HungRuns | undefined;
   #jobs: KnownJobs | undefined;
   #stopListening: (() => void) | undefined;
   #hasLooked = false;
@@ -34,12 +36,11 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     leader: LeaderJobs,
     private readonly events: SchedulerLockEvents,
   ) {
-    const { history, settings } = host;
+    const { history, settings, store } = host;
     const { insight, instanceId: instance, clock } = settings;
     if (insight === undefined || history === undefined) return;
     const { keep: count, age, beat: every, application, version } = insight;
     const kept = { count, age };
-    const { store } = host;
     if (store.inspect !== undefined)
       this.#watch = new Watch(new Reader(history, store.inspect.bind(store)), history, clock, {
         instance,
@@ -51,6 +52,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
         runs: () => this.runs,
         hasFailed: (job) => host.runner.condition.failing.has(job),
       });
+    this.#hungRuns = new HungRuns(clock, { emit: events.emit, runs: () => this.#unwatched });
     this.#beats = new Beats(history, clock, {
       instance,
       application,
@@ -73,7 +75,9 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** The judgement of each job that is watched, as far as this instance knows. */
   get judgements(): ReadonlyMap<string, Judgement> {
     const known = this.#names;
-    return new Map([...(this.#watch?.judgements ?? [])].filter(([job]) => known.has(job)));
+    const watched = [...(this.#watch?.judgements ?? [])].filter(([job]) => known.has(job));
+    const hung = this.#hungRuns?.all.map((run) => [run.job ?? run.lock, hungAs(run)] as const) ?? [];
+    return new Map([...watched, ...hung]);
   }
 
   /** When the store last answered a sign of life of this instance, and when it last did not, epoch milliseconds. */
@@ -120,12 +124,25 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       // Tells the store at once what it has lost, or could not receive while it was away.
       this.host.store.onAvailable?.(() => this.#beats?.start()),
       this.events.on('outage-ended', () => this.#watch?.available()),
-      this.events.on('timeout', ({ job }) => this.#watch?.soon(job)),
-      this.events.on('lost', ({ job }) => this.#watch?.soon(job)),
+      this.events.on('timeout', ({ job }) => this.#soon(job)),
+      this.events.on('lost', ({ job }) => this.#soon(job)),
       // A beat soon: other instances are to report the hung run, too.
       this.events.on('hung', () => this.#beats?.soon()),
     ];
     this.#stopListening = () => stops.forEach((stop) => stop?.());
+  }
+
+  /** A run of the job should be over. */
+  #soon(job: string | undefined): void {
+    if (job === undefined || !this.knows(job)) return;
+    if (this.#watch?.has(job)) this.#watch.soon(job);
+    else this.#hungRuns?.soon();
+  }
+
+  /** The runs that go on here of jobs that nobody watches. */
+  get #unwatched(): RunInfo[] {
+    const known = this.#names;
+    return this.runs.filter(({ job = '' }) => known.has(job) && this.#watch?.has(job) !== true);
   }
 
   /** A job was made at run time. */
@@ -197,6 +214,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   onModuleDestroy(): void {
     this.#stopListening?.();
     this.#watch?.stop();
+    this.#hungRuns?.stop();
     this.#left = this.#beats?.stop();
   }
 
@@ -210,10 +228,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     if (this.#hasLooked || application === undefined) return;
     this.#hasLooked = true;
     const look = async (): Promise<void> => {
-      const instances = (await history.instances(undefined, UNDATED)).map((record) => ({
-        ...toldOf(record).info,
-        jobs: record.jobs,
-      }));
+      const told = toldOf(await history.instances(undefined, UNDATED));
+      const instances = told.map(({ info, jobs }) => ({ ...info, jobs }));
       for (const stranger of strangersOf(application, this.#shownJobs(), instances))
         logWarning(() => strangerOf(application, stranger));
     };
@@ -240,6 +256,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     }));
   }
 }
+
+const hungAs = (run: RunInfo): Judgement => ({ status: 'hung', attention: true, run });
 
 function twinOf(instance: string, startedAt: number): string {
   return (

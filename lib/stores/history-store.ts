@@ -204,7 +204,10 @@ export interface KnownJob {
   readonly interval?: number;
   /** Whether it may run on this instance. */
   readonly enabled: boolean;
-  /** Whether its cron job was stopped on this instance, so that the scheduler does not fire it. Absent: no. */
+  /**
+   * Whether its cron job was stopped on this instance, so that the scheduler does not fire it. Absent: no. An instance reports it in
+   * {@link Beat.stopped}, beside its list of jobs, which stays the same.
+   */
   readonly stopped?: true;
   /** How long after its tick a run counts as overdue, milliseconds; `false`: never. */
   readonly overdue: number | false;
@@ -237,6 +240,8 @@ export interface Beat {
   readonly next: readonly (number | null)[];
   /** The newest fire time of each job that has passed, or `null`. */
   readonly last: readonly (number | null)[];
+  /** The jobs whose cron job is stopped here at the moment, by their index in the list. Absent: none. */
+  readonly stopped?: readonly number[];
   /** Runs here that should be over, and go on. Absent: none. */
   readonly hung?: readonly HungRun[];
   /** How many runs the store keeps for this instance's jobs, and for how long. */

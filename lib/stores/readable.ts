@@ -76,7 +76,9 @@ export type ToldInstance = Omit<InstanceRecord, 'instance' | 'jobs' | 'seenAt' |
 export const isInstance = (value: unknown): value is ToldInstance =>
   isObject(value) &&
   [value['startedAt'], value['every']].every(Number.isFinite) &&
-  [value['leads'], value['next'], value['last'], value['hung'] ?? []].every(Array.isArray);
+  [value['leads'], value['next'], value['last'], value['hung'] ?? [], value['stopped'] ?? []].every(
+    Array.isArray,
+  );
 
 export const isJobs = (value: unknown): value is KnownJob[] =>
   Array.isArray(value) && value.every((job) => isObject(job) && isJob(job));

@@ -10,7 +10,8 @@ const LIMIT = 20_000;
 export class Cast {
   readonly #children = new Map<string, TestChild>();
   readonly #starting = new Set<Promise<unknown>>();
-  readonly #killed = new Set<string>();
+  /** Those that end before the play does, as they should. */
+  readonly #ended = new Set<string>();
   /** Rejects when an instance ends before its time. */
   readonly #broken: Promise<never>;
   #break!: (error: unknown) => void;
@@ -45,17 +46,23 @@ export class Cast {
   }
 
   /** What `look` finds, as soon as it finds something. */
-  seen<T>(what: string, look: () => T, timeout = LIMIT) {
-    const message = (): string => `${what}${this.#output()}`;
+  seen<T>(what: string | (() => string), look: () => T, timeout = LIMIT) {
+    const message = (): string => `${typeof what === 'string' ? what : what()}${this.#output()}`;
     return Promise.race([until(look, { timeout, interval: 10, message }), this.#broken]);
   }
 
   /** Kills one. Returns its process id. */
   async kill(name: string): Promise<number> {
     const child = this.child(name);
-    this.#killed.add(name);
+    this.#ended.add(name);
     await child.kill();
     return child.pid;
+  }
+
+  /** Asks one to end, and waits for that. */
+  async stop(name: string): Promise<void> {
+    this.#ended.add(name);
+    await this.child(name).stop();
   }
 
   /** Asks all to end, and waits for that. */
@@ -92,7 +99,7 @@ export class Cast {
       for (;;) this.hear(name, await child.next<Report>(() => true, Infinity));
     } catch (error) {
       // It has ended, and all that it said is heard.
-      if (!this.#over && !this.#killed.has(name)) this.#break(error);
+      if (!this.#over && !this.#ended.has(name)) this.#break(error);
     }
   }
 

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
 import {
@@ -30,6 +30,11 @@ class Jobs {
 
   @SchedulerLock({ name: 'by-hand', ttl: '1m', timeout: '5m' })
   async byHand(): Promise<void> {
+    await this.gate.opened;
+  }
+
+  @SchedulerLock<[tenant: string]>({ name: (tenant) => `tenant-${tenant}`, ttl: '1m', timeout: '5m' })
+  async perTenant(_tenant: string): Promise<void> {
     await this.gate.opened;
   }
 
@@ -93,6 +98,31 @@ test.each(['anyTime', 'byHand'] as const)(
   },
 );
 
+test('a run that hangs is told of, too, if its lock is named by a function of its arguments', async () => {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
+  const store = new FakeLockStore({ clock });
+  const app = await startApp([Jobs], { store, clock, insight: { beat: '30s' } });
+  const [insight, health] = [app.get(SchedulerLockInsight), app.get(SchedulerLockHealth)];
+  const hung: (string | undefined)[] = [];
+  app.get(SchedulerLockEvents).on('hung', ({ job, lock }) => void hung.push(`${job} ${lock}`));
+  await clock.advance(5 * MINUTE);
+  expect((await health.check()).schedulerLock).toMatchObject({ status: 'up', unknown: [], failing: [] });
+  const runs = ['one', 'two'].map((tenant) => app.get(Jobs).perTenant(tenant));
+  await clock.advance(14 * MINUTE);
+  expect(hung.sort()).toEqual(['Jobs.perTenant tenant-one', 'Jobs.perTenant tenant-two']);
+  expect((await health.check()).schedulerLock).toMatchObject({
+    status: 'degraded',
+    hung: ['Jobs.perTenant'],
+  });
+  expect(await insight.job('Jobs.perTenant')).toMatchObject({ status: 'hung', attention: true });
+  await clock.advance(60 * MINUTE);
+  expect(hung).toHaveLength(4);
+  app.get(Jobs).gate.open();
+  await Promise.allSettled(runs);
+  await clock.advance(MINUTE);
+  expect((await health.check()).schedulerLock).toMatchObject({ hung: [], unknown: [] });
+});
+
 test('whoever reads the store hears of a run that hangs when its instance says so, not with the next beat', async () => {
   const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
   const store = new FakeLockStore({ clock });
@@ -144,6 +174,30 @@ test('a job that is stopped on the only instance is off, to all that ask', async
   expect(await insight.job('Jobs.scheduled')).not.toMatchObject(off);
 });
 
+test('a cron job that is stopped and started again and again is told with each beat, and the list of jobs only once', async () => {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
+  const store = new FakeLockStore({ clock });
+  const beat = jest.spyOn(store.history, 'beat');
+  const app = await startApp([Jobs], { store, clock, insight: { beat: '30s' } });
+  const insight = app.get(SchedulerLockInsight);
+  const cronJob = app.get(SchedulerRegistry).getCronJob('nightly');
+  const stoppedThere = async (): Promise<string[]> => {
+    const [here] = await insight.instances();
+    return here!.jobs.filter(({ stopped }) => stopped).map(({ job }) => job);
+  };
+  await clock.advance(0);
+  for (let n = 0; n < 25; n++) {
+    void cronJob.stop();
+    await clock.advance(MINUTE);
+    expect(await stoppedThere()).toEqual(['Jobs.scheduled']);
+    cronJob.start();
+    await clock.advance(MINUTE);
+    expect(await stoppedThere()).toEqual([]);
+  }
+  expect(new Set(beat.mock.calls.map(([{ catalogue }]) => catalogue)).size).toBe(1);
+  expect(beat.mock.calls.filter(([{ jobs }]) => jobs !== undefined)).toHaveLength(1);
+});
+
 test('a decorated job that was deleted from the registry has no judgement, and is watched again when it is put back', async () => {
   const clock = new ManualClock(Date.UTC(2026, 0, 1, 3, 58));
   const store = new FakeLockStore({ clock });
@@ -163,5 +217,5 @@ test('a decorated job that was deleted from the registry has no judgement, and i
   await clock.advance(MINUTE);
   expect((await health.check()).schedulerLock).toMatchObject({ status: 'up', overdue: [] });
   const [{ jobs = [] } = {}] = await store.history.instances();
-  expect(jobs.map(({ job }) => job)).toEqual(['Jobs.each', 'Jobs.anyTime', 'Jobs.byHand']);
+  expect(jobs.map(({ job }) => job)).toEqual(['Jobs.each', 'Jobs.anyTime', 'Jobs.byHand', 'Jobs.perTenant']);
 });

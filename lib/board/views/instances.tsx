@@ -32,7 +32,7 @@ export function Instances({ scene }: { scene: Scene }): h.JSX.Element {
             'Switched off there',
           ]}
         >
-          {each(shown, (one) => rowOf(one, scene, disabled(one.record.jobs)), 8)}
+          {each(shown, (one) => rowOf(one, scene, disabled(one.jobs)), 8)}
         </Table>
       )}
     </Region>

@@ -81,6 +81,7 @@ export const registryCases: readonly CaseDefinition[] = [
         version: '1.2 "é"',
         clockOffset: -15,
         leads: ['main'],
+        stopped: [1],
         next: [null, 1_760_000_000_000],
         last: [1_750_000_000_000, null],
         left: true,
