@@ -190,8 +190,7 @@ export class Rounds {
     const now = nowOf(look, this.#clock);
     const { answer, change, hint } = task.decide(look.document, now);
     if (change === undefined) return { answer };
-    const { change: wanted, after } = changeOf(lane.name, look, change, now);
-    return { answer, wanted: { lane, answer, hint, change: wanted, after } };
+    return { answer, wanted: { lane, answer, hint, ...changeOf(lane.name, look, change, now) } };
   }
 
   /**
