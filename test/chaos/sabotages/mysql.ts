@@ -48,7 +48,7 @@ export const MYSQL_SABOTAGES: Sabotages = {
   'release-that-frees-nothing': {
     file: 'store/rules/release.js',
     search: 'end: endAfter(keepFor)',
-    replace: 'end: Math.max(endAfter(keepFor), document.until - now)',
+    replace: 'end: Math.max(endAfter(keepFor), Math.ceil(document.until - now))',
     caughtBy: 'unrun',
     only: ['cut'],
     seed: 3,
