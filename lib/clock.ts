@@ -69,6 +69,10 @@ export const systemClock: Clock = {
  */
 export const atEndOfTurn = (callback: () => void): void => void inModuleContext(setImmediate, callback);
 
+/** Calls `callback` when the code that runs now, and what that one has begun to await, has run, {@link inModuleContext}. */
+export const afterThis = (callback: () => void): void =>
+  void inModuleContext(() => Promise.resolve().then(callback));
+
 /** One timer for much that is due at different moments: it is set for the earliest of them. */
 export class AlarmClock {
   #timer: Timer | undefined;

@@ -19,6 +19,8 @@ interface Outage {
   skipped: number;
   /** When a call failed last, monotonic. */
   failedAt: number;
+  /** Whether something could not be written. An attempt that was refused wrote nothing, so its answer shows nothing of that. */
+  unwritten: boolean;
   /** The kinds of calls that the store has refused. It may answer other kinds meanwhile. */
   readonly refused: Set<StoreCall>;
   /** The locks whose calls failed, if the store is partitioned: other locks may be on another server. */
@@ -41,8 +43,8 @@ const MAX_LOCKS = 10_000;
  * Turns failed and successful store calls into outages with a beginning and an end: one event each, however many ticks fall
  * into it. A broken entry of one lock is an outage of that lock alone.
  *
- * An outage is over with the first call that is answered in time, a sign of life included. There are two exceptions. If the store has refused a kind of call,
- * only an answer to that kind ends it. If locks live on several servers, only an answer for a lock that has failed does. When
+ * An outage is over with the first call that is answered in time, a sign of life included. There are exceptions. If the store has refused a kind of call,
+ * only an answer to that kind ends it. If the entry of a lock could not be written, an attempt that is refused does not. If locks live on several servers, only an answer for a lock that has failed does. When
  * nothing has failed for ten minutes, any answer ends these too.
  */
 export class Outages {
@@ -83,7 +85,10 @@ export class Outages {
     const outage = this.#begin(isLocks ? error.lock : STORE, error, false);
     outage.failedAt = this.clock.monotonic();
     if (skipped) outage.skipped += 1;
-    if (isLocks) return;
+    if (isLocks) {
+      outage.unwritten ||= call === 'release' || call === 'extend';
+      return;
+    }
     if (isRefusal) outage.refused.add(call);
     if (!this.partitioned()) return;
     for (const lock of locks) if (outage.locks.size < MAX_LOCKS) outage.locks.add(lock);
@@ -119,7 +124,14 @@ export class Outages {
     let outage = this.#outages.get(key);
     if (outage === undefined) {
       const since = this.clock.monotonic();
-      outage = { since, failedAt: since, skipped: 0, refused: new Set(), locks: new Set() };
+      outage = {
+        since,
+        failedAt: since,
+        skipped: 0,
+        unwritten: false,
+        refused: new Set(),
+        locks: new Set(),
+      };
       this.#outages.set(key, outage);
       this.emit({ type: 'outage-started', ...this.#facts(key), error, atStart });
     }
@@ -155,6 +167,7 @@ export class Outages {
 }
 
 /** Whether an outage is over because this call was answered. */
-function endsWith({ refused, locks }: Outage, call: StoreCall, lock: string): boolean {
+function endsWith({ unwritten, refused, locks }: Outage, call: StoreCall, lock: string): boolean {
+  if (unwritten && call === 'look') return false;
   return (refused.size === 0 || refused.has(call)) && (locks.size === 0 || locks.has(lock));
 }

@@ -21,18 +21,38 @@ import { byOf } from './by.js';
 import type { LockDocuments } from './port.js';
 import { Rounds } from './rounds.js';
 import { acquire } from './rules/acquire.js';
+import type { Decision, Hint, LockDocument } from './rules/document.js';
 import { extend } from './rules/extend.js';
 import { inspect } from './rules/inspect.js';
 import { release } from './rules/release.js';
 import { readableLock } from './state.js';
 
-/** How long a call whose lock changes again and again is tried, ms: half as long as a caller waits by default. */
-const TRYING = 1_000;
+/** How long a caller waits by default, ms. */
+const WAITS = 2_000;
 
 /** Options of a {@link DocumentLockStore}. */
 export interface DocumentLockStoreOptions {
   /** For pauses and limits of this process: the lock goes by the clock of its database. @default the system's clock */
   readonly clock?: Clock;
+  /** The rules of a store that keeps a line in the document. @default those without one */
+  readonly rules?: LockRules;
+  /** The error for a call that changed nothing, because somebody else has locked the document. @default one for any place */
+  readonly locked?: (name: string) => SchedulerLockError;
+  /** Tells a process that a call of it is called. */
+  readonly hint?: (hint: Hint) => void;
+  /** Keeps what else there is to keep when a lease ends; the release waits for it if it is a promise. */
+  readonly ending?: (lease: LeaseRef, options: ReleaseOptions) => Promise<void> | undefined;
+}
+
+/** What decides about attempts and releases. */
+export interface LockRules {
+  acquire(document: LockDocument | undefined, now: number, request: AcquireRequest): Decision<AcquireResult>;
+  release(
+    document: LockDocument | undefined,
+    now: number,
+    lease: LeaseRef,
+    options: ReleaseOptions,
+  ): Decision<ReleaseResult>;
 }
 
 /**
@@ -45,13 +65,23 @@ export interface DocumentLockStoreOptions {
 export class DocumentLockStore implements LockStore {
   readonly #rounds: Rounds;
   readonly #clock: Clock;
+  readonly #rules: LockRules;
+  readonly #ending: DocumentLockStoreOptions['ending'];
 
   constructor(
     private readonly documents: LockDocuments,
-    { clock = systemClock }: DocumentLockStoreOptions = {},
+    {
+      clock = systemClock,
+      rules = { acquire, release },
+      locked,
+      hint,
+      ending,
+    }: DocumentLockStoreOptions = {},
   ) {
     this.#clock = clock;
-    this.#rounds = new Rounds(documents, clock);
+    this.#rules = rules;
+    this.#ending = ending;
+    this.#rounds = new Rounds(documents, { clock, hint, locked });
   }
 
   nameProblem(name: string): string | undefined {
@@ -73,8 +103,8 @@ export class DocumentLockStore implements LockStore {
     release: (lease, options, told) => this.#release(lease, options, told),
   };
 
-  async extend(leases: readonly LeaseRef[], { limit = TRYING }: ExtendOptions = {}): Promise<ExtendResult[]> {
-    const until = this.#clock.monotonic() + limit / 2;
+  async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
+    const until = this.#until(limit);
     const results = await Promise.all(leases.map((lease) => this.#extend(lease, until)));
     // One that is broken does not stop the others; if none was judged, the database itself may not answer.
     const [first] = results;
@@ -89,27 +119,51 @@ export class DocumentLockStore implements LockStore {
     return documents.map((read) => inspect(read.name, readableLock(read), now));
   }
 
+  /** Does to a lock what a rule decides. @internal */
+  decide<T>(
+    name: string,
+    decide: (document: LockDocument | undefined, now: number) => Decision<T>,
+  ): Promise<T> {
+    const until = this.#until();
+    return new Promise((answered, failed) =>
+      this.#rounds.add<T>({ name, decide, until, told: { answered, failed } }),
+    );
+  }
+
+  /**
+   * Until when a call is tried whose lock changes again and again: half as long as its caller waits, so that the caller still hears of it.
+   * Then nobody can say whether the lock is free, and the call fails: it is never refused for that.
+   */
+  #until(limit = WAITS): number {
+    return this.#clock.monotonic() + Math.min(limit, WAITS) / 2;
+  }
+
   #acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
     const { name, ttl } = request;
-    const problem = this.nameProblem(name);
+    const problem = this.documents.nameProblem?.(name);
     if (problem !== undefined)
       return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
     this.#rounds.add({
       name,
-      decide: (document, now) => acquire(document, now, request),
-      // Somebody else has changed it between any two looks.
-      otherwise: (): AcquireResult => ({ acquired: false, reason: 'held' }),
-      until: this.#clock.monotonic() + Math.min(TRYING, ttl / 3, told.limit ?? Infinity),
+      decide: (document, now) => this.#rules.acquire(document, now, request),
+      byClock: request.interval !== undefined,
+      isAttempt: true,
+      until: this.#until(told.limit ?? ttl / 3),
       told,
     });
   }
 
   #release(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
+    const ending = this.#ending?.(lease, options);
+    if (ending === undefined) return this.#giveBack(lease, options, told);
+    void ending.then(() => this.#giveBack(lease, options, told), told.failed.bind(told));
+  }
+
+  #giveBack(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     this.#rounds.add({
       name: lease.name,
-      decide: (document, now) => release(document, now, lease, options),
-      otherwise: unsettled,
-      until: this.#clock.monotonic() + Math.min(TRYING, told.limit ?? Infinity),
+      decide: (document, now) => this.#rules.release(document, now, lease, options),
+      until: this.#until(told.limit),
       told,
     });
   }
@@ -122,7 +176,6 @@ export class DocumentLockStore implements LockStore {
       this.#rounds.add<ExtendResult>({
         name,
         decide: (document, now) => extend(document, now, lease),
-        otherwise: unsettled,
         renewal,
         until,
         told: {
@@ -138,10 +191,3 @@ const METHODS = {
   acquire: DocumentLockStore.prototype.acquire,
   release: DocumentLockStore.prototype.release,
 };
-
-function unsettled(): never {
-  throw new StoreUnavailableError(
-    'Others changed the lock again and again meanwhile, so the store changed nothing.',
-    { outcome: 'not-applied' },
-  );
-}

@@ -1,15 +1,24 @@
-import { StoreUnavailableError } from '../errors.js';
+import { afterThis, atEndOfTurn } from '../clock.js';
+import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../errors.js';
 import type { Told } from '../stores/fast-port.js';
-import type { Renewal } from './port.js';
+import type { Renewal, Seen } from './port.js';
 import type { Decision, LockDocument } from './rules/document.js';
+
+/** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
+const LONGEST_PAUSE = 100;
 
 /** One call for one lock. */
 export interface Task<T> {
   readonly name: string;
   /** Decides by the rules; may be called several times, until what it has decided is written. */
   decide(document: LockDocument | undefined, now: number): Decision<T>;
-  /** The answer if the lock has changed each time; or throws. */
-  otherwise(): T;
+  /**
+   * Whether the decision depends on what time it is at the place: then it takes a look. The time of a guess is only reckoned, and may run
+   * ahead of the place's, whose clock was set back.
+   */
+  readonly byClock?: boolean;
+  /** Whether others like it may come in this turn of the event loop: an attempt waits for them. */
+  readonly isAttempt?: boolean;
   /** A renewal is tried first, without a look: if it succeeds, this is the answer. */
   readonly renewal?: { readonly of: Renewal; readonly answer: T };
   /** When it is too late for another try, monotonic. */
@@ -21,14 +30,32 @@ export interface Task<T> {
 export interface Lane {
   readonly name: string;
   readonly tasks: Task<unknown>[];
-  /** How often the first one was tried. */
+  /** How often the first one was decided on what had been read, and somebody else has written before it. */
   tries: number;
   /** When the turn of the first one began, monotonic; `Infinity` until it is sent. */
   since: number;
+  /** What its last change was to be written over, and was not. */
+  missed?: Seen | null | undefined;
 }
 
 /** Whether the first call of a lane begins with a renewal. */
 export const isRenewal = ({ tasks }: Lane): boolean => tasks[0]?.renewal !== undefined;
+
+/** When the first call of a lane is sent, with the others of that moment: only attempts come in many timers of one turn. */
+export const momentFor = ({ tasks }: Lane): ((send: () => void) => void) =>
+  tasks[0]?.isAttempt === true ? atEndOfTurn : afterThis;
+
+/**
+ * The pause before these are tried again, ms: colliding instances would collide again if all came back at once.
+ *
+ * @param now monotonic
+ */
+export function pauseBefore(missed: readonly Lane[], now: number): number {
+  const tries = Math.max(0, ...missed.map((lane) => lane.tries));
+  if (tries < 2) return 0;
+  const left = Math.min(...missed.map(({ tasks }) => tasks[0]?.until ?? now)) - now;
+  return Math.random() * Math.min(2 ** tries, LONGEST_PAUSE, Math.max(left, 1));
+}
 
 /** Nobody waits for the call any more, and nothing of it was sent. */
 export function tooLate(): StoreUnavailableError {
@@ -37,5 +64,18 @@ export function tooLate(): StoreUnavailableError {
     {
       outcome: 'not-applied',
     },
+  );
+}
+
+/** The lock changed each time, or, as it looks the same as before, somebody else has locked it; nothing was changed. */
+export function unsettled(name: string, isLocked: boolean): SchedulerLockError {
+  if (isLocked)
+    return new LockStateError(
+      name,
+      'another transaction has locked what the store keeps of it, so nothing was changed. End that transaction.',
+    );
+  return new StoreUnavailableError(
+    'The lock changed again and again while the store was asked about it, so nothing was changed.',
+    { outcome: 'not-applied' },
   );
 }

@@ -1,3 +1,5 @@
+import type { SchedulerLockError } from '../errors.js';
+
 /**
  * What a database, or whatever else keeps documents, must be able to do to keep locks: plain data, and no rule of ours. The rules are in
  * {@link DocumentLockStore}, which makes a `LockStore` of it. A contract suite of its own checks each sentence here.
@@ -6,7 +8,7 @@
  * 2. All times are of the database's clock, epoch milliseconds, and no other clock has a say.
  * 3. `write` compares and sets in one operation: of any number of changes over one and the same document, exactly one is written.
  * 4. Each change, and each renewal, is judged alone, and answered by its index. One that cannot be made stops no other.
- * 5. Nothing waits for a document that somebody else has locked: it counts as changed.
+ * 5. Nothing waits for long for a document that somebody else has locked: it counts as changed.
  *
  * Other programs may write into the database, too, and know nothing of `version` and `state`: these stay as they are then. So `by` is
  * compared as well, and whether the lock is taken: one of them may have come and gone twice meanwhile, which changes no decision.
@@ -44,6 +46,8 @@ export interface DocumentsRead {
   /** The database's time, which goes with the documents. */
   readonly now: number;
   readonly documents: readonly ReadDocument[];
+  /** Locks that the place turns out to be unable to keep, and why: their calls fail so. */
+  readonly problems?: ReadonlyMap<string, SchedulerLockError>;
 }
 
 /** The document of a lock, as it was read. */

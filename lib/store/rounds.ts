@@ -1,24 +1,30 @@
-import { atEndOfTurn, type Clock } from '../clock.js';
+import type { Clock } from '../clock.js';
+import type { SchedulerLockError } from '../errors.js';
 import type { Told } from '../stores/fast-port.js';
-import { changeOf, lookAt, type Written } from './changes.js';
+import { changeOf, isSame, lookAt, type Written } from './changes.js';
 import { Guesses, type Look, nowOf } from './guesses.js';
-import { isRenewal, type Lane, type Task, tooLate } from './lanes.js';
-import type { LockDocuments, ReadDocument } from './port.js';
+import { isRenewal, type Lane, momentFor, pauseBefore, type Task, tooLate, unsettled } from './lanes.js';
+import type { DocumentsRead, LockDocuments, ReadDocument } from './port.js';
+import type { Hint } from './rules/document.js';
 
 /** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
 const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
-/** How often a call is tried. Each time, somebody else has changed its lock meanwhile. */
-const TRIES = 10;
 /** How long a call waits for an unanswered call before it, ms. Then the next call that is made passes that one, and takes the rest with it. */
 const PATIENCE = 1_000;
-/** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
-const LONGEST_PAUSE = 50;
 
 /** What the first task of a lane wants to write. */
 interface Wanted extends Written {
   readonly lane: Lane;
   readonly answer: unknown;
+  readonly hint?: Hint | undefined;
+}
+
+/** What {@link Rounds} need besides a place: see `DocumentLockStoreOptions`. */
+interface RoundsOptions {
+  readonly clock: Clock;
+  readonly hint: ((hint: Hint) => void) | undefined;
+  readonly locked: ((name: string) => SchedulerLockError) | undefined;
 }
 
 /**
@@ -26,20 +32,22 @@ interface Wanted extends Written {
  * share reads and writes: the jobs of the same second have a timer each, and all of these fire in one turn.
  */
 export class Rounds {
+  readonly #clock: Clock;
   readonly #lanes = new Map<string, Lane>();
   #ready: Lane[] = [];
   readonly #guesses: Guesses;
 
   constructor(
     private readonly documents: LockDocuments,
-    private readonly clock: Clock,
+    private readonly options: RoundsOptions,
   ) {
-    this.#guesses = new Guesses(clock);
+    this.#clock = options.clock;
+    this.#guesses = new Guesses(options.clock);
   }
 
   add<T>(task: Task<T>): void {
     const lane = this.#lanes.get(task.name);
-    const now = this.clock.monotonic();
+    const now = this.#clock.monotonic();
     if (lane !== undefined && now - lane.since < PATIENCE) return void lane.tasks.push(task);
     // It passes the call on which nobody answers, as do those behind that one.
     const tasks = [...(lane?.tasks.splice(1) ?? []), task];
@@ -51,13 +59,13 @@ export class Rounds {
   #start(lane: Lane): void {
     // Until it is sent nobody passes it: one read, and one write, names a lock once.
     lane.since = Infinity;
-    if (this.#ready.push(lane) === 1) atEndOfTurn(this.#send);
+    if (this.#ready.push(lane) === 1) momentFor(lane)(this.#send);
   }
 
   readonly #send = (): void => {
     const lanes = this.#ready;
     this.#ready = [];
-    for (const lane of lanes) lane.since = this.clock.monotonic();
+    for (const lane of lanes) lane.since = this.#clock.monotonic();
     const renewals = lanes.filter(isRenewal);
     const others = lanes.filter((lane) => !isRenewal(lane));
     if (renewals.length > 0) void this.#carryOut(renewals);
@@ -74,7 +82,8 @@ export class Rounds {
       const missed: Lane[] = [];
       for (let i = 0; i < open.length; i += READ_AT_ONCE)
         missed.push(...(await this.#readAndWrite(open.slice(i, i + READ_AT_ONCE))));
-      open = await this.#tryAgain(missed);
+      await this.#pause(missed);
+      open = missed;
     }
   }
 
@@ -119,6 +128,7 @@ export class Rounds {
 
   /** A guess never refuses a call. */
   #byGuess(lane: Lane, look: Look): Wanted | undefined {
+    if (lane.tasks[0]?.byClock === true) return undefined;
     try {
       return this.#decide(lane, look).wanted;
     } catch {
@@ -134,20 +144,24 @@ export class Rounds {
     const counts = asked.map(({ tasks }) => tasks.length);
     let time: number;
     let byName: Map<string, ReadDocument>;
+    let problems: DocumentsRead['problems'];
     try {
-      const { now, documents } = await this.documents.read(asked.map(({ name }) => name));
-      time = now;
+      const { now, documents, ...more } = await this.documents.read(asked.map(({ name }) => name));
+      [time, problems] = [now, more.problems];
       byName = new Map(documents.map((document) => [document.name, document]));
     } catch (error) {
       return this.#fail(asked, error);
     }
-    const at = this.clock.monotonic();
+    const at = this.#clock.monotonic();
     const wanted = asked.flatMap((lane, i) => {
       const document = byName.get(lane.name);
       if (document !== undefined) this.#guesses.saw(lane.name, document.version);
-      return this.#byLook(lane, counts[i] ?? 0, () => lookAt(document, time, at)) ?? [];
+      return (
+        this.#byLook(lane, counts[i] ?? 0, () => lookAt(document, time, at, problems?.get(lane.name))) ?? []
+      );
     });
-    return wanted.length === 0 ? [] : this.#write(wanted);
+    const open = wanted.filter((one) => !this.#isOver(one));
+    return open.length === 0 ? [] : this.#write(open);
   }
 
   /** Answers the first tasks of a lane, so many at most, up to one for which something is to be written. */
@@ -173,10 +187,10 @@ export class Rounds {
   #decide(lane: Lane, look: Look): { answer: unknown; wanted?: Wanted } {
     const [task] = lane.tasks;
     if (task === undefined) throw new Error('A lane without a task');
-    const now = nowOf(look, this.clock);
-    const { answer, change } = task.decide(look.document, now);
+    const now = nowOf(look, this.#clock);
+    const { answer, change, hint } = task.decide(look.document, now);
     if (change === undefined) return { answer };
-    return { answer, wanted: { lane, answer, ...changeOf(lane.name, look, change, now) } };
+    return { answer, wanted: { lane, answer, hint, ...changeOf(lane.name, look, change, now) } };
   }
 
   /**
@@ -187,12 +201,12 @@ export class Rounds {
    */
   async #write(all: readonly Wanted[]): Promise<Lane[]> {
     const first = Math.floor(Math.random() * all.length);
-    const left = [...all.slice(first), ...all.slice(0, first)];
+    const left = all.slice(first).concat(all.slice(0, first));
     try {
       while (left.length > 0) {
         const sent = left.splice(0, WRITE_AT_ONCE);
-        const open = new Set(this.#withoutGivenUp(sent.map(({ lane }) => lane)));
-        const asked = sent.filter(({ lane }) => open.has(lane));
+        const open = this.#withoutGivenUp(sent.map(({ lane }) => lane));
+        const asked = open.length === sent.length ? sent : sent.filter(({ lane }) => open.includes(lane));
         if (asked.length === 0) continue;
         left.unshift(...asked);
         const written = Array.from(await this.documents.write(asked.map(({ change }) => change)));
@@ -209,36 +223,34 @@ export class Rounds {
     }
   }
 
-  #wrote({ lane, after, answer }: Wanted, isWritten: boolean): boolean {
+  #wrote({ lane, change, after, answer, hint }: Wanted, isWritten: boolean): boolean {
     if (isWritten) {
       this.#guesses.wrote(lane.name, after);
+      if (hint !== undefined) this.options.hint?.(hint);
       this.#done(lane, answer);
-    } else lane.tries += 1;
+    } else {
+      lane.missed = change.seen;
+      lane.tries += 1;
+    }
     return isWritten;
   }
 
-  /** The calls that are worth another try, after a pause: colliding instances would collide again if all came back at once. */
-  async #tryAgain(missed: readonly Lane[]): Promise<readonly Lane[]> {
-    const tries = Math.max(0, ...missed.map((lane) => lane.tries));
-    const pause = tries < 2 ? 0 : Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
-    const back = this.clock.monotonic() + pause;
-    const open = missed.filter((lane) => {
-      const [task] = lane.tasks;
-      const isOver = lane.tries >= TRIES || (lane.tries > 0 && back > (task?.until ?? 0));
-      if (isOver && task !== undefined) this.#giveUp(lane, task);
-      return !isOver;
-    });
-    if (open.length > 0 && pause > 0)
-      await new Promise<void>((resolve) => this.clock.setTimer(resolve, pause, { keepAlive: true }));
-    return open;
+  async #pause(missed: readonly Lane[]): Promise<void> {
+    const pause = pauseBefore(missed, this.#clock.monotonic());
+    if (pause > 0)
+      await new Promise<void>((resolve) => this.#clock.setTimer(resolve, pause, { keepAlive: true }));
   }
 
-  #giveUp(lane: Lane, { otherwise }: Task<unknown>): void {
-    try {
-      this.#done(lane, otherwise());
-    } catch (error) {
-      this.#fail([lane], error);
-    }
+  /**
+   * Whether it is too late for a change that others have prevented. Whoever has lost a race decides on what it then reads, so this comes after
+   * the look: that one has found nothing to refuse the call for. Nobody knows of the lock, then, and the call says so.
+   */
+  #isOver({ lane, change }: Wanted): boolean {
+    const { name, tasks, tries, missed } = lane;
+    if (tries === 0 || this.#clock.monotonic() <= (tasks[0]?.until ?? 0)) return false;
+    const isLocked = isSame(missed, change.seen);
+    this.#fail([lane], (isLocked && this.options.locked?.(name)) || unsettled(name, isLocked));
+    return true;
   }
 
   /** Nobody waits for them any more, or a later call has passed them. An attempt's undo may be over by then, so a late lease would stay. */
@@ -271,7 +283,8 @@ export class Rounds {
   #tell(lane: Lane, tell: (told: Told<unknown>) => void): void {
     const task = lane.tasks.shift();
     lane.tries = 0;
-    lane.since = this.clock.monotonic();
+    lane.missed = undefined;
+    lane.since = this.#clock.monotonic();
     if (task !== undefined) tell(task.told);
   }
 

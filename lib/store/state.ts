@@ -7,6 +7,7 @@ import type { Start, Starts } from './rules/starts.js';
 
 /** The text that a document has of its lock, JSON. */
 interface State {
+  /** Empty, as is the holder: there was no lease yet. */
   readonly token: string;
   readonly holder: string;
   readonly fence: number;
@@ -15,13 +16,14 @@ interface State {
   readonly jobs?: Readonly<Record<string, Start>> | undefined;
 }
 
-/** The state that goes with what is kept of a lock. Empty if there was no lease yet. */
-export function stateOf({ lease, ended, starts, more }: Kept): string {
-  if (lease === undefined) return '';
+const NO_LEASE: Lease = { token: '', holder: '', fencingToken: 0 };
+
+/** The state that goes with what is kept of a lock. */
+export function stateOf({ lease = NO_LEASE, ended, starts, more }: Kept): string {
   const { token, holder, fencingToken: fence, job } = lease;
   const jobs = starts.size === 0 ? undefined : Object.fromEntries(starts);
   const state: State = { token, holder, fence, job, ended, jobs };
-  return JSON.stringify({ ...more, ...state });
+  return JSON.stringify(more === undefined ? state : { ...more, ...state });
 }
 
 /**
@@ -32,9 +34,9 @@ export function stateOf({ lease, ended, starts, more }: Kept): string {
 export function lockOf(read: ReadDocument): LockDocument {
   const { name, version, by, until, since, state } = read;
   if (version === '') return { stranger: by, starts: new Map(), until, since };
-  const kept = parsed(name, state);
-  const isOurs = kept.lease !== undefined && by === byOf(kept.lease, kept.ended);
-  return { ...kept, ...(isOurs ? undefined : { stranger: by }), until, since };
+  const { lease, ended, starts, more } = parsed(name, state);
+  const isOurs = by === (lease === undefined ? '' : byOf(lease, ended));
+  return { lease, ended, stranger: isOurs ? undefined : by, starts, more, until, since };
 }
 
 /** The same for people: one with a broken state is anybody's. */
@@ -46,28 +48,27 @@ export function readableLock(read: ReadDocument): LockDocument {
   }
 }
 
-function parsed(name: string, text: string): Kept {
+function parsed(name: string, text: string): Omit<Required<Kept>, 'stranger'> {
   const { token, holder, fence, job, ended, jobs, ...more } = objectOf(text) as Partial<State>;
   const isState =
     typeof token === 'string' &&
     typeof holder === 'string' &&
     Number.isSafeInteger(fence) &&
-    [job, ended].every((given) => given === undefined || typeof given === 'string') &&
+    isOptional(job) &&
+    isOptional(ended) &&
     (jobs === undefined || (isObject(jobs) && Object.values(jobs).every(isStart)));
   if (!isState)
     throw new LockStateError(
       name,
       `what the store keeps of it is not what this library writes: ${text.slice(0, 100)}. Delete it.`,
     );
-  const lease: Lease = {
-    token,
-    holder,
-    fencingToken: Number(fence),
-    ...(job === undefined ? undefined : { job }),
-  };
-  const starts: Starts = new Map(Object.entries(jobs ?? {}));
-  return { lease, ...(ended === undefined ? undefined : { ended }), starts, more };
+  const starts: Starts = new Map(jobs === undefined ? [] : Object.entries(jobs));
+  if (token === '') return { lease: undefined, ended: undefined, starts, more };
+  const lease = { token, holder, fencingToken: Number(fence) };
+  return { lease: job === undefined ? lease : { ...lease, job }, ended, starts, more };
 }
+
+const isOptional = (text: unknown): boolean => text === undefined || typeof text === 'string';
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 

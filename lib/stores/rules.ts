@@ -1,8 +1,8 @@
 import type { AcquireRefusal, ReleaseOutcome } from './lock-store.js';
 
 /*
- * The rules of ticks and intervals that every store follows: memory by `store/rules`, the others in Lua and SQL. The contract suite
- * tests them on each.
+ * The rules of ticks and intervals that every store follows: Redis in Lua, the others by `store/rules`. The contract suite tests them on
+ * each.
  *
  * A tick is refused if it lies further in the future of the store than `maxClockSkew`, and if it or a newer one was started,
  * unless its run was interrupted and may be repeated. `only` refuses more.

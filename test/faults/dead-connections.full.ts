@@ -58,8 +58,11 @@ function ofEach(way: () => Way): void {
   test('so do many jobs of the same moment', async () => {
     const { proxy, options, fill } = way();
     const app = await startApp(options());
-    await fill();
-    expect(await tickAfterPause(app, proxy, many)).toEqual(many.map(() => true));
+    // At first nothing is known of their locks. Then this instance had them last.
+    for (let round = 0; round < 2; round++) {
+      await fill();
+      expect(await tickAfterPause(app, proxy, many)).toEqual(many.map(() => true));
+    }
     expect(app.heard('outage-started')).toEqual([]);
   });
 

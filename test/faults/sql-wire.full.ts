@@ -83,15 +83,19 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))(
       await started;
       end();
       await first;
-      // Somebody holds the row, and the acquire waits for it until nobody wants its answer any more.
+      // Somebody has locked the table, and the acquire waits for it until nobody wants its answer any more.
       const holder = open(server.url, { max: 1 });
-      await holder.rows(name === 'PostgreSQL' ? 'BEGIN' : 'START TRANSACTION');
-      await holder.rows(`SELECT * FROM ${table} WHERE name = 'job' FOR UPDATE`);
+      const [begin, lock, unlock] =
+        name === 'PostgreSQL'
+          ? ['BEGIN', `LOCK TABLE ${table} IN SHARE MODE`, 'COMMIT']
+          : ['SELECT 1', `LOCK TABLES ${table} WRITE`, 'UNLOCK TABLES'];
+      await holder.rows(begin);
+      await holder.rows(lock);
       expect(await app.locks.run('job', () => 'ran')).toMatchObject({
         ran: false,
         reason: 'store-unavailable',
       });
-      await holder.rows('COMMIT');
+      await holder.rows(unlock);
       const by = async (): Promise<unknown> =>
         (await pool.rows(`SELECT locked_by FROM ${table} WHERE name = 'job'`))[0]?.['locked_by'];
       await until(async () => String(await by()).endsWith('/abandoned'), {

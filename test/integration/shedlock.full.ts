@@ -184,7 +184,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     const store = theirs.store({ table });
     await store.init();
     const after = await theirs.rows(`SELECT * FROM ${table} ORDER BY name`);
-    expect(after).toEqual(before.map((row) => ({ ...row, fencing_token: null, job_state: null })));
+    expect(after).toEqual(before.map((row) => ({ ...row, version: null, state: null })));
     expect(await store.acquire(attempt({ name: 'running' }))).toMatchObject({
       reason: 'held',
       holder: 'spring-host',

@@ -33,8 +33,8 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   });
 
   test.each([
-    ['job_state', false],
-    ['fencing_token', true],
+    ['state', false],
+    ['version', true],
   ])(
     'a column %s that is dropped is missed with what to run, by the first call, and never added by a running instance (migrate: %s)',
     async (column, migrate) => {

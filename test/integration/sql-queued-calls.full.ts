@@ -46,8 +46,8 @@ describe.each(DATABASES)('in $name', (database) => {
     return { ...lease, fencingToken: 'fencingToken' in answer ? answer.fencingToken : 0 };
   }
 
-  async function keep(name: string): Promise<NewQueuedCall> {
-    const queuedCall = { name, id: randomUUID(), job: 'job', args: '[]', priority: 0, max: 10, redeliver: 0 };
+  async function keep(name: string, priority = 0): Promise<NewQueuedCall> {
+    const queuedCall = { name, id: randomUUID(), job: 'job', args: '[]', priority, max: 10, redeliver: 0 };
     await store.queuedCalls.enqueue(queuedCall);
     return queuedCall;
   }
@@ -72,6 +72,19 @@ describe.each(DATABASES)('in $name', (database) => {
     expect(
       (await store.queuedCalls.next(await take('forgotten'), { takes: TAKES })).queuedCall,
     ).toBeUndefined();
+  });
+
+  test('queued calls run in the order in which they were made, also when the clock of the database is set back meanwhile', async () => {
+    const before = await keep('set-back');
+    await pool.write(`UPDATE ${table}_queued SET place = place + 60000000 WHERE id = ?`, [before.id]);
+    const after = [await keep('set-back'), await keep('set-back')];
+    const urgent = await keep('set-back', 1);
+    let lease = await take('set-back');
+    for (const { id } of [urgent, before, ...after]) {
+      const answer = await store.queuedCalls.next(lease, { takes: TAKES, outcome: 'completed' });
+      expect(answer).toMatchObject({ queuedCall: { id } });
+      lease = { ...lease, queuedCall: id, fencingToken: 'fencingToken' in answer ? answer.fencingToken : 0 };
+    }
   });
 
   test('a holder whose lease has run out takes no queued call from the next one, which runs it already', async () => {

@@ -93,14 +93,14 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await run(database.shedlock(table));
     const store = pool.store({ table, migrate: false });
     const message = await problemOf(store);
-    expect(message).toMatch(/no column fencing_token, job_state\. Run this.*ALTER TABLE/s);
+    expect(message).toMatch(/no column version, state\. Run this.*ALTER TABLE/s);
     await run(toRun(message));
     await works(store);
   });
 
   test('one column that is missing is added', async () => {
     const table = newTable();
-    await run(`${database.shedlock(table)};\nALTER TABLE ${table} ADD COLUMN fencing_token BIGINT`);
+    await run(`${database.shedlock(table)};\nALTER TABLE ${table} ADD COLUMN state TEXT`);
     await works(pool.store({ table }));
   });
 
@@ -163,8 +163,15 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     const table = newTable();
     const store = pool.store({ table });
     await works(store);
-    const set = (token: number): Promise<number> =>
-      pool.write(`UPDATE ${table} SET fencing_token = ?, lock_until = '2000-01-01'`, [token]);
+    const set = async (token: number): Promise<void> => {
+      const [row] = await pool.rows(`SELECT state FROM ${table}`);
+      const state = String(row?.['state']).replace(/"fence":\d+/, `"fence":${token}`);
+      const version = randomUUID();
+      await pool.write(`UPDATE ${table} SET state = ?, version = ?, lock_until = '2000-01-01'`, [
+        state,
+        version,
+      ]);
+    };
     await set(4_000_000_000_000_000);
     expect(await store.acquire(attempt())).toEqual({ acquired: true, fencingToken: 4_000_000_000_000_001 });
     await set(Number.MAX_SAFE_INTEGER - 1);

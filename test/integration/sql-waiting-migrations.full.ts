@@ -182,7 +182,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await until(() => altering(table));
     await app.close();
     await until(async () => (await altering(table)) === 0);
-    await expect(pool.rows(`SELECT fencing_token FROM ${table}`)).rejects.toThrow();
+    await expect(pool.rows(`SELECT version FROM ${table}`)).rejects.toThrow();
   });
 
   test('close() ends the tries, and tells those who wait; calls begin no other, and a new start does', async () => {

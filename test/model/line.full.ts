@@ -287,13 +287,18 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))(
           // Who is called is written when somebody looks.
           const look = { name: lock, token: randomUUID(), ttl: HOUR, holder: 'host' };
           expect(await stores[0]?.acquire(look)).toMatchObject({ acquired: false });
-          const [row] = await pool.rows(`SELECT job_state AS state FROM ${table} WHERE name = ?`, [lock]);
-          const state = (typeof row?.['state'] === 'string' ? JSON.parse(row['state']) : row?.['state']) as {
+          const [row] = await pool.rows(`SELECT state FROM ${table} WHERE name = ?`, [lock]);
+          const state = JSON.parse(String(row?.['state'])) as {
             line: { called?: { until: number } };
           };
           if (state.line.called === undefined) throw new Error('nobody is called');
           state.line.called.until = 0;
-          await pool.write(`UPDATE ${table} SET job_state = ? WHERE name = ?`, [JSON.stringify(state), lock]);
+          const version = randomUUID();
+          await pool.write(`UPDATE ${table} SET state = ?, version = ? WHERE name = ?`, [
+            JSON.stringify(state),
+            version,
+            lock,
+          ]);
         },
       };
     }, 60_000);

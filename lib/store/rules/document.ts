@@ -29,6 +29,14 @@ export type Lease = Pick<LeaseRef, 'token' | 'holder' | 'fencingToken' | 'job'>;
 export interface Decision<T> {
   readonly answer: T;
   readonly change?: Next;
+  /** Who is told when that is written: a call in line has its turn. */
+  readonly hint?: Hint;
+}
+
+/** A call in line, and its process. */
+export interface Hint {
+  readonly process: string;
+  readonly token: string;
 }
 
 /** What a document becomes. */
@@ -55,13 +63,13 @@ export function isOf({ lease, stranger }: LockDocument, { token, fencingToken }:
 }
 
 /**
- * Rule 3: whether the database may have forgotten a lease which is not that of the document: there is no document, or it names an older
- * one, which was over when this one was granted. Not if another program has written last: there is no telling when that was.
+ * Rule 3: whether the database may have forgotten a lease which is not that of the document: there is no document, or it names none, or an
+ * older one, which was over when this one was granted. Not if another program has written last: there is no telling when that was.
  */
 export function isForgotten(document: LockDocument | undefined, { fencingToken }: LeaseRef): boolean {
   if (document === undefined) return true;
   const { lease, stranger } = document;
-  return lease !== undefined && stranger === undefined && lease.fencingToken < fencingToken;
+  return stranger === undefined && (lease === undefined || lease.fencingToken < fencingToken);
 }
 
 /** Who has the lock, or had it last. */
@@ -70,9 +78,12 @@ export const holderOf = ({ stranger, lease }: LockDocument): { holder?: string }
   return holder === undefined ? {} : { holder };
 };
 
-/** Milliseconds until a lock is free, rounded up: then it certainly is. Nothing for one without an end. */
+/**
+ * Milliseconds until a lock is free. Nothing for one without an end. Rounded down: a database may keep an end rounded up, and it is never
+ * told as later than the ttl.
+ */
 export const expiresIn = ({ until }: LockDocument, now: number): { expiresIn?: number } =>
-  Number.isFinite(until) ? { expiresIn: Math.ceil(until - now) } : {};
+  Number.isFinite(until) ? { expiresIn: Math.floor(until - now) } : {};
 
 /** What a lease leaves of itself in a document. */
 export const leaseOf = ({ token, holder, fencingToken, job }: LeaseRef): Lease => ({

@@ -13,8 +13,6 @@ export interface MysqlClient {
 export interface Written {
   /** How many rows the write has found. */
   readonly affectedRows: number | string;
-  /** The value that the write has put into LAST_INSERT_ID(). */
-  readonly insertId: number | string;
 }
 
 export async function write(client: MysqlClient, { text, values }: Sql): Promise<Written> {

@@ -21,12 +21,8 @@ export const clockOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAM
 
 /** Microseconds since 1970. */
 export const EPOCH_MICROSECONDS = raw("TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))");
-export const EPOCH_MS = sql`${EPOCH_MICROSECONDS} / 1000`;
 
-/** `lock_until` this many milliseconds from now. */
-export const after = (table: MysqlTable, ms: number | Sql): Sql =>
-  afterMicroseconds(table, typeof ms === 'number' ? ms * 1_000 : sql`${ms} * 1000`);
-
+/** `lock_until` this many microseconds from now. */
 export const afterMicroseconds = (table: MysqlTable, microseconds: unknown): Sql =>
   sql`TIMESTAMPADD(MICROSECOND, ${microseconds}, ${nowOf(table)})`;
 
@@ -40,25 +36,27 @@ export const endOf = (table: MysqlTable, ttl: number | Sql): Sql =>
  */
 export const freeOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAMP(3) - INTERVAL 1 DAY');
 
-/** The same for a lease that had run out before: its release calls nobody in line. */
-export const ranOutOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAMP(3) - INTERVAL 2 DAY');
-
 /** A ttl, rounded up for the end of a lease. */
 export const microsecondsOf = (ttl: number): number => (ttl + 1) * 1_000;
 
-/** Milliseconds until `lock_until`. */
-export const remainingOf = (table: MysqlTable): Sql =>
-  sql`TIMESTAMPDIFF(MICROSECOND, ${clockOf(table)}, lock_until) / 1000`;
-
-/** Whether the row has this name. Uses the index first, then compares bytes if the collation is not exact. */
-export function isNamed({ exact }: MysqlTable, name: string): Sql {
-  if (exact) return sql`name = ${name}`;
-  return sql`name = ${name} AND ${isExactly(name)}`;
+/** A column of times as microseconds since 1970. A TIMESTAMP shows a time of the session's zone, so it is compared with the clock there. */
+export function microsecondsAt(table: MysqlTable, column: 'lock_until' | 'locked_at'): Sql {
+  if (!table.zoned) return raw(`TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', ${column})`);
+  return sql`${EPOCH_MICROSECONDS} - TIMESTAMPDIFF(MICROSECOND, ${raw(column)}, ${clockOf(table)})`;
 }
 
-/** Whether the name of the row is this one byte by byte. */
-export const isExactly = (name: string): Sql =>
-  sql`CAST(CONVERT(name USING utf8mb4) AS BINARY) = CAST(CONVERT(${name} USING utf8mb4) AS BINARY)`;
+/** Whether the row has this name. Uses the index first, then compares bytes if the collation is not exact. */
+export function isNamed({ exact }: MysqlTable, name: unknown): Sql {
+  if (exact) return sql`name = ${name}`;
+  return sql`name = ${name} AND ${isText('name', name)}`;
+}
+
+/** A text as bytes: collations take different texts for equal. */
+export const bytesOf = (text: Sql): Sql => sql`CAST(CONVERT(${text} USING utf8mb4) AS BINARY)`;
+
+/** Whether a column has this text, byte by byte. */
+export const isText = (column: 'name' | 'locked_by', text: unknown): Sql =>
+  sql`${bytesOf(raw(column))} = ${bytesOf(sql`${text}`)}`;
 
 /**
  * A name as the column has it. Collations ignore spaces at the end; no name of a lock has braces.

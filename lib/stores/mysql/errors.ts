@@ -1,8 +1,5 @@
 import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 
-/** ER_DATA_TOO_LONG */
-export const TOO_LONG = 1406;
-
 const FAILURES: Readonly<Record<number, SqlFailure>> = {
   1213: 'conflict', // ER_LOCK_DEADLOCK
   1020: 'conflict', // ER_CHECKREAD: MariaDB, at REPEATABLE READ and above
@@ -28,7 +25,7 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   1862: 'denied', // ER_MUST_CHANGE_PASSWORD_LOGIN
   3118: 'denied', // ER_ACCOUNT_HAS_BEEN_LOCKED
   4151: 'denied', // ER_ACCOUNT_HAS_BEEN_LOCKED: MariaDB
-  [TOO_LONG]: 'too-long',
+  1406: 'too-long', // ER_DATA_TOO_LONG
   1264: 'lock', // ER_WARN_DATA_OUT_OF_RANGE
   1292: 'lock', // ER_TRUNCATED_WRONG_VALUE
   1366: 'lock', // ER_TRUNCATED_WRONG_VALUE_FOR_FIELD
@@ -38,6 +35,7 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   // Errors of a server that goes away, perhaps after it has carried out the statement.
   1053: 'unknown', // ER_SERVER_SHUTDOWN
   1180: 'unknown', // ER_ERROR_DURING_COMMIT
+  1969: 'unknown', // ER_STATEMENT_TIMEOUT: MariaDB, when nobody waits any more
   1927: 'unknown', // ER_CONNECTION_KILLED: MariaDB
   3169: 'unknown', // ER_SESSION_WAS_KILLED
   45028: 'refused', // ER_GET_CONNECTION_TIMEOUT of the driver `mariadb`, before anything was sent

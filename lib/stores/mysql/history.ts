@@ -1,4 +1,4 @@
-import { isTrue } from '../sql/answers.js';
+import { isTrue } from '../sql/is-true.js';
 import type { HistoryDialect } from '../sql/history-dialect.js';
 import { historyProblem } from '../sql/history-names.js';
 import type { TableNames } from '../sql/table-name.js';
@@ -29,7 +29,6 @@ export function mysqlHistory(names: TableNames, client: MysqlClient): HistoryDia
     get creation() {
       return historyDdl(names);
     },
-    inRelease: false,
     now: NOW,
     int: 'CAST(? AS SIGNED)',
     // Without IGNORE, a client may count a row that existed.

@@ -1,7 +1,6 @@
 import { type Clock, systemClock } from '../../clock.js';
 import { LOCK_WAIT, TRY_LIMIT } from '../sql/dialect.js';
 import { Silence, type Statement } from '../sql/silence.js';
-import { KillAbandoned } from './kill-abandoned.js';
 
 /** A pool of `mysql2` with callbacks. */
 export interface CallbackPool {
@@ -11,11 +10,8 @@ export interface CallbackPool {
 }
 
 export interface CallbackConnection {
-  /** The id of the connection at the server. */
-  readonly threadId?: unknown;
   /** Its socket. */
   readonly stream?: unknown;
-  /** Returns the command, whose `sql` is the text of the statement with its values. */
   query(options: object, callback: (error: Error | null, result: unknown) => void): unknown;
   release(): void;
   destroy(): void;
@@ -43,8 +39,6 @@ const LATE = 5;
 interface Sending {
   /** Milliseconds for the statement, the wait for a connection included. */
   readonly limit: number;
-  /** Whether to end the statement at the server if it is given up. */
-  readonly kill?: boolean;
   /** Seconds that the statement waits for locks. The limit is one of the session, so the connection is closed afterwards. */
   readonly lockTimeout?: number;
 }
@@ -60,15 +54,12 @@ interface ToSend extends Sending {
 class Sent {
   readonly #timer: { cancel(): void };
   #connection: CallbackConnection | undefined;
-  /** What the driver made of the statement. */
-  #command: unknown;
   #statement: Statement | undefined;
   #over = false;
 
   constructor(
     private readonly to: ToSend,
     private readonly silence: Silence,
-    private readonly killAbandoned: KillAbandoned,
     timer: (giveUp: () => void) => { cancel(): void },
   ) {
     this.#timer = timer(() => this.#giveUp());
@@ -79,9 +70,9 @@ class Sent {
     // The statement was given up before it got a connection.
     if (this.#over) return noConnection ? undefined : connection.release();
     if (noConnection) return this.#settle(noConnection);
-    const { sql, kill = false, lockTimeout } = this.to;
+    const { sql, lockTimeout } = this.to;
     this.#connection = connection;
-    if (kill) this.#statement = this.silence.sent((waited) => this.#giveUp(waited));
+    if (lockTimeout === undefined) this.#statement = this.silence.sent((waited) => this.#giveUp(waited));
     if (lockTimeout === undefined) return this.#send(connection, sql);
     this.#send(connection, `SET SESSION lock_wait_timeout = ${lockTimeout}`, (error) =>
       error === null ? this.#send(connection, sql) : this.#ended(connection, error),
@@ -97,7 +88,7 @@ class Sent {
     try {
       // Rows have to be objects keyed by column, whatever the options of the pool say.
       const options = { sql, values: this.to.values, rowsAsArray: false, nestTables: false, typeCast: true };
-      this.#command = connection.query(options, answered);
+      connection.query(options, answered);
     } catch (error) {
       this.#ended(connection, error as Error);
     }
@@ -117,16 +108,11 @@ class Sent {
     this.#end();
     if (error !== null) return this.to.reject(error);
     this.to.resolve(result);
-    // The database answers again, so the store can kill the statements that were given up.
-    if (this.to.kill) this.killAbandoned.resume();
   }
 
   #giveUp(waited = this.to.limit): void {
     this.#end();
     this.to.reject(closeSilent(this.#connection, waited));
-    const { sql: text } = Object(this.#command) as { sql?: unknown };
-    if (this.to.kill && typeof text === 'string')
-      this.killAbandoned.add({ thread: Number(this.#connection?.threadId), text });
   }
 
   #end(): void {
@@ -141,7 +127,6 @@ class Sent {
  * after its `timeout`, a silent connection stays in the pool.
  */
 export class LimitedPool {
-  readonly #killAbandoned: KillAbandoned;
   readonly #silence: Silence;
 
   /**
@@ -155,7 +140,6 @@ export class LimitedPool {
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
     this.#silence = new Silence(clock);
-    this.#killAbandoned = new KillAbandoned((text, values) => this.#send(text, values, { limit }), clock);
   }
 
   /** The database of a new connection; `null`: none; `undefined`: that is not known. */
@@ -165,7 +149,7 @@ export class LimitedPool {
   }
 
   query(text: string, values: unknown[]): Promise<unknown> {
-    return this.#send(text, values, { limit: this.limit, kill: true });
+    return this.#send(endingBy(this.limit, text), values, { limit: this.limit });
   }
 
   /** Runs a statement that fails when it has waited {@link LOCK_WAIT} for a lock. */
@@ -194,9 +178,7 @@ export class LimitedPool {
   #send(sql: string, values: unknown[], sending: Sending): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const statement = { ...sending, sql, values, resolve, reject };
-      const sent = new Sent(statement, this.#silence, this.#killAbandoned, (giveUp) =>
-        this.#timer(giveUp, sending.limit),
-      );
+      const sent = new Sent(statement, this.#silence, (giveUp) => this.#timer(giveUp, sending.limit));
       this.pool.getConnection((noConnection, connection) => sent.connected(noConnection, connection));
     });
   }
@@ -214,6 +196,17 @@ export class LimitedPool {
     let timer = this.clock.setTimer(check, limit);
     return { cancel: () => timer.cancel() };
   }
+}
+
+const OPTIONS = '/*M! SET STATEMENT ';
+
+/**
+ * A statement that MariaDB ends by itself when nobody waits for it any more, whatever it waits for. MySQL has no such option, and reads
+ * that as a comment.
+ */
+function endingBy(limit: number, text: string): string {
+  const options = `${OPTIONS}max_statement_time = ${limit / 1_000}`;
+  return text.startsWith(OPTIONS) ? `${options}, ${text.slice(OPTIONS.length)}` : `${options} FOR */ ${text}`;
 }
 
 /**

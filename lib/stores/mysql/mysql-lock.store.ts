@@ -18,7 +18,7 @@ export interface MysqlLockStoreOptions extends SqlStoreOptions {
    * How long a statement may take, the wait for a connection included; milliseconds, or with a unit.
    *
    * 1. A connection that has not answered by then is closed: if a network has dropped the connection silently, it must not stay in the pool.
-   * 2. The store also ends the statement at the server.
+   * 2. MariaDB also ends the statement by then.
    * 3. A migration has limits of its own.
    * 4. Only for pools of `mysql2`: any other client needs a limit of its own.
    *

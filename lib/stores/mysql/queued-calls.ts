@@ -1,19 +1,16 @@
 import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
-import { lockedBy } from '../sql/locked-by.js';
 import type { TableNames } from '../sql/table-name.js';
 import { type MysqlClient, read, write } from './client.js';
-import { clockOf, endOf, EPOCH_MICROSECONDS, isNamed, nameOf, storedName } from './columns.js';
-import { raw, sql } from './sql-text.js';
-import type { MysqlTableInfo } from './table-look.js';
+import { EPOCH_MICROSECONDS, nameOf, storedName } from './columns.js';
 
 const MICROS = EPOCH_MICROSECONDS.text;
 
-export function mysqlQueuedCalls(names: TableNames, client: MysqlClient): QueuedCallsDialect<MysqlTableInfo> {
+export function mysqlQueuedCalls(names: TableNames, client: MysqlClient): QueuedCallsDialect {
   const sent = (text: string, values: readonly unknown[]) => ({
     text: text.replaceAll('{t}', () => queuedCalls.table),
     values: [...values],
   });
-  const queuedCalls: QueuedCallsDialect<MysqlTableInfo> = {
+  const queuedCalls: QueuedCallsDialect = {
     // Not in advance: with the suffix, the name may be too long.
     get table() {
       return names.quoted('_queued');
@@ -28,16 +25,6 @@ export function mysqlQueuedCalls(names: TableNames, client: MysqlClient): Queued
     write: async (text, values) => Number((await write(client, sent(text, values))).affectedRows),
     stored: storedName,
     nameOf,
-    async advance(locks, lease, ttl) {
-      const { affectedRows, insertId } = await write(
-        client,
-        sql`UPDATE ${locks.table} SET lock_until = ${endOf(locks, ttl)},
-  fencing_token = LAST_INSERT_ID(GREATEST(COALESCE(fencing_token, 0) + 1, ${EPOCH_MICROSECONDS}))
-WHERE ${isNamed(locks, storedName(lease.name))} AND locked_by = ${lockedBy(lease)} AND lock_until > ${clockOf(locks)}
-  AND fencing_token = ${lease.fencingToken} AND fencing_token < ${raw(String(Number.MAX_SAFE_INTEGER))}`,
-      );
-      return Number(affectedRows) > 0 ? Number(insertId) : undefined;
-    },
   };
   return queuedCalls;
 }

@@ -19,7 +19,11 @@ export const mysqlNames = (options: SqlStoreOptions): TableNames =>
         : undefined,
   });
 
-const TYPES = { fencing_token: 'BIGINT NULL', job_state: 'JSON NULL' } as const;
+/** In character sets of their own: the table may have any. */
+const TYPES = {
+  version: 'VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL',
+  state: 'MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL',
+} as const;
 
 /**
  * The SQL that creates a table, or makes one usable. A new table has DATETIME, because a TIMESTAMP means a different time in each
@@ -35,8 +39,8 @@ export function mysqlDdl(table: string, timeType: string): TableDdl {
   lock_until DATETIME(6) NOT NULL,
   locked_at DATETIME(6) NOT NULL,
   locked_by VARCHAR(255) NOT NULL,
-  fencing_token ${TYPES.fencing_token},
-  job_state ${TYPES.job_state}
+  version ${TYPES.version},
+  state ${TYPES.state}
 ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
     ],
     addition: (columns) =>

@@ -29,6 +29,17 @@ export function raw(text: string): Sql {
   return { text, values: [] };
 }
 
+/** Values one after another. */
+export function joined(all: readonly unknown[], between = ', '): Sql {
+  const values: unknown[] = [];
+  const texts = all.map((value) => {
+    if (!isSql(value)) return (values.push(value), '?');
+    values.push(...value.values);
+    return value.text;
+  });
+  return { text: texts.join(between), values };
+}
+
 /** A list of values in parentheses, for `IN`. */
 export function list(values: readonly unknown[]): Sql {
   return { text: `(${values.map(() => '?').join(', ')})`, values };

@@ -1,267 +1,171 @@
-import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { NOTHING_RAN } from '../rules.js';
-import type { LineChange } from '../sql/dialect.js';
-import { endedBy, type Ending, lockedBy, OUTCOMES } from '../sql/locked-by.js';
+import type { Change, Renewal, Seen } from '../../store/port.js';
 import {
-  after,
   afterMicroseconds,
+  bytesOf,
   clockOf,
-  EPOCH_MICROSECONDS,
-  EPOCH_MS,
   endOf,
+  EPOCH_MICROSECONDS,
   freeOf,
-  isExactly,
   isNamed,
+  isText,
+  microsecondsAt,
   microsecondsOf,
   type MysqlTable,
   nowOf,
-  ranOutOf,
-  remainingOf,
   storedName,
 } from './columns.js';
-import { isSeen, NOBODY_IN_LINE, withLine } from './lines.js';
-import { list, raw, type Sql, sql } from './sql-text.js';
-import { endedState, fieldOf, isOwnStart, restoredState, type StartSql } from './starts.js';
+import { joined, list, raw, type Sql, sql } from './sql-text.js';
 
 /*
  * What the statements have in common
  *
- * One row per lock: ShedLock's name, lock_until, locked_at, locked_by, and two nullable columns of ours. ShedLock's statements
- * leave these alone: fencing_token, of the newest lease of ours, and job_state, see starts.ts.
+ * One row per lock: ShedLock's name, lock_until, locked_at, locked_by, and two nullable columns of ours, which its statements leave
+ * alone: version, and state, a text. See LockDocuments.
  *
- * 1. They run on MySQL and on MariaDB, which have no RETURNING in common. So a write returns its result as the argument of
- *    LAST_INSERT_ID(), which the driver answers as `insertId`.
- * 2. A grant, a renewal and a release are one statement each. To explain a refusal takes another statement, a read. If a refusal is
- *    likely, the dialect begins with the read, and often needs no other statement.
+ * They run on MySQL and on MariaDB, which have no RETURNING in common: a write only answers how many rows it has found.
  *
  * Aliases are quoted: some are names of functions, which sql_mode=ANSI reserves.
  *
- * 1. UPDATE evaluates from left to right, and later columns see the new values of earlier ones.
- * 2. UTC_TIMESTAMP is the beginning of the statement, even after the statement has waited for a locked row. Then a lease that is just over
- *    counts as live, and a granted lease counts from before the grant. Both are on the safe side.
+ * UTC_TIMESTAMP is the beginning of the statement, even after it has waited. Then a lock that is free by now counts as taken, and a
+ * lease counts from before it was granted. Both are on the safe side.
  */
 
 /**
- * Takes the lock if it is free and the job may start: `insertId` is the fencing token.
- *
- * @param condition whether the job may start
- * @param change of the line, by its first call; without a change, nobody may stand in line
+ * Makes a write fail instead of waiting for a row that another transaction has locked. Only a comment for MySQL, which has no such
+ * option.
  */
-export function takeStatement(
-  table: MysqlTable,
-  request: AcquireRequest,
-  start: StartSql,
-  { attempt, condition, change }: { attempt: number; condition: Sql; change?: LineChange | undefined },
-): Sql {
-  const state = start.state(attempt);
-  return sql`UPDATE ${table.table} SET
-  job_state = ${change === undefined ? state : withLine(state, change.line)},
-  fencing_token = LAST_INSERT_ID(GREATEST(COALESCE(fencing_token, 0) + 1, ${EPOCH_MICROSECONDS})),
-  lock_until = ${endOf(table, request.ttl)}, locked_at = ${nowOf(table)}, locked_by = ${lockedBy(request)}
-WHERE ${isNamed(table, storedName(request.name))} AND lock_until <= ${clockOf(table)}
-  AND COALESCE(fencing_token, 0) < ${raw(String(Number.MAX_SAFE_INTEGER))} AND ${condition}
-  AND ${change === undefined ? NOBODY_IN_LINE : isSeen(change)}`;
+const AT_ONCE = raw('/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ ');
+
+const columnsOf = (table: MysqlTable): Sql =>
+  sql`name, version, locked_by AS \`by\`, ${microsecondsAt(table, 'lock_until')} AS \`until\`,
+  ${microsecondsAt(table, 'locked_at')} AS \`since\`, state, ${EPOCH_MICROSECONDS} AS \`now\``;
+
+/** Reads the row of a lock. */
+export const readRow = (table: MysqlTable, name: string): Sql =>
+  sql`SELECT ${columnsOf(table)} FROM ${table.table} WHERE name = ${storedName(name)}`;
+
+/** The same, or one without a name if there is none. Costs a server half as much again. */
+export const readOne = (table: MysqlTable, name: string): Sql =>
+  sql`SELECT ${columnsOf(table)} FROM (SELECT 1 AS one) one LEFT JOIN ${table.table} ON name = ${storedName(name)}`;
+
+/**
+ * Reads the rows of these locks. If different names may count as equal: with the number of the name that was asked for.
+ */
+export function readSome(table: MysqlTable, names: readonly string[]): Sql {
+  const stored = names.map(storedName);
+  const asked = table.exact ? raw('') : sql`, FIELD(name, ${joined(stored)}) AS \`asked\``;
+  return sql`SELECT ${columnsOf(table)}${asked} FROM ${table.table} WHERE name IN ${list(stored)}`;
+}
+
+export const readAll = (table: MysqlTable): Sql =>
+  sql`SELECT ${columnsOf(table)} FROM ${table.table} ORDER BY name`;
+
+export const READ_TIME = sql`SELECT ${EPOCH_MICROSECONDS} AS \`now\``;
+
+/** Reads the newest versions. */
+export const readVersions = (table: MysqlTable, names: readonly string[]): Sql =>
+  sql`SELECT name, version FROM ${table.table} WHERE name IN ${list(names.map(storedName))}`;
+
+/** Makes rows. Fails with a duplicate key if there is one; of many, leaves that one out. */
+export function makeStatement(table: MysqlTable, changes: readonly Change[]): Sql {
+  const rows = changes.map(({ name, end, version, by, state }) => {
+    const until = end === undefined ? freeOf(table) : untilOf(table, end);
+    return sql`(${storedName(name)}, ${until}, ${nowOf(table)}, ${by}, ${version}, ${state})`;
+  });
+  return sql`${AT_ONCE}INSERT ${raw(rows.length > 1 ? 'IGNORE ' : '')}INTO ${table.table}
+  (name, lock_until, locked_at, locked_by, version, state) VALUES ${joined(rows)}`;
+}
+
+type SeenChange = Change & { readonly seen: Seen };
+
+/** Texts of {@link changeStatement}, each with what picks its values: the text is the same for most changes. */
+const CHANGES = new WeakMap<MysqlTable, Map<string, Sql>>();
+
+/** Changes a row if it is as it was seen. */
+export function changeStatement(table: MysqlTable, change: SeenChange): Sql {
+  const { seen, end, begins = false } = change;
+  const shape = `${seen.taken} ${seen.version === ''} ${isOurs(seen.by)} ${end === undefined} ${begins}`;
+  let known = CHANGES.get(table);
+  if (known === undefined) CHANGES.set(table, (known = new Map<string, Sql>()));
+  let made = known.get(shape);
+  if (made === undefined) known.set(shape, (made = changeSql(table, change)));
+  return { text: made.text, values: made.values.map((of) => (of as PickOf)(change)) };
+}
+
+type PickOf = (change: SeenChange) => unknown;
+const pick = (of: PickOf): PickOf => of;
+
+/** The statement for all changes of this shape. Its values pick what they stand for. */
+function changeSql(table: MysqlTable, { seen, end, begins }: SeenChange): Sql {
+  const [version, by, state] = [pick((of) => of.version), pick((of) => of.by), pick((of) => of.state)];
+  const microseconds = pick((of) => untilMicroseconds(of.end ?? 0));
+  const until = end === undefined ? raw('') : sql`, lock_until = ${afterMicroseconds(table, microseconds)}`;
+  const since = begins === true ? sql`, locked_at = ${nowOf(table)}` : raw('');
+  const name = pick((of) => storedName(of.name));
+  const asSeen = { version: pick((of) => of.seen.version), by: pick((of) => of.seen.by) };
+  return sql`${AT_ONCE}UPDATE ${table.table} SET version = ${version}, locked_by = ${by}, state = ${state}${until}${since}
+WHERE ${isNamed(table, name)} AND ${isAsSeen(table, seen, asSeen)}`;
 }
 
 /**
- * The first lease of a name. Fails with a duplicate key if another instance was first. The old state is a NULL with a character
- * type, which MySQL takes for JSON: an untyped NULL would be binary.
+ * Changes many rows, each if it is as it was seen. Forces the index of the names: for a list of about half of all names, a server would
+ * read every row, and wait for locked ones.
  */
-export function firstStatement(table: MysqlTable, request: AcquireRequest, start: StartSql): Sql {
-  return sql`INSERT INTO ${table.table} (name, lock_until, locked_at, locked_by, fencing_token, job_state)
-SELECT ${storedName(request.name)}, ${endOf(table, request.ttl)}, ${nowOf(table)}, ${lockedBy(request)},
-  LAST_INSERT_ID(${EPOCH_MICROSECONDS}), ${start.state(1)} FROM (SELECT CAST(NULL AS CHAR) AS job_state) nothing`;
+export function changeManyStatement(table: MysqlTable, changes: readonly SeenChange[]): Sql {
+  const each = (value: (change: SeenChange) => unknown): Sql =>
+    sql`CASE name ${pieces(changes.map((change) => sql`WHEN ${storedName(change.name)} THEN ${value(change)} `))}END`;
+  const until = each(({ end }) => (end === undefined ? raw('lock_until') : untilOf(table, end)));
+  const since = each(({ begins }) => (begins === true ? nowOf(table) : raw('locked_at')));
+  return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${until}, locked_at = ${since},
+  locked_by = ${each(({ by }) => by)}, state = ${each(({ state }) => state)}, version = ${each(({ version }) => version)}
+WHERE name IN ${list(changes.map(({ name }) => storedName(name)))} AND ${each(({ seen }) => isAsSeen(table, seen, seen))}`;
 }
 
-/** Whether the last lease of a row was released. */
-export const WAS_RELEASED = sql`SUBSTRING_INDEX(locked_by, '/', -1) IN ${list(OUTCOMES)}`;
-/** One more column: job_state if the last lease was not released. */
-const UNENDED = sql`, IF(${WAS_RELEASED}, NULL, COALESCE(job_state, '{}')) AS \`unended\``;
-
-/** Explains the refusal of an attempt: one row, as AttemptAnswer, even if the lock has no row. */
-export function refusalStatement(table: MysqlTable, request: AcquireRequest, start: StartSql): Sql {
-  const { job = '', name } = request;
-  return sql`SELECT locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\`, fencing_token AS \`recorded\`,
-  ${isExactly(storedName(name))} AS \`same\`, ${start.startable} AS \`startable\`, ${start.ahead} AS \`ahead\`, ${start.wait} AS \`wait\`,
-  ${EPOCH_MS} AS \`now\`, ${fieldOf(job, 'tick')} AS \`tick\`, ${fieldOf(job, 'outcome')} AS \`outcome\`,
-  ${fieldOf(job, 'attempt')} AS \`attempts\`, ${fieldOf(job, 'schedule')} AS \`schedule\`,
-  JSON_EXTRACT(job_state, '$.line') AS \`line\`${request.history === true ? UNENDED : raw('')}
-FROM (SELECT 1 AS one) one LEFT JOIN ${table.table} ON name = ${storedName(name)}`;
-}
-
-/**
- * Makes a write fail instead of waiting for a row that another transaction has locked. For MySQL, which has no such option, this is a
- * comment.
- */
-const AT_ONCE = raw('/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */');
-
-/**
- * Renews live leases in one statement; the number of affected rows says how many.
- *
- * 1. On MariaDB the statement fails at once if another transaction has locked one of the rows: waiting would cost the others their leases.
- * 2. It forces the index of the names: for a list of about half of all names, a server would read every row, and wait for locked ones.
- */
-export function extendStatement(table: MysqlTable, leases: readonly LeaseRef[], fenced: boolean): Sql {
-  return sql`${AT_ONCE} UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${endOf(table, ttlOf(leases, fenced))}
-WHERE name IN ${list(leases.map(({ name }) => storedName(name)))} AND ${isOneOf(leases, fenced)}
+/** Lets rows that are taken end later. Forces the index, as above. */
+export function renewStatement(table: MysqlTable, renewals: readonly Renewal[]): Sql {
+  const wanted = renewals.map(({ name, by }) => sql`(${storedName(name)}, ${bytesOf(sql`${by}`)})`);
+  return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${endOf(table, ttlOf(renewals))}
+WHERE name IN ${list(renewals.map(({ name }) => storedName(name)))} AND (name, ${bytesOf(raw('locked_by'))}) IN (${joined(wanted)})
   AND lock_until > ${clockOf(table)}`;
 }
 
-/*
- * A lease is its locked_by and its fencing token: the queued calls of one lock have leases with one locked_by. Only the locked_by counts
- * if a migration has dropped the column of the fencing tokens (`fenced` is false), or if the column is NULL.
- */
-
-function isOneOf(leases: readonly LeaseRef[], fenced: boolean): Sql {
-  if (!fenced) return sql`locked_by IN ${list(leases.map(lockedBy))}`;
-  const [first, ...others] = leases.map(
-    (lease) => sql`(${lockedBy(lease)}, ${lease.fencingToken === 0 ? null : lease.fencingToken})`,
-  );
-  const all = others.reduce((some, one) => sql`${some}, ${one}`, first ?? raw('(NULL, NULL)'));
-  return sql`COALESCE((locked_by, fencing_token) IN (${all}), TRUE)`;
-}
-
-/** Whether a row is of this lease. The fencing token 0, of a grant that was never answered, stands for every lease with the token. */
-function isOf(lease: LeaseRef, fenced: boolean): Sql {
-  const isBy = sql`locked_by = ${lockedBy(lease)}`;
-  if (!fenced || lease.fencingToken === 0) return isBy;
-  return sql`(${isBy} AND COALESCE(fencing_token = ${lease.fencingToken}, TRUE))`;
-}
-
 /**
- * Fails at once if another transaction has locked one of these rows. For MySQL, whose writes always wait. Selects more than the name:
- * otherwise the server would lock all names of the index instead.
+ * Fails at once if another transaction has locked one of these rows. For MySQL, which has no write that does not wait. Selects more
+ * than the name, or the server would lock all names of the index instead.
  */
 export function unlockedStatement(table: MysqlTable, names: readonly string[]): Sql {
   return sql`SELECT name, lock_until FROM ${table.table} FORCE INDEX (${table.index})
 WHERE name IN ${list(names.map(storedName))} FOR UPDATE NOWAIT`;
 }
 
-/** Reads the rows of these locks. */
-export function seenStatement(table: MysqlTable, names: readonly string[]): Sql {
-  return sql`SELECT name, locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\`, fencing_token AS \`recorded\`
-FROM ${table.table} WHERE name IN ${list(names.map(storedName))}`;
+const untilOf = (table: MysqlTable, end: number): Sql => afterMicroseconds(table, untilMicroseconds(end));
+
+const untilMicroseconds = (end: number): number => (end > 0 ? microsecondsOf(Math.ceil(end)) : end * 1_000);
+
+/** @param values what stands for the values of the row that was seen */
+function isAsSeen(
+  table: MysqlTable,
+  { version, by, taken }: Seen,
+  values: { version: unknown; by: unknown },
+): Sql {
+  const isVersion = version === '' ? sql`COALESCE(version, '') = ''` : sql`version = ${values.version}`;
+  const isBy = isOurs(by) ? sql`locked_by = ${values.by}` : isText('locked_by', values.by);
+  return sql`${isVersion} AND ${isBy} AND lock_until ${raw(taken ? '>' : '<=')} ${clockOf(table)}`;
 }
 
 /**
- * Releases a lease, and records how its run ended. `insertId` says what happened:
- *
- * - 2: the lease was live.
- * - 1: the lease had run out, and no other holder took the lock over. Its end is recorded nevertheless: an ended run is not repeated.
- * - 0: another holder has or had the lock since. The start of an abandoned lease is taken back nevertheless.
+ * Whether a `locked_by` names a lease of ours: with a token that is a UUID, it is equal to no other one in any collation, and need not be
+ * compared byte by byte.
  */
-export function releaseStatement(
-  table: MysqlTable,
-  lease: LeaseRef,
-  { outcome, keepFor, fenced }: Ending & { readonly fenced: boolean },
-): Sql {
-  const [by, isIts] = [lockedBy(lease), isOf(lease, fenced)];
-  const ended = sql`UPDATE ${table.table} SET job_state = ${endedState(lease, outcome)},
-  lock_until = CASE LAST_INSERT_ID(IF(${isIts}, IF(lock_until > ${nowOf(table)}, 2, 1), 0))
-    WHEN 2 THEN ${keepFor > 0 ? after(table, keepFor) : freeOf(table)} WHEN 1 THEN ${ranOutOf(table)} ELSE lock_until END,
-  locked_by = IF(${isIts}, ${endedBy(by, outcome)}, locked_by)
-WHERE ${isNamed(table, storedName(lease.name))}`;
-  if (outcome !== NOTHING_RAN) return sql`${ended} AND ${isIts}`;
-  return sql`${ended} AND (${isIts} OR ${isOwnStart(lease)})`;
-}
+const isOurs = (by: string): boolean => OURS.test(by);
+const OURS = /\/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\/\d+(?:\/[a-z-]+)?$/;
 
-/** The facts about a lost lease. */
-interface Lost {
-  /** locked_by in the row. */
-  readonly seen: string;
-  /** How the lease ended, if it has ended: then only the end is recorded. */
-  readonly outcome: ReleaseOutcome | undefined;
-}
-
-/**
- * Writes a lost lease back, over its own remains or over an older lease: the database went back to a snapshot, or to a replica that
- * lacks the last writes.
- *
- * 1. `seen` is never the locked_by of a ShedLock.
- * 2. An older lease, with a smaller fencing token, loses the lock: it was over when this lease was granted.
- * 3. On MariaDB the statement does not wait for locked rows: other leases wait for the answer.
- */
-export function writeBackStatement(table: MysqlTable, lease: LeaseRef, { seen, outcome }: Lost): Sql {
-  const { by, until, state } = lostLease(table, lease, outcome);
-  return sql`${AT_ONCE} UPDATE ${table.table} SET
-  job_state = IF(locked_by = ${by}, job_state, ${state}), locked_at = IF(locked_by = ${by}, locked_at, ${nowOf(table)}),
-  fencing_token = GREATEST(COALESCE(fencing_token, 0), ${lease.fencingToken}), lock_until = ${until}, locked_by = ${by}
-WHERE ${isNamed(table, storedName(lease.name))} AND locked_by = ${seen} AND (fencing_token < ${lease.fencingToken}
-  OR lock_until <= ${clockOf(table)} AND (${isOf(lease, true)} OR fencing_token IS NULL))`;
-}
-
-/** The same if there is no row. Fails with a duplicate key if another client has made the row meanwhile. */
-export function writeBackFirstStatement(
-  table: MysqlTable,
-  lease: LeaseRef,
-  outcome: ReleaseOutcome | undefined,
-): Sql {
-  const { by, until, state } = lostLease(table, lease, outcome);
-  return sql`${AT_ONCE} INSERT INTO ${table.table} (name, lock_until, locked_at, locked_by, fencing_token, job_state)
-SELECT ${storedName(lease.name)}, ${until}, ${nowOf(table)}, ${by}, ${lease.fencingToken}, ${state}
-FROM (SELECT CAST(NULL AS CHAR) AS job_state) nothing`;
-}
-
-function lostLease(
-  table: MysqlTable,
-  lease: LeaseRef,
-  outcome: ReleaseOutcome | undefined,
-): Record<'by' | 'until' | 'state', unknown> {
-  const by = lockedBy(lease);
-  if (outcome === undefined) return { by, until: endOf(table, lease.ttl), state: restoredState(lease) };
-  return { by: endedBy(by, outcome), until: ranOutOf(table), state: raw('job_state') };
-}
-
-/** Reads these locks, or every lock, ordered by name. */
-export function rowsStatement(table: MysqlTable, names?: readonly string[]): Sql {
-  const which =
-    names === undefined ? raw('ORDER BY name') : sql`WHERE name IN ${list(names.map(storedName))}`;
-  return sql`SELECT name, locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\`, fencing_token AS \`fence\`, job_state AS \`state\`,
-  (${EPOCH_MICROSECONDS} - TIMESTAMPDIFF(MICROSECOND, locked_at, ${clockOf(table)})) / 1000 AS \`since\`, ${EPOCH_MS} AS \`now\`
-FROM ${table.table} ${which}`;
-}
-
-/** The ttl of each lease of a batch. Mostly all leases have the same ttl. */
-function ttlOf(leases: readonly LeaseRef[], fenced: boolean): number | Sql {
-  const byTtl = new Map<number, LeaseRef[]>();
-  for (const lease of leases) byTtl.set(lease.ttl, [...(byTtl.get(lease.ttl) ?? []), lease]);
-  const [[first = 0] = [], ...others] = [...byTtl];
+/** The ttl of each; mostly all are the same. */
+function ttlOf(renewals: readonly Renewal[]): number | Sql {
+  const [{ ttl: first } = { ttl: 0 }] = renewals;
+  const others = renewals.filter(({ ttl }) => ttl !== first);
   if (others.length === 0) return first;
-  let cases: Sql = raw('CASE');
-  for (const [ttl, some] of others) cases = sql`${cases} WHEN ${isOneOf(some, fenced)} THEN ${ttl}`;
-  return sql`(${cases} ELSE ${first} END)`;
+  return sql`(CASE locked_by ${pieces(others.map(({ by, ttl }) => sql`WHEN ${by} THEN ${ttl} `))}ELSE ${first} END)`;
 }
 
-/** The statements for calls without a tick or an interval. They are short, and their texts are made once per table. */
-export interface PlainStatements {
-  /** Takes a free lock whose row exists and has a fencing token: `insertId` is the new one. */
-  take(request: AcquireRequest): Sql;
-  /** Releases a live lease without a job, so that its lock is free at once. */
-  release(lease: LeaseRef, outcome: ReleaseOutcome): Sql;
-}
-
-/** Stands for any value while a text is made. */
-const SOME = '';
-
-export function plainStatements(table: MysqlTable): PlainStatements {
-  const named = isNamed(table, SOME);
-  const take = sql`UPDATE ${table.table} SET
-  fencing_token = LAST_INSERT_ID(GREATEST(fencing_token + 1, ${EPOCH_MICROSECONDS})),
-  lock_until = ${afterMicroseconds(table, SOME)}, locked_at = ${nowOf(table)}, locked_by = ${SOME}
-WHERE ${named} AND lock_until <= ${clockOf(table)} AND fencing_token < ${raw(String(Number.MAX_SAFE_INTEGER))}
-  AND ${NOBODY_IN_LINE}`;
-  const release = sql`UPDATE ${table.table} SET lock_until = ${freeOf(table)}, locked_by = ${SOME}
-WHERE ${named} AND locked_by = ${SOME} AND COALESCE(fencing_token = ${SOME}, TRUE) AND lock_until > ${nowOf(table)}`;
-  const nameOf = (name: string): string[] => named.values.map(() => storedName(name));
-  return {
-    take: (request) => ({
-      text: take.text,
-      values: [microsecondsOf(request.ttl), lockedBy(request), ...nameOf(request.name)],
-    }),
-    release(lease, outcome) {
-      const by = lockedBy(lease);
-      const values = [endedBy(by, outcome), ...nameOf(lease.name), by, lease.fencingToken];
-      return { text: release.text, values };
-    },
-  };
-}
+const pieces = (all: readonly Sql[]): Sql => joined(all, '');

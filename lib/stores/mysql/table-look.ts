@@ -1,7 +1,6 @@
 import type { TableLook } from '../sql/dialect.js';
 import { type Column, judgeTable, type NameColumn } from '../sql/table-judgement.js';
 import type { MysqlTable } from './columns.js';
-import { type PlainStatements, plainStatements } from './statements.js';
 import { mysqlDdl } from './schema.js';
 import { raw, type Sql, sql } from './sql-text.js';
 import type { Row } from '../sql/row.js';
@@ -10,8 +9,6 @@ import type { Row } from '../sql/row.js';
 export interface MysqlTableInfo extends MysqlTable {
   /** The column of its names. Without a strict `sql_mode`, longer names would be cut. */
   readonly names: NameColumn;
-  /** The statements for most calls. */
-  readonly plain: PlainStatements;
 }
 
 /** Looks at a table: a row for each column, with settings of the session; no row if there is no table. */
@@ -57,7 +54,7 @@ export function readLook(
   };
   const unicode = name['charset'] === 'utf8mb4';
   const names = { length: Number(name['length']), unicode, widening: ddl.widening };
-  return { table: { ...known, plain: plainStatements(known), names } };
+  return { table: { ...known, names } };
 }
 
 function columnOf({ type, digits, length }: Row): Column {

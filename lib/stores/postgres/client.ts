@@ -53,8 +53,3 @@ export function countOf(result: unknown): number | undefined {
   const { command, rowCount } = Object(result) as Readonly<Record<string, unknown>>;
   return command === 'UPDATE' && typeof rowCount === 'number' ? rowCount : undefined;
 }
-
-/** Every parameter is sent as text: see the statements. */
-export function text(value: string | number | undefined): string | null {
-  return value === undefined ? null : String(value);
-}

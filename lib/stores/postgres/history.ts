@@ -13,18 +13,6 @@ const OVER_INTERRUPTION = `ON CONFLICT (name, entry) DO UPDATE SET kind = exclud
   expires_at = excluded.expires_at, data = excluded.data WHERE r.kind = 'interrupted'`;
 
 /**
- * Writes the entry of a run, as a part of the statement that releases its lease. $1 name  $7 entry  $8 kind  $9 how long to keep the
- * entry, ms  $10 data
- *
- * @param runs the table, quoted
- */
-export const keepRun = (
-  runs: string,
-): string => `INSERT INTO ${runs} AS r (name, entry, kind, noted_at, expires_at, data)
-  SELECT $1::text, $7::text, $8::text, ${NOW}, ${NOW} + $9::text::bigint, $10::text
-  ${OVER_INTERRUPTION}`;
-
-/**
  * Writes the row of an instance. $1 id  $2 id of its list of jobs  $3 data, JSON
  *
  * Answers the time, and whether the list is known.
@@ -57,7 +45,6 @@ export function postgresHistory(
     get creation() {
       return historyDdl(names);
     },
-    inRelease: true,
     now: NOW,
     int: '?::text::bigint',
     unlessKnown: ['INSERT INTO', 'ON CONFLICT DO NOTHING'],

@@ -1,27 +1,15 @@
 import { SchedulerLockConfigError } from '../../errors.js';
-import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { type AttemptAnswer, isTrue, NOTHING_SEEN, type Renewed, type SeenLock } from '../sql/answers.js';
-import {
-  type Entrant,
-  type Fault,
-  type GivenBack,
-  type HowToAttempt,
-  type LineChange,
-  type SqlDialect,
-  type TableLook,
-  TRY_LIMIT,
-} from '../sql/dialect.js';
+import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../store/port.js';
+import { type Fault, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
-import type { HistoryDialect, EntryRow } from '../sql/history-dialect.js';
-import { type LockRow, lockRow } from '../sql/lock-row.js';
-import { endedBy, type Ending, isPlain, lockedBy, NOBODY } from '../sql/locked-by.js';
+import type { HistoryDialect } from '../sql/history-dialect.js';
 import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
+import type { Row } from '../sql/row.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
-import { PostgresAttempts } from './attempts.js';
-import { countOf, type PostgresClient, rowsOf, Sender, text } from './client.js';
+import { countOf, type PostgresClient, rowsOf, Sender } from './client.js';
 import { failureOf } from './errors.js';
-import { keepRun, postgresHistory } from './history.js';
+import { postgresHistory } from './history.js';
 import { channelOf, type ListeningClient, Notifications } from './notifications.js';
 import { CURRENT_SCHEMA, schemaIn } from './current-schema.js';
 import { isPool } from './pool.js';
@@ -54,14 +42,12 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   #user: string | undefined;
   #unwritable: Fault | undefined;
   readonly #sender: Sender;
-  readonly #attempts: PostgresAttempts;
   /**
    * Whether the client is known to report how many rows a write has found, as `pg` does. With other clients, the statement has to return
    * the rows.
    */
   #counts = false;
-
-  readonly queuedCalls: QueuedCallsDialect<PostgresTableInfo>;
+  readonly queuedCalls: QueuedCallsDialect;
   readonly history: HistoryDialect;
   /** Opens the channel for hints; `undefined` if calls in line find out by asking. */
   readonly hints: SqlDialect<PostgresTableInfo>['hints'];
@@ -74,7 +60,6 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
     this.#sender = new Sender(client);
-    this.#attempts = new PostgresAttempts(this.#sender);
     this.#names = postgresNames(options);
     const query = (statement: string, values: unknown[]) => this.#sender.rows(statement, values);
     this.queuedCalls = postgresQueuedCalls(this.#names, query);
@@ -121,6 +106,12 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return setupOf(this.#names, { user: this.#user, schema: this.#schema, locks });
   }
 
+  /** Such a name would fail the statements that name other locks as well. */
+  unreadable(name: string): string | undefined {
+    if (!/\0|\p{Surrogate}/u.test(name)) return undefined;
+    return 'PostgreSQL keeps no text with a NUL character, or with half a character. Give another name.';
+  }
+
   nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {
     return nameProblem(this.table, name, names);
   }
@@ -133,93 +124,58 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return this.#sender.sendWithLimit(withLockTimeout(statement), this.tryLimit);
   }
 
-  attempt(table: PostgresTableInfo, request: AcquireRequest, how?: HowToAttempt): Promise<AttemptAnswer> {
-    return this.#attempts.make(table, request, how);
+  async read(
+    { readAll, readOne, readSome }: PostgresTableInfo,
+    names: readonly string[] | 'all',
+  ): Promise<DocumentsRead> {
+    let rows: readonly Row[];
+    if (names === 'all') rows = await this.#sender.rows(readAll, []);
+    else if (names.length === 1) rows = await this.#sender.rows(readOne, [names[0]]);
+    // A name that no lock has: its row tells the time.
+    else rows = await this.#sender.rows(readSome, [JSON.stringify(names.length === 0 ? [''] : names)]);
+    return { now: Number(rows[0]?.['now']), documents: rows.flatMap((row) => documentOf(row) ?? []) };
   }
 
-  async renew({ extend }: PostgresTableInfo, leases: readonly LeaseRef[]): Promise<Renewed[]> {
-    const wanted = leases.map(({ name, ttl, fencingToken: fence, ...lease }, i) => {
-      return { i, name, by: lockedBy(lease), ttl, fence };
-    });
-    const rows = await this.#sender.rows(extend, [JSON.stringify(wanted)]);
-    const results: Renewed[] = [];
-    for (const row of rows) {
-      results[Number(row['i'])] = isTrue(row['renewed']) ? true : (row as unknown as SeenLock);
+  async write(table: PostgresTableInfo, changes: readonly Change[]): Promise<boolean[]> {
+    const [{ seen } = { seen: null }] = changes;
+    if (seen === null) {
+      const made = await this.#sender.rows(table.make, [JSON.stringify(changes)]);
+      const names = new Set(made.map(({ name }) => name));
+      return changes.map(({ name }) => names.has(name));
     }
-    return results;
+    if (changes.length === 1) return [await this.#change(table, changes[0] as Change, seen)];
+    const wanted = changes.map((change, i) => ({
+      ...change,
+      i,
+      seen: change.seen?.version,
+      seenBy: change.seen?.by,
+      taken: change.seen?.taken,
+    }));
+    return this.#numbered(table.changeMany, wanted);
   }
 
-  async giveBack(
-    { release, releasePlain, releaseAnd }: PostgresTableInfo,
-    lease: LeaseRef,
-    { outcome, keepFor }: Ending,
-    run?: EntryRow,
-  ): Promise<GivenBack | SeenLock> {
-    const by = lockedBy(lease);
-    if (isPlain(lease, { outcome, keepFor }) && this.hint === undefined && run === undefined) {
-      const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
-      const own = [lease.name, by, endedBy(by, outcome), text(lease.fencingToken)];
-      const result = await this.#sender.send(statement, own);
-      const count = countOf(result);
-      this.#counts = count !== undefined;
-      if ((count ?? rowsOf(result).length) > 0) return { live: true };
-    }
-    const values = [lease.name, by, text(keepFor), outcome, lease.job ?? '', text(lease.fencingToken)];
-    const [row] =
-      run === undefined
-        ? await this.#sender.rows(release, values)
-        : await this.#sender.rows(releaseAnd(keepRun(this.history.runs)), [...values, ...valuesOf(run)]);
-    if (row === undefined) return NOTHING_SEEN;
-    const { live, line, ...seen } = row;
-    if (live === null) return seen as unknown as SeenLock;
-    return { live: isTrue(live), line: this.hint !== undefined && isTrue(line) };
+  renew({ renew }: PostgresTableInfo, renewals: readonly Renewal[]): Promise<boolean[]> {
+    const wanted = renewals.map((renewal, i) => ({ ...renewal, i }));
+    return this.#numbered(renew, wanted);
   }
 
-  async writeBack(
-    { writeBack }: PostgresTableInfo,
-    lease: LeaseRef,
-    seen: string | null,
-    outcome?: ReleaseOutcome,
-  ): Promise<boolean> {
-    const { name, ttl, fencingToken, job = '', tick, attempt = 1 } = lease;
-    const by = outcome === undefined ? lockedBy(lease) : endedBy(lockedBy(lease), outcome);
-    const live = outcome === undefined;
-    const start = live && tick !== undefined ? JSON.stringify({ tick, attempt, schedule: '' }) : null;
-    const values = [name, seen, by, job, start, live ? text(ttl) : null];
-    return (await this.#sender.rows(writeBack, [...values, text(fencingToken)])).length > 0;
+  async #change(table: PostgresTableInfo, change: Change, seen: Seen): Promise<boolean> {
+    const { name, version, by, state, end, begins = false } = change;
+    const shape = { taken: seen.taken, unversioned: seen.version === '', ends: end !== undefined, begins };
+    const values = [name, version, by, state, seen.version, seen.by];
+    if (end !== undefined) values.push(String(end));
+    const text = table.change(shape);
+    const result = await this.#sender.send(this.#counts ? text : `${text} RETURNING 1 AS one`, values);
+    const count = countOf(result);
+    this.#counts = count !== undefined;
+    return (count ?? rowsOf(result).length) > 0;
   }
 
-  async rows({ allRows, someRows }: PostgresTableInfo, names?: readonly string[]): Promise<LockRow[]> {
-    const rows =
-      names === undefined
-        ? this.#sender.rows(allRows, [])
-        : this.#sender.rows(someRows, [JSON.stringify(names)]);
-    return (await rows).map((row) => lockRow(row));
-  }
-
-  async enter({ enter }: PostgresTableInfo, entrant: Entrant): Promise<void> {
-    const { name, token, process, priority, place, limit, version } = entrant;
-    await this.#sender.rows(enter, [name, token, process, text(priority), text(place), text(limit), version]);
-  }
-
-  async leave(
-    { leave }: PostgresTableInfo,
-    name: string,
-    { token, version }: Pick<Entrant, 'token' | 'version'>,
-  ): Promise<boolean> {
-    return (await this.#sender.rows(leave, [name, token, version])).length > 0;
-  }
-
-  async changeLine(
-    { changeLine }: PostgresTableInfo,
-    name: string,
-    { seen, line }: LineChange,
-  ): Promise<boolean> {
-    return (await this.#sender.rows(changeLine, [name, seen, line])).length > 0;
-  }
-
-  async keepFree({ keepFree }: PostgresTableInfo, name: string, ms: number): Promise<void> {
-    await this.#sender.rows(keepFree, [name, text(ms), NOBODY]);
+  /** Runs a statement that answers the numbers of those that it has changed. */
+  async #numbered(statement: string, wanted: readonly object[]): Promise<boolean[]> {
+    const rows = await this.#sender.rows(statement, [JSON.stringify(wanted)]);
+    const changed = new Set(rows.map(({ i }) => Number(i)));
+    return wanted.map((_, i) => changed.has(i));
   }
 
   failure(error: unknown): SqlFailure {
@@ -227,4 +183,17 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 }
 
-const valuesOf = ({ entry, kind, age, data }: EntryRow): (string | null)[] => [entry, kind, text(age), data];
+/** A row without a name only tells the time. */
+function documentOf({ name, version, by, until, since, state }: Row): ReadDocument | undefined {
+  if (typeof name !== 'string') return undefined;
+  return {
+    name,
+    version: textOf(version),
+    by: textOf(by),
+    until: Number(until),
+    since: Number(since),
+    state: textOf(state),
+  };
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');

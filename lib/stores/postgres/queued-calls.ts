@@ -1,8 +1,6 @@
 import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
-import { lockedBy } from '../sql/locked-by.js';
 import { COMMON } from './notifications.js';
 import type { TableNames } from '../sql/table-name.js';
-import type { PostgresTableInfo } from './table-look.js';
 import type { Row } from '../sql/row.js';
 
 type Rows = readonly Row[];
@@ -13,12 +11,12 @@ const EPOCH = 'extract(epoch FROM clock_timestamp())';
 export function postgresQueuedCalls(
   names: TableNames,
   send: (statement: string, values: unknown[]) => Promise<Rows>,
-): QueuedCallsDialect<PostgresTableInfo> {
+): QueuedCallsDialect {
   const numbered = (text: string): string => {
     let number = 0;
     return text.replaceAll('?', () => `$${++number}`).replaceAll('{t}', () => queuedCalls.table);
   };
-  const queuedCalls: QueuedCallsDialect<PostgresTableInfo> = {
+  const queuedCalls: QueuedCallsDialect = {
     // Not in advance: with the suffix, the name may be too long.
     get table() {
       return names.quoted('_queued');
@@ -33,15 +31,6 @@ export function postgresQueuedCalls(
     write: async (text, values) => (await send(`${numbered(text)} RETURNING id`, [...values])).length,
     stored: (name) => name,
     nameOf: (stored) => stored,
-    async advance({ advance }, lease, ttl) {
-      const [row] = await send(advance, [
-        lease.name,
-        lockedBy(lease),
-        String(ttl),
-        String(lease.fencingToken),
-      ]);
-      return row && Number(row['granted']);
-    },
     announce: (text) => send('SELECT pg_notify($1::text, $2::text)', [COMMON, text]),
   };
   return queuedCalls;

@@ -12,14 +12,14 @@ export const postgresNames = (options: SqlStoreOptions): TableNames =>
 
 /** The SQL that creates a table, or makes one usable. Each statement can be repeated. */
 export function postgresDdl(table: string): TableDdl {
-  const addition = `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS fencing_token BIGINT, ADD COLUMN IF NOT EXISTS job_state JSONB`;
+  const addition = `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS version VARCHAR(36), ADD COLUMN IF NOT EXISTS state TEXT`;
   const creation = `CREATE TABLE IF NOT EXISTS ${table} (
   name VARCHAR(255) NOT NULL PRIMARY KEY,
   lock_until TIMESTAMP NOT NULL,
   locked_at TIMESTAMP NOT NULL,
   locked_by VARCHAR(255) NOT NULL,
-  fencing_token BIGINT,
-  job_state JSONB
+  version VARCHAR(36),
+  state TEXT
 )`;
   return {
     // ShedLock may create the table at the same moment, without our columns.

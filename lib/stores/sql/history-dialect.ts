@@ -38,8 +38,6 @@ export interface HistoryDialect {
   readonly unusable?: string | undefined;
   /** Creates both. Each statement can be repeated. */
   readonly creation: readonly string[];
-  /** Whether a release keeps its run in its own statement. */
-  readonly inRelease: boolean;
   /** SQL: the time. */
   readonly now: string;
   /** SQL: a parameter as a whole number. */

@@ -31,7 +31,7 @@ export class HistoryReads<Table> {
     const most = Math.max(0, Math.trunc(limit));
     const text = KINDS.map(
       () =>
-        `(SELECT entry, kind, noted_at, data FROM {runs} WHERE name = ? AND kind = ? AND expires_at > ${history.now} ORDER BY noted_at DESC LIMIT ${most})`,
+        `(SELECT entry, kind, noted_at, data FROM {runs} WHERE name = ? AND kind = ? AND expires_at > ${history.now} ORDER BY noted_at DESC, entry DESC LIMIT ${most})`,
     ).join(' UNION ALL ');
     const values = KINDS.flatMap((kind) => [history.stored(name), kind]);
     const read = async (): Promise<readonly Row[]> => {

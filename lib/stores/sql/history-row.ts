@@ -13,7 +13,6 @@ import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import { type instanceReader, isJobs, isMiss, isRun, readable } from '../readable.js';
 import { NOTHING_RAN } from '../rules.js';
 import type { EntryRow } from './history-dialect.js';
-import { OUTCOMES } from './locked-by.js';
 import type { Row } from './row.js';
 
 /*
@@ -28,7 +27,7 @@ import type { Row } from './row.js';
 
 /** The kinds of entries. The newest entries of each kind are kept. */
 export const KINDS = [
-  ...OUTCOMES.filter((outcome) => outcome !== NOTHING_RAN),
+  ...(['completed', 'failed', 'timed-out', 'aborted'] satisfies ReleaseOutcome[]),
   'interrupted',
   'miss',
 ] as const;

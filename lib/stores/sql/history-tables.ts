@@ -1,7 +1,7 @@
 import { StoreUnavailableError } from '../../errors.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
-import { giveUp, type Operations } from './operations.js';
+import type { Operations } from './operations.js';
 import { tries } from './tries.js';
 
 /** A table of histories. If one cannot be used, the other still can: beats need only the table of the instances. */
@@ -47,7 +47,7 @@ export class HistoryTables<Table> {
   async init(): Promise<string | undefined> {
     if (this.dialect.history.unusable !== undefined) return this.dialect.history.unusable;
     this.#keeps = true;
-    await this.operations.run(() => this.#prepare(), giveUp);
+    await this.operations.run(() => this.#prepare());
     this.#ready = Object.values(this.#problems).every((problem) => problem === undefined);
     return this.#problems.instances;
   }
@@ -80,7 +80,7 @@ export class HistoryTables<Table> {
    */
   async runsWereRead(): Promise<void> {
     if (!this.#keeps || this.problem === undefined) return;
-    await this.operations.run(() => this.#look('runs'), giveUp).catch(() => undefined);
+    await this.operations.run(() => this.#look('runs')).catch(() => undefined);
   }
 
   async #prepare(): Promise<void> {

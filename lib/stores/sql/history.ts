@@ -1,5 +1,4 @@
 import type { Clock } from '../../clock.js';
-import { SchedulerLockError } from '../../errors.js';
 import type {
   Alarm,
   Beat,
@@ -14,18 +13,17 @@ import type {
   RunRecord,
 } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { isTrue } from './answers.js';
-import { BriefWaits, LATE } from './brief-waits.js';
 import type { SqlDialect } from './dialect.js';
-import { errorsIn, isNotConnected } from './failure.js';
 import type { EntryRow } from './history-dialect.js';
 import { HistoryReads } from './history-reads.js';
 import { digestOf, endedRow, interruptedRow, missRows, TOLD, tellsOf, toldRow } from './history-row.js';
 import { HistoryTables, type Part } from './history-tables.js';
 import { HistoryTidy } from './history-tidy.js';
+import { isTrue } from './is-true.js';
 import type { LimitedReads } from './limited-reads.js';
+import type { SqlLocks } from './locks.js';
 import { isHidden, missedTick } from './missed-tick.js';
-import { giveUp, type Operations } from './operations.js';
+import type { Operations } from './operations.js';
 import { RecordBatch } from './record-batch.js';
 
 /** How a run has ended. */
@@ -41,18 +39,23 @@ export class SqlHistory<Table> implements HistoryStore {
   readonly #tables: HistoryTables<Table>;
   readonly #batch: RecordBatch;
   readonly #tidy: HistoryTidy;
-  readonly #waits: BriefWaits;
+  readonly #locks: SqlLocks;
   readonly #reads: HistoryReads<Table>;
 
   constructor(
     private readonly dialect: SqlDialect<Table>,
     private readonly operations: Operations<Table>,
-    { reads, migrate, clock }: { reads: LimitedReads; migrate: boolean; clock: Clock },
+    {
+      locks,
+      reads,
+      migrate,
+      clock,
+    }: { locks: SqlLocks; reads: LimitedReads; migrate: boolean; clock: Clock },
   ) {
     this.#tables = new HistoryTables(dialect, operations, migrate);
     this.#batch = new RecordBatch((rows) => this.#insertEnds(rows), clock);
     this.#tidy = new HistoryTidy(dialect.history, clock);
-    this.#waits = new BriefWaits(clock);
+    this.#locks = locks;
     const flush = (): Promise<void> => this.#batch.flush();
     this.#reads = new HistoryReads(dialect, operations, { tables: this.#tables, reads, flush });
   }
@@ -73,43 +76,12 @@ export class SqlHistory<Table> implements HistoryStore {
     await this.#tidy.done();
   }
 
-  /**
-   * Releases a lease, and keeps the record of its run. If the record cannot be written, or not soon, releases the lease without the
-   * record.
-   *
-   * @param giveBack releases the lease, and writes this entry in the same statement
-   */
-  async withRelease<T>(lease: LeaseRef, ended: Ended, giveBack: (run?: EntryRow) => Promise<T>): Promise<T> {
-    const run = this.#endedRow(lease, ended);
-    if (run === undefined) return giveBack();
-    if (!this.dialect.history.inRelease) {
-      const answer = await giveBack();
-      this.#batch.add(run);
-      return answer;
-    }
-    if (this.#tables.problem !== undefined) return giveBack();
-    try {
-      const answer = await this.#waits.within(
-        () => giveBack(run),
-        () => this.#batch.add(run),
-      );
-      return answer === LATE ? await giveBack() : answer;
-    } catch (error) {
-      if (!this.#mayBeOfRecord(error)) throw error;
-      const answer = await giveBack();
-      // The release without the record succeeded, so the record was the reason.
-      this.#tables.failed(error, 'runs');
-      return answer;
-    }
-  }
-
-  /** Keeps the record of an ended run whose lease goes on. Never rejects. */
-  async ended(lease: LeaseRef, ended: Ended): Promise<void> {
-    const run = this.#endedRow(lease, ended);
+  /** Keeps the record of an ended run, soon. */
+  ended(lease: LeaseRef, { outcome, record }: Ended): void {
+    const run = endedRow(lease, outcome, record);
     if (run === undefined) return;
-    const later = (): void => this.#batch.add(run);
-    if (this.dialect.history.inRelease) await this.#waits.within(() => this.#insertEnds([run]), later);
-    else later();
+    this.#tidy.note(lease.name, record.kept);
+    this.#batch.add(run);
   }
 
   async interrupted(run: Interruption): Promise<void> {
@@ -123,12 +95,11 @@ export class SqlHistory<Table> implements HistoryStore {
 
   async miss(miss: Miss): Promise<MissResult> {
     const { name } = miss;
-    const [row] = await this.operations.run((table) => this.dialect.rows(table, [name]), giveUp, {
-      lock: name,
-    });
-    const tick = row === undefined ? miss.tick : missedTick(miss, row);
+    const looked = await this.#locks.look([name]);
+    const document = looked.of(name);
+    const tick = document === undefined ? miss.tick : missedTick(miss, document, looked.now);
     if (tick === undefined) {
-      if (row !== undefined && isHidden(miss, row)) {
+      if (document !== undefined && isHidden(miss, document)) {
         const [own] = missRows(miss, miss.tick);
         await this.#run(() => this.#insertNew(own), 'runs', name);
       }
@@ -183,27 +154,16 @@ export class SqlHistory<Table> implements HistoryStore {
     return this.#reads.instances(onUnreadable);
   }
 
-  #endedRow(lease: LeaseRef, { outcome, record }: Ended): EntryRow | undefined {
-    const row = endedRow(lease, outcome, record);
-    if (row !== undefined) this.#tidy.note(lease.name, record.kept);
-    return row;
-  }
-
-  /** Whether a statement was certainly not carried out, and the record in it may be the reason. */
-  #mayBeOfRecord(error: unknown): boolean {
-    if (error instanceof SchedulerLockError || [...errorsIn(error)].some(isNotConnected)) return false;
-    const failure = this.dialect.failure(error);
-    return failure !== 'conflict' && failure !== 'unknown';
-  }
-
   /** Writes ends of runs, if possible. Never rejects. */
   async #insertEnds(rows: readonly EntryRow[]): Promise<void> {
     // The next beat looks at the tables again.
     if (this.#tables.problem !== undefined) return;
+    // No INSERT meets a row twice: of a release that was sent again, the first counts.
+    const once = new Map(rows.toReversed().map((row) => [JSON.stringify([row.name, row.entry]), row]));
+    const end = this.dialect.history.overInterruption;
     try {
       await this.#run(
-        () =>
-          this.#insert(rows, (values) => `INSERT INTO ${values} ${this.dialect.history.overInterruption}`),
+        () => this.#insert([...once.values()], (values) => `INSERT INTO ${values} ${end}`),
         'runs',
       );
     } catch {
@@ -241,7 +201,6 @@ export class SqlHistory<Table> implements HistoryStore {
         operation().catch((error: unknown) => {
           throw this.#tables.failed(error, part);
         }),
-      giveUp,
       lock === undefined ? {} : { lock },
     );
   }

@@ -1,217 +1,202 @@
-import { randomUUID } from 'node:crypto';
-import { Line, placed, shownLine, type WaitingRequest } from '../line.js';
+import { become } from '../../store/changes.js';
+import { acquire } from '../../store/rules/acquire.js';
+import {
+  type Decision,
+  type Hint,
+  isTaken,
+  type Kept,
+  type LockDocument,
+  NOTHING,
+} from '../../store/rules/document.js';
+import { release } from '../../store/rules/release.js';
+import { isWaiting, Line, placeAt, placed, shownLine, type WaitingRequest } from '../line.js';
 import type { LockInfo } from '../lock-info.js';
-import type { AcquireRefusal, AcquireResult, LeaseRef } from '../lock-store.js';
-import { CALLED } from '../rules.js';
-import { AGAIN, isFree, readAttempt, readTaken, refusedStart } from './answers.js';
-import type { SqlDialect } from './dialect.js';
-import type { LockRow } from './lock-row.js';
-import { lockedBy } from './locked-by.js';
+import type {
+  AcquireRefusal,
+  AcquireRequest,
+  AcquireResult,
+  LeaseRef,
+  ReleaseOptions,
+  ReleaseResult,
+} from '../lock-store.js';
+import { NOTHING_RAN, STEP_OF_PRIORITY } from '../rules.js';
 
-/** The most calls in a line: each attempt reads all of them. A further call is refused, and has to ask again. */
+/*
+ * The calls that wait for a lock, in its document: rules 10 to 14. Whatever changes the line writes the document, so nobody decides by a
+ * line that is another one by now.
+ */
+
+/** The most calls in a line: each look reads all of them. One more is refused, and has to ask again. */
 const MOST = 100;
-/** How far in the past the `lock_until` of a released lock is, ms. Twice as far if the lease had run out before. */
-const DAY = 86_400_000;
 
-/** The content of `job_state.line`. Each change writes a new version, except a claim, which needs the version that was read. */
+/** What a document holds of its line. */
 interface StoredLine {
-  readonly version?: string;
-  readonly calls?: Readonly<Record<string, StoredCall>>;
-  readonly called?: { readonly token: string; readonly until: number } | null;
-  readonly missed?: Readonly<Record<string, unknown>>;
+  readonly calls: Readonly<Record<string, { place: number; process: string; until: number }>>;
+  readonly called?: { readonly token: string; readonly until: number } | undefined;
+  readonly missed?: readonly string[];
 }
 
-interface StoredCall {
-  readonly place: number;
-  readonly process: string;
-  readonly until: number;
+/** Rules 1, 2, 10 and 11: one attempt to take a lock for which others may wait. @param now of the database */
+export function acquireInLine(
+  document: LockDocument | undefined,
+  now: number,
+  request: AcquireRequest,
+): Decision<AcquireResult> {
+  const decision = acquire(document, now, request);
+  if (document !== undefined && isTaken(document, now))
+    return decision.answer.acquired ? decision : behindHolder(document, now, request, decision.answer);
+  if (!decision.answer.acquired || decision.change === undefined) return decision;
+  if (document === undefined && isKept(request)) return keptFree(now, request, new Line());
+  if (!hasLine(document)) return decision;
+  const line = lineOf(document);
+  const before = beforeOthers(document ?? NOTHING, now, request, line);
+  if (before !== undefined) return before;
+  line.leave(request.token);
+  return { ...decision, change: { ...decision.change, kept: withLine(decision.change.kept, line) } };
+}
+
+/** Whether a lock of which nothing is known is kept free for a while, for a call that waits. */
+const isKept = (request: AcquireRequest): request is WaitingRequest =>
+  isWaiting(request) && (request.wait.notBefore ?? 0) > 0;
+
+/** The lock is free, and calls stand in line. Returns the refusal, if it is not the turn of the call that asks. */
+function beforeOthers(
+  document: LockDocument,
+  now: number,
+  request: AcquireRequest,
+  line: Line,
+): Decision<AcquireResult> | undefined {
+  const isFull = isWaiting(request) && !enters(line, now, request);
+  const { left, change, hint } = nextTurn(document, line, now, request.token);
+  if (!isFull && left === undefined) return undefined;
+  return { answer: placed(heldFor(left ?? 0), line.find(request.token)), change, ...hint };
+}
+
+/** Rules 3, 12 and 13: a lease is released, or a call gives up its wait. @param now of the database */
+export function releaseInLine(
+  document: LockDocument | undefined,
+  now: number,
+  lease: LeaseRef,
+  options: ReleaseOptions,
+): Decision<ReleaseResult> {
+  const decision = release(document, now, lease, options);
+  if (document === undefined || !hasLine(document)) return decision;
+  const line = lineOf(document);
+  const left = leave(line, lease, options);
+  const { answer, change } = decision;
+  const after = change === undefined ? document : become(document, change, now);
+  if (!isTaken(after, now) && (answer.released || left === 'called')) {
+    const turn = nextTurn(after, line, now);
+    return { ...decision, change: { ...change, ...turn.change }, ...turn.hint };
+  }
+  if (left === undefined) return decision;
+  return { ...decision, change: { ...change, kept: withLine(change?.kept ?? document, line) } };
+}
+
+/** A call that does not wait any more leaves the line. `undefined`: it is another call, or does not stand there. */
+function leave(
+  line: Line,
+  { token, wait }: LeaseRef,
+  { outcome }: ReleaseOptions,
+): 'called' | 'waiting' | undefined {
+  if (wait === undefined || outcome !== NOTHING_RAN || line.find(token) === undefined) return undefined;
+  const was = line.called?.token === token ? 'called' : 'waiting';
+  line.leave(token);
+  return was;
+}
+
+/** The place of the first call in line; `undefined`: nobody stands there. */
+export const firstPlace = (document: LockDocument | undefined): number | undefined =>
+  lineOf(document).standing[0]?.place;
+
+/** The line of a lock, for people. @param now of the database */
+export function lineInfo(document: LockDocument, now: number): Pick<LockInfo, 'line'> {
+  const standing = lineOf(document).standing.filter(({ until }) => until > now);
+  return shownLine(standing, now);
+}
+
+/** The lock is taken: a call that waits stands in line from now on. */
+function behindHolder(
+  document: LockDocument,
+  now: number,
+  request: AcquireRequest,
+  refusal: AcquireRefusal,
+): Decision<AcquireResult> {
+  if (!isWaiting(request) || !['held', 'cooling-down'].includes(refusal.reason)) return { answer: refusal };
+  const line = lineOf(document);
+  const stood = !line.hasMissed(request.wait.process) && line.find(request.token) !== undefined;
+  if (!stood && !enters(line, now, request)) return { answer: refusal };
+  const answer = placed(refusal, line.find(request.token));
+  return stood ? { answer } : { answer, change: { kept: withLine(document, line) } };
 }
 
 /**
- * Calls that wait for a lock, in the lock's own row.
+ * Nothing is known of the lock. If it was lost, its holder can write it back as long as nobody else has it: so it is kept free for a
+ * while.
+ */
+function keptFree(now: number, request: WaitingRequest, line: Line): Decision<AcquireResult> {
+  const { notBefore = 0 } = request.wait;
+  enters(line, now, request);
+  return {
+    answer: placed(heldFor(notBefore), line.find(request.token)),
+    change: { kept: withLine({ starts: new Map() }, line), end: Math.ceil(notBefore) },
+  };
+}
+
+/** A call stands in line from now on, or at its place there. Returns whether it does: there may be no room. */
+function enters(line: Line, now: number, { token, wait }: WaitingRequest): boolean {
+  const { process, limit } = wait;
+  const known = line.find(token);
+  if (known === undefined && line.standing.length >= MOST) return false;
+  const place = known?.place ?? wait.place ?? newPlace(line, placeAt(Math.trunc(now * 1_000), wait.priority));
+  line.enter({ token, process, place, until: now + limit });
+  return true;
+}
+
+/** Behind all of its priority: two calls may come in one microsecond, or after the clock was set back. */
+function newPlace(line: Line, place: number): number {
+  const same = line.standing.filter((one) => Math.abs(one.place - place) < STEP_OF_PRIORITY / 2);
+  return Math.max(place, ...same.map((one) => one.place + 1));
+}
+
+/**
+ * The lock is free: whose turn it is.
  *
- * 1. A call enters, and leaves, by one statement.
- * 2. This class reads the row, and decides who is next.
- * 3. A statement then calls that call, or grants it the lock, if the line is still the one that was read.
+ * @param asks the token of the call that asks now
+ * @returns for how long the lock is kept for another call, ms; `undefined`: it is not
  */
-export class SqlLines<Table> {
-  constructor(private readonly dialect: SqlDialect<Table>) {}
-
-  /** One attempt of a call that waits, other than its first. @param goOn called after the read; throws if the caller has given up */
-  async attempt(
-    table: Table,
-    request: WaitingRequest,
-    goOn: () => void,
-  ): Promise<AcquireResult | typeof AGAIN> {
-    const { name } = request;
-    const [row] = await this.dialect.rows(table, [name]);
-    goOn();
-    if (row === undefined) return this.#withoutRow(table, request);
-    if (!isFree(row) && row.by === lockedBy(request)) return this.#grantAgain(table, request, row);
-    const refusal = refusalInLine(request, row);
-    if (refusal !== undefined) return refusal;
-    const line = readLine(row);
-    if (placeIn(line, request) === undefined) return this.#enter(table, request, { row, line });
-    return this.#atFreeLock(table, request, { row, line });
-  }
-
-  /** For an attempt that does not wait, and has found a free lock with a line: calls the first in line. */
-  async call(table: Table, name: string): Promise<AcquireRefusal | typeof AGAIN> {
-    const [row] = await this.dialect.rows(table, [name]);
-    if (row?.line === undefined || !isFree(row)) return AGAIN;
-    const left = await this.#call(table, row);
-    return left === undefined ? AGAIN : heldFor(left);
-  }
-
-  /** Takes a call out of line. */
-  async leave(table: Table, { name, token }: LeaseRef): Promise<void> {
-    if (!(await this.dialect.leave(table, name, { token, version: randomUUID() }))) return;
-    const [row] = await this.dialect.rows(table, [name]);
-    if (row !== undefined && readLine(row).called?.token === token) await this.call(table, name);
-  }
-
-  async #enter(
-    table: Table,
-    request: WaitingRequest,
-    { row, line }: { row: LockRow; line: Line },
-  ): Promise<AcquireResult | typeof AGAIN> {
-    const { name, token, wait } = request;
-    if (isFree(row) && row.line === undefined)
-      return readAttempt(request, await this.dialect.attempt(table, request));
-    const known = line.find(token);
-    if (isUncalled(row, line)) {
-      await this.call(table, name);
-      return AGAIN;
-    }
-    if (known === undefined && line.standing.length >= MOST)
-      return isFree(row) ? this.call(table, name) : readTaken(request, row);
-    const { place = wait.place } = known ?? {};
-    await this.dialect.enter(table, { name, token, ...wait, place, version: randomUUID() });
-    return AGAIN;
-  }
-
-  async #atFreeLock(
-    table: Table,
-    request: WaitingRequest,
-    { row, line }: { row: LockRow; line: Line },
-  ): Promise<AcquireResult | typeof AGAIN> {
-    const { token } = request;
-    if (line.call(Number(row.now), { since: freeSince(row), asks: token })?.token !== token) {
-      const left = await this.#call(table, row, token);
-      return left === undefined ? AGAIN : placed(heldFor(left), line.find(token));
-    }
-    line.leave(token);
-    const change = { seen: versionOf(row), line: writeLine(line) };
-    return readAttempt(request, await this.dialect.attempt(table, request, { change }));
-  }
-
-  /**
-   * Calls the first in line.
-   *
-   * @param asks the token of the call that asks now
-   * @returns for how long the lock is kept for the call that is called, ms; `undefined`: read the row again
-   */
-  async #call(table: Table, row: LockRow, asks?: string): Promise<number | undefined> {
-    const line = readLine(row);
-    const before = line.called?.token;
-    const since = freeSince(row);
-    const called = line.call(Number(row.now), asks === undefined ? { since } : { since, asks });
-    if (called === undefined || called.token !== before) {
-      const change = { seen: versionOf(row), line: called === undefined ? null : writeLine(line) };
-      if (!(await this.dialect.changeLine(table, row.name, change)) || called === undefined) return undefined;
-      await this.dialect.hint?.(called.process, called.token);
-    }
-    return called.until - Number(row.now);
-  }
-
-  /** There is no row. If the database has lost the row, the holder can write the lease back as long as nobody else has the lock. */
-  async #withoutRow(table: Table, request: WaitingRequest): Promise<AcquireResult | typeof AGAIN> {
-    const { name, wait } = request;
-    if (wait.notBefore === undefined) return readAttempt(request, await this.dialect.attempt(table, request));
-    await this.dialect.keepFree(table, name, wait.notBefore);
-    return AGAIN;
-  }
-
-  /** The lock was granted before, and the answer was lost. */
-  async #grantAgain(
-    table: Table,
-    request: WaitingRequest,
-    row: LockRow,
-  ): Promise<AcquireResult | typeof AGAIN> {
-    // A late ask must not shorten the lease of a queued call, which has the same token.
-    if (Number(row.remaining) >= request.ttl) return readTaken(request, row);
-    const { wait: _wait, ...lease } = request;
-    const [renewed] = await this.dialect.renew(table, [{ ...lease, fencingToken: Number(row.fence) }]);
-    return renewed === true ? readTaken(request, row) : AGAIN;
-  }
+function nextTurn(
+  document: LockDocument,
+  line: Line,
+  now: number,
+  asks?: string,
+): { left: number | undefined; change: { kept: Kept }; hint: { hint?: Hint } } {
+  const before = line.called?.token;
+  const called = line.call(now, asks === undefined ? {} : { asks });
+  const change = { kept: withLine(document, line) };
+  if (called === undefined || called.token === asks) return { left: undefined, change, hint: {} };
+  const { token, process } = called;
+  return { left: called.until - now, change, hint: token === before ? {} : { hint: { token, process } } };
 }
 
-/**
- * Judges a call in line by the row of its lock, which was only read. Returns why the call has to wait on, or may not start; `undefined` if
- * a statement has to write.
- */
-export function refusalInLine(request: WaitingRequest, row: LockRow): AcquireRefusal | undefined {
-  if (!isFree(row) && row.by === lockedBy(request)) return undefined;
-  const refusal = refusedStart(request, row);
-  if (refusal !== undefined || isFree(row)) return refusal;
-  const waiting = placeIn(readLine(row), request);
-  return waiting && { ...(readTaken(request, row) as AcquireRefusal), waiting };
-}
-
-/** Where a call stands; `undefined` if its process did not come when one of its calls was called. */
-function placeIn(line: Line, { token, wait }: WaitingRequest): AcquireRefusal['waiting'] {
-  return line.hasMissed(wait.process) ? undefined : line.find(token);
-}
-
-/** The place of the first call in line; `undefined`: nobody stands in line. */
-export const firstPlace = (row: LockRow): number | undefined => readLine(row).standing[0]?.place;
-
-/** The line of a row, for people. */
-export function lineInfo(row: LockRow): Pick<LockInfo, 'line'> {
-  try {
-    const now = Number(row.now);
-    return shownLine(
-      readLine(row).standing.filter(({ until }) => until > now),
-      now,
-    );
-  } catch {
-    // The operations report foreign text in our column.
-    return {};
-  }
-}
-
-/** When the last lease was released, by the store's clock, epoch ms; `undefined` if that lease ran out, or was released long ago. */
-function releasedAt(row: LockRow): number | undefined {
-  const past = -Number(row.remaining);
-  return past >= DAY && past < 2 * DAY ? Number(row.now) - (past - DAY) : undefined;
-}
-
-/** When the time of the called call begins, if nobody is called yet: with the release, or now. */
-const freeSince = (row: LockRow): number => releasedAt(row) ?? Number(row.now);
-
-/** Whether a lock was just released to a line, and nobody is called yet: then a call that comes now may not take the lock. */
-function isUncalled(row: LockRow, line: Line): boolean {
-  if (line.called !== undefined || line.standing.length === 0) return false;
-  return Number(row.now) - (releasedAt(row) ?? -Infinity) < CALLED;
-}
-
-const heldFor = (expiresIn: number): AcquireRefusal => ({
+const heldFor = (ms: number): AcquireRefusal => ({
   acquired: false,
   reason: 'held',
-  expiresIn: Math.max(0, Math.ceil(expiresIn)),
+  expiresIn: Math.max(0, Math.ceil(ms)),
 });
 
-const versionOf = ({ line }: LockRow): string => String((line as StoredLine | undefined)?.version);
+const hasLine = (document: LockDocument | undefined): boolean => document?.more?.['line'] !== undefined;
 
-function readLine({ line }: LockRow): Line {
-  const { calls = {}, called, missed = {} } = (line ?? {}) as StoredLine;
+function lineOf(document: LockDocument | undefined): Line {
+  const { calls = {}, called, missed } = (document?.more?.['line'] ?? {}) as Partial<StoredLine>;
   const standing = Object.entries(calls).map(([token, call]) => ({ token, ...call }));
-  return new Line(standing, called ?? undefined, Object.keys(missed));
+  return new Line(standing, called, missed);
 }
 
-function writeLine(line: Line): string | null {
-  if (line.standing.length === 0) return null;
+/** What is kept of a lock, with this line. */
+function withLine({ more = {}, ...kept }: Kept, line: Line): Kept {
+  const { line: _before, ...others } = more;
+  if (line.standing.length === 0) return { ...kept, more: others };
   const calls = Object.fromEntries(line.standing.map(({ token, ...call }) => [token, call]));
-  const missed = Object.fromEntries(line.missed.map((process) => [process, true]));
-  return JSON.stringify({ version: randomUUID(), calls, called: line.called, missed });
+  return { ...kept, more: { ...others, line: { calls, called: line.called, missed: line.missed } } };
 }

@@ -1,18 +1,24 @@
+import { isTaken, type LockDocument } from '../../store/rules/document.js';
+import { tickOf } from '../../store/rules/starts.js';
 import type { Miss } from '../history-store.js';
-import { isFree } from './answers.js';
-import type { LockRow } from './lock-row.js';
 
-/** The tick that was missed, by the row of the lock; `undefined` if no tick was missed. */
-export function missedTick({ job, tick, grace = 0 }: Miss, row: LockRow): number | undefined {
-  const start = row.jobs[job];
+/** The tick that was missed, by the document of the lock; `undefined` if no tick was missed. @param now of the database */
+export function missedTick(
+  { job, tick, grace = 0 }: Miss,
+  document: LockDocument,
+  now: number,
+): number | undefined {
+  const { lease, ended, stranger } = document;
+  const isRun = lease !== undefined && ended === undefined && stranger === undefined;
+  // Its run goes on, with a tick or by hand.
+  if (isRun && isTaken(document, now) && lease.job === job) return undefined;
+  const start = document.starts.get(job);
   if (start === undefined) return tick;
-  if (!isFree(row) && start['by'] === row.by) return undefined;
-  const due = start['due'];
-  if (due === undefined) return Number(start['tick'] ?? -Infinity) < tick ? tick : undefined;
-  return Number(due) + grace < Number(row.now) ? Number(due) : undefined;
+  if (!('due' in start)) return start.tick < tick ? tick : undefined;
+  return start.due + grace < now ? start.due : undefined;
 }
 
-/** Whether a miss is reported late, and a newer tick was started since: then the row does not show whether this tick was started. */
-export function isHidden({ job, tick, late = false }: Miss, row: LockRow): boolean {
-  return late && Number(row.jobs[job]?.['tick'] ?? NaN) > tick;
+/** Whether a miss is reported late, and a newer tick was started since: then the document does not show whether this tick was started. */
+export function isHidden({ job, tick, late = false }: Miss, { starts }: LockDocument): boolean {
+  return late && (tickOf(starts, job)?.tick ?? NaN) > tick;
 }

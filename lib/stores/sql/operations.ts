@@ -5,7 +5,6 @@ import {
   SchedulerLockError,
   StoreUnavailableError,
 } from '../../errors.js';
-import { AGAIN, unsettled } from './answers.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure, errorsIn, isNotConnected, type SqlFailure } from './failure.js';
 import { OutageGate } from './outage-gate.js';
@@ -20,14 +19,15 @@ const TRIES = 10;
 /** The longest pause before the next try, ms: a few statements long, so that colliding clients move apart. */
 const LONGEST_PAUSE = 50;
 /** For how long a statement is tried again if it is rolled back each time, ms: half as long as a caller waits by default. */
-export const TRYING = 1_000;
+const TRYING = 1_000;
+
+/** The answer of an operation that found its rows changed: the operation is tried again. */
+export const AGAIN = Symbol('ask again');
 
 /** How an operation is run. */
 interface HowToRun {
   /** The one lock of the operation. */
   readonly lock?: string;
-  /** How long the caller waits, ms. */
-  readonly limit?: number | undefined;
   /**
    * Whether the operation is for leases that may be live. Such operations go on with an incomplete table, as long as their statements do
    * not need the missing part.
@@ -35,8 +35,6 @@ interface HowToRun {
   readonly ofLease?: boolean;
   /** Whether the operation only reads: then the user needs no right to write the table. */
   readonly reads?: boolean;
-  /** Called before each try but the first. By throwing, it ends the operation. */
-  readonly goOn?: (() => void) | undefined;
 }
 
 /** Carries out operations on the tables of a store: tries again after conflicts, and turns errors of the driver into those for callers. */
@@ -52,16 +50,8 @@ export class Operations<Table> {
   }
 
   /** Runs an operation until its answer is conclusive. */
-  async run<T>(
-    operation: (table: Table) => Promise<T | typeof AGAIN>,
-    otherwise: () => T,
-    how: HowToRun = {},
-  ): Promise<T> {
-    return this.#repeat(
-      (tries, lookedAgain) => this.#ask(operation, lookedAgain ? { goOn: how.goOn } : how, tries),
-      otherwise,
-      how,
-    );
+  run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, how: HowToRun = {}): Promise<T> {
+    return this.#repeat((lookedAgain) => this.#ask(operation, lookedAgain ? {} : how), how);
   }
 
   /** Reads other tables than that of the locks, whatever is wrong with that one. */
@@ -74,21 +64,17 @@ export class Operations<Table> {
         });
         return read();
       });
-    return this.#repeat<T>(ask, giveUp, lock === undefined ? {} : { lock });
+    return this.#repeat<T>(ask, lock === undefined ? {} : { lock });
   }
 
-  async #repeat<T>(
-    ask: (tries: number, lookedAgain: boolean) => Promise<T | typeof AGAIN>,
-    otherwise: () => T,
-    how: HowToRun,
-  ): Promise<T> {
-    const { lock, limit = TRYING } = how;
-    const until = this.clock.monotonic() + limit;
+  async #repeat<T>(ask: (lookedAgain: boolean) => Promise<T | typeof AGAIN>, how: HowToRun): Promise<T> {
+    const { lock } = how;
+    const until = this.clock.monotonic() + TRYING;
     let conflict: unknown;
     let lookedAgain = false;
     for (let tries = 1; tries <= TRIES; tries++) {
       try {
-        const result = await ask(tries, lookedAgain);
+        const result = await ask(lookedAgain);
         if (result !== AGAIN) return result;
         conflict = undefined;
       } catch (error) {
@@ -100,11 +86,14 @@ export class Operations<Table> {
         }
         if (this.#kindOf(error) !== 'conflict') throw this.#refusal(error, how);
         conflict = error;
-        if (!(await this.mayTryAgain(tries, until))) break;
+        if (!(await this.#mayTryAgain(tries, until))) break;
       }
     }
     if (conflict !== undefined) throw this.failed(conflict, lock);
-    return otherwise();
+    throw new StoreUnavailableError(
+      `The row changed ${TRIES} times while the database was asked about it, so nothing was changed.`,
+      { outcome: 'not-applied' },
+    );
   }
 
   #kindOf(error: unknown): SqlFailure | undefined {
@@ -118,7 +107,7 @@ export class Operations<Table> {
 
   #refusal(error: unknown, { lock, ofLease = false }: HowToRun): SchedulerLockError {
     const isUnkept = this.#kindOf(error) === 'too-long' && !ofLease;
-    return isUnkept && lock !== undefined ? this.#unkept(lock) : this.failed(error, lock);
+    return isUnkept && lock !== undefined ? this.unkept(lock) : this.failed(error, lock);
   }
 
   /**
@@ -127,23 +116,18 @@ export class Operations<Table> {
    * @param until when it is too late for one more try, monotonic
    * @returns whether to try once more
    */
-  async mayTryAgain(tries: number, until: number): Promise<boolean> {
+  async #mayTryAgain(tries: number, until: number): Promise<boolean> {
     const pause = Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
     if (tries === TRIES || this.clock.monotonic() + pause >= until) return false;
     await new Promise<void>((resolve) => this.clock.setTimer(resolve, pause, { keepAlive: true }));
     return true;
   }
 
-  async #ask<T>(
-    operation: (table: Table) => Promise<T>,
-    { ofLease = false, reads = false, goOn }: HowToRun,
-    tries: number,
-  ): Promise<T> {
-    if (tries > 1) goOn?.();
-    return this.#gated(async () => {
-      const known = ofLease ? this.table.known : undefined;
-      const ready = this.table.ready ?? known;
-      return operation(ready ?? (await (reads ? this.table.whenReadable() : this.table.whenReady())));
+  #ask<T>(operation: (table: Table) => Promise<T>, { ofLease = false, reads = false }: HowToRun): Promise<T> {
+    return this.#gated(() => {
+      const ready = this.table.ready ?? (ofLease ? this.table.known : undefined);
+      if (ready !== undefined) return operation(ready);
+      return (reads ? this.table.whenReadable() : this.table.whenReady()).then(operation);
     });
   }
 
@@ -158,13 +142,19 @@ export class Operations<Table> {
   }
 
   /** Why the table cannot keep a name; also `undefined` if nothing is known of the table yet. */
-  nameProblem(name: string): string | undefined {
-    const { known } = this.table;
-    return known === undefined ? undefined : this.dialect.nameProblem(known, name);
+  nameProblem(name: string, table: Table | undefined = this.table.known): string | undefined {
+    const problem = this.dialect.unreadable(name);
+    return problem ?? (table === undefined ? undefined : this.dialect.nameProblem(table, name));
+  }
+
+  /** Lets the next try look at the table again: somebody may have changed it. */
+  lookAgain(): typeof AGAIN {
+    this.table.forget();
+    return AGAIN;
   }
 
   /** The error for a name that the table cannot keep: nothing was written. */
-  #unkept(lock: string): SchedulerLockConfigError {
+  unkept(lock: string): SchedulerLockConfigError {
     const problem =
       this.nameProblem(lock) ??
       `the column name of ${this.dialect.table} has no room for this name. Give a shorter name.`;
@@ -193,9 +183,4 @@ export class Operations<Table> {
     const refused = failure === 'table' || failure === 'denied' || failure === 'forbidden';
     return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied', refused });
   }
-}
-
-/** The end of an operation whose answer stays unclear. */
-export function giveUp(): never {
-  throw unsettled(TRIES);
 }

@@ -1,8 +1,7 @@
-import type { LeaseRef } from '../lock-store.js';
 import type { Row } from './row.js';
 
 /** What the queued calls need of a kind of database. In its statements `{t}` is their table. */
-export interface QueuedCallsDialect<Table> {
+export interface QueuedCallsDialect {
   /** Their table, quoted. */
   readonly table: string;
   /** Creates the table. Each statement can be repeated. */
@@ -19,11 +18,6 @@ export interface QueuedCallsDialect<Table> {
   /** `stored`: the name of a lock as the column has it; `nameOf` turns it back. */
   stored(name: string): string;
   nameOf(stored: string): string;
-  /**
-   * Gives a live lease a new fencing token, and a new ttl from now on, ms. Answers the fencing token; nothing if the lease is over, or has
-   * another fencing token by now.
-   */
-  advance(table: Table, lease: LeaseRef, ttl: number): Promise<number | undefined>;
   /** Sends a hint to every process that hears hints, if the database can. */
   announce?(text: string): Promise<unknown>;
 }

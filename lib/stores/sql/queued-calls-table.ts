@@ -1,10 +1,9 @@
 import type { Clock } from '../../clock.js';
 import { SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
 import { QUEUED_CALLS_KEPT } from '../queued-call-store.js';
-import type { AGAIN } from './answers.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
-import { giveUp, type Operations } from './operations.js';
+import type { AGAIN, Operations } from './operations.js';
 import { COLUMNS } from './queued-call-row.js';
 import { tries } from './tries.js';
 
@@ -29,14 +28,14 @@ export class QueuedCallsTable<Table> {
    * @throws SchedulerLockConfigError if the table is still missing, or if the user may not use it
    */
   async init(): Promise<void> {
-    await this.operations.run(() => this.#prepare(), giveUp);
+    await this.operations.run(() => this.#prepare());
     this.#ready = true;
   }
 
-  async run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, lock?: string): Promise<T> {
+  async run<T>(operation: () => Promise<T | typeof AGAIN>, lock?: string): Promise<T> {
     // The database may have been away when the application started.
     if (!this.#ready) await this.init();
-    return this.operations.run(operation, giveUp, lock === undefined ? {} : { lock });
+    return this.operations.run(operation, lock === undefined ? {} : { lock });
   }
 
   /** Deletes queued calls and dead letters that are too old, once in a while. */

@@ -14,12 +14,11 @@ import {
   type QueuedCallStore,
 } from '../queued-call-store.js';
 import { isAttended, STEP_OF_PRIORITY } from '../rules.js';
-import { AGAIN, isFree } from './answers.js';
 import type { SqlDialect } from './dialect.js';
 import type { SqlHistory } from './history.js';
 import { firstPlace } from './lines.js';
-import { lockedBy } from './locked-by.js';
-import type { Operations } from './operations.js';
+import type { SqlLocks } from './locks.js';
+import { AGAIN, type Operations } from './operations.js';
 import { COLUMNS, delivered, letterOf, marks, type StoredCall, storedCall } from './queued-call-row.js';
 import { QueuedCallsTable } from './queued-calls-table.js';
 
@@ -37,7 +36,7 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
     private readonly dialect: SqlDialect<Table>,
     operations: Operations<Table>,
     private readonly history: SqlHistory<Table>,
-    private readonly options: { readonly migrate: boolean; readonly clock: Clock },
+    private readonly options: { readonly locks: SqlLocks; readonly migrate: boolean; readonly clock: Clock },
   ) {
     this.#table = new QueuedCallsTable(dialect, operations, options);
   }
@@ -48,8 +47,7 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
   }
 
   enqueue(queuedCall: NewQueuedCall): Promise<Enqueued> {
-    const { name, id, job, key, args, priority, max, redeliver } = queuedCall;
-    const { queuedCalls } = this.dialect;
+    const { name, id, job, key, args, max } = queuedCall;
     const slot = key === undefined ? null : slotOf(name, job, key);
     let isFirst = true;
     return this.#table.run(async () => {
@@ -59,26 +57,19 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
       isFirst = false;
       const merged = slot === null ? undefined : await this.#merge(slot, { id, args });
       if (merged !== undefined) return merged;
-      const [count] = await queuedCalls.read(
-        'SELECT count(*) AS n FROM {t} WHERE name = ? AND dead IS NULL',
-        [queuedCalls.stored(name)],
-      );
+      const { count, last } = await this.#waiting(queuedCall);
       // If the call is one of these, it was sent twice.
-      if (Number(count?.['n']) >= max) return (await this.#placeOf('id', id)) ?? { queued: false };
-      await queuedCalls.write(
-        `INSERT INTO {t} (id, name, job, call_key, slot, place, args, queued_at, merged, redeliver, delivery)
-VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PRIORITY}, ?, ${queuedCalls.now}, 0, ${queuedCalls.int}, 0)`,
-        [id, queuedCalls.stored(name), job, key ?? null, slot, String(priority), args, String(redeliver)],
-      );
+      if (count >= max) return (await this.#placeOf('id', id)) ?? { queued: false };
+      await this.#insert(queuedCall, slot, last);
       return (await this.#placeOf('id', id)) ?? AGAIN;
     }, name);
   }
 
   async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
-    if (outcome !== undefined && record !== undefined) await this.history.ended(lease, { outcome, record });
+    if (outcome !== undefined && record !== undefined) this.history.ended(lease, { outcome, record });
     const dead: DeadLetter[] = [];
-    return this.#table.run(async (table): Promise<NextResult | typeof AGAIN> => {
-      const { fence, first } = await this.#held(table, lease);
+    return this.#table.run(async (): Promise<NextResult | typeof AGAIN> => {
+      const { fence, first } = await this.#held(lease);
       if (fence > lease.fencingToken) return this.#takenBefore(lease, fence);
       if (outcome !== undefined) await this.#end(lease, outcome);
       if (fence !== lease.fencingToken) return { held: false, dead };
@@ -93,7 +84,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
           continue;
         }
         if (first < queuedCall.place) return { held: true, place: queuedCall.place, dead };
-        const taken = await this.#take(table, lease, queuedCall, takes);
+        const taken = await this.#take(lease, queuedCall, takes);
         return taken === AGAIN ? AGAIN : { ...taken, dead };
       }
     }, lease.name);
@@ -106,7 +97,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
 
   left(jobs: readonly string[]): Promise<LeftCalls[]> {
     const { queuedCalls } = this.dialect;
-    return this.#table.run(async (table) => {
+    return this.#table.run(async () => {
       await this.#table.tidy();
       const found = await queuedCalls.read(
         `SELECT name, min(place) AS place FROM {t} WHERE dead IS NULL AND job IN (${marks(jobs)}) GROUP BY name LIMIT ${MOST_LEFT}`,
@@ -117,12 +108,11 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
         place: Number(row['place']),
       }));
       if (left.length === 0) return left;
-      const rows = await this.dialect.rows(
-        table,
-        left.map(({ name }) => name),
-      );
-      const first = new Map(rows.map((row) => [row.name, isFree(row) ? undefined : firstPlace(row)]));
-      return left.filter((call) => !isAttended(call, first.get(call.name)));
+      const looked = await this.options.locks.look(left.map(({ name }) => name));
+      return left.filter((call) => {
+        const first = looked.isFree(call.name) ? undefined : firstPlace(looked.of(call.name));
+        return !isAttended(call, first);
+      });
     });
   }
 
@@ -136,6 +126,35 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
 
   async announce(): Promise<void> {
     await this.dialect.queuedCalls.announce?.(LOOK_FOR_QUEUED).catch(() => undefined);
+  }
+
+  /**
+   * How many calls wait for the lock, and the last place of those with this priority: the next one comes behind it, also after the clock
+   * was set back.
+   */
+  async #waiting({ name, priority }: NewQueuedCall): Promise<{ count: number; last: number }> {
+    const { queuedCalls } = this.dialect;
+    const ahead = `place - (${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PRIORITY})`;
+    const [row] = await queuedCalls.read(
+      `SELECT count(*) AS n, max(CASE WHEN abs(${ahead}) < ${STEP_OF_PRIORITY / 2} THEN place END) AS last FROM {t}
+WHERE name = ? AND dead IS NULL`,
+      [String(priority), queuedCalls.stored(name)],
+    );
+    return { count: Number(row?.['n']), last: Number(row?.['last'] ?? Number.MIN_SAFE_INTEGER) };
+  }
+
+  /** @param last the place of the call before it */
+  async #insert(queuedCall: NewQueuedCall, slot: string | null, last: number): Promise<void> {
+    const { queuedCalls } = this.dialect;
+    const { id, job, key = null, args } = queuedCall;
+    const name = queuedCalls.stored(queuedCall.name);
+    const [priority, next, redeliver] = [queuedCall.priority, last + 1, queuedCall.redeliver].map(String);
+    const place = `GREATEST(${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PRIORITY}, ${queuedCalls.int})`;
+    await queuedCalls.write(
+      `INSERT INTO {t} (id, name, job, call_key, slot, place, args, queued_at, merged, redeliver, delivery)
+VALUES (?, ?, ?, ?, ?, ${place}, ?, ${queuedCalls.now}, 0, ${queuedCalls.int}, 0)`,
+      [id, name, job, key, slot, priority, next, args, redeliver],
+    );
   }
 
   /** @returns `undefined` if no other call with its key waits */
@@ -179,7 +198,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     return row && storedCall(row);
   }
 
-  async #take(table: Table, lease: LeaseRef, queuedCall: StoredCall, takes: NextOptions['takes']) {
+  async #take(lease: LeaseRef, queuedCall: StoredCall, takes: NextOptions['takes']) {
     const { id, job, taken, delivery } = queuedCall;
     const { queuedCalls } = this.dialect;
     // Otherwise the answer was lost, and the holder asks again.
@@ -191,7 +210,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     // Read only now: from here on no other call is merged into this one.
     const [row = {}] = await queuedCalls.read(`SELECT ${COLUMNS}, args FROM {t} WHERE id = ?`, [id]);
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
-    const fencingToken = await queuedCalls.advance(table, lease, ttl);
+    const fencingToken = await this.options.locks.regrant(lease, { job, ttl });
     // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
     if (fencingToken === undefined) return AGAIN;
     return { held: true as const, queuedCall: delivered(storedCall(row)), fencingToken };
@@ -209,11 +228,13 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
   }
 
   /** The fencing token of the live lease with the token of this one, NaN if there is none, and the place of the first call in line. */
-  async #held(table: Table, lease: LeaseRef): Promise<{ fence: number; first: number }> {
-    const [row] = await this.dialect.rows(table, [lease.name]);
-    if (row === undefined || isFree(row) || row.by !== lockedBy(lease))
-      return { fence: NaN, first: Infinity };
-    return { fence: Number(row.fence), first: firstPlace(row) ?? Infinity };
+  async #held({ name, token }: LeaseRef): Promise<{ fence: number; first: number }> {
+    const looked = await this.options.locks.look([name]);
+    const document = looked.of(name);
+    const { lease, ended, stranger } = document ?? {};
+    const isOurs = lease?.token === token && ended === undefined && stranger === undefined;
+    if (!isOurs || looked.isFree(name)) return { fence: NaN, first: Infinity };
+    return { fence: lease.fencingToken, first: firstPlace(document) ?? Infinity };
   }
 
   async #end({ name, queuedCall, token }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {

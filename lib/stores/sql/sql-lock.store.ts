@@ -3,61 +3,33 @@
  * May not enter: SQL that only one kind of database understands.
  */
 import { type Clock, systemClock } from '../../clock.js';
-import {
-  LockStateError,
-  SchedulerLockConfigError,
-  SchedulerLockError,
-  StoreUnavailableError,
-} from '../../errors.js';
-import type { FastPort } from '../fast-port.js';
-import { isWaiting } from '../line.js';
+import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
+import { DocumentLockStore } from '../../store/document-lock-store.js';
+import { inspect } from '../../store/rules/inspect.js';
+import { readableLock } from '../../store/state.js';
 import type { QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
-import type {
-  AcquireRequest,
-  AcquireResult,
-  ExtendOptions,
-  ExtendResult,
-  HintChannel,
-  LeaseRef,
-  LockStore,
-  ReleaseOptions,
-  ReleaseOutcome,
-  ReleaseResult,
-} from '../lock-store.js';
+import type { HintChannel, LeaseRef, ReleaseOptions } from '../lock-store.js';
 import type { LockInfo } from '../lock-info.js';
-import { NOTHING_RAN } from '../rules.js';
-import {
-  AGAIN,
-  isPassedOver,
-  mayBeForgotten,
-  readAttempt,
-  readMissedRelease,
-  type SeenLock,
-} from './answers.js';
-import { Attempts, type GoOn } from './attempts.js';
-import type { GivenBack, SqlDialect } from './dialect.js';
-import { describeFailure } from './failure.js';
+import type { SqlDialect } from './dialect.js';
+import { SqlDocuments } from './documents.js';
 import { SqlQueuedCalls } from './queued-calls.js';
 import { QueuedCallsReads } from './queued-calls-reads.js';
+import { describeFailure } from './failure.js';
 import { SqlHistory } from './history.js';
-import type { EntryRow } from './history-dialect.js';
-import { lineInfo, SqlLines } from './lines.js';
 import { LimitedReads } from './limited-reads.js';
-import { lockInfo, type LockRow } from './lock-row.js';
-import { giveUp, Operations, TRYING } from './operations.js';
-import { Renewal } from './renewal.js';
+import { acquireInLine, lineInfo, releaseInLine } from './lines.js';
+import { SqlLocks } from './locks.js';
+import { Operations } from './operations.js';
 import { SqlTable } from './sql-table.js';
 import { TableError } from './table-judgement.js';
 
 /** How long `init` waits for a migration, ms: less than the application waits for `init`, so that the error can name the migration. */
 const INIT_WAIT = 8_000;
+const RULES = { acquire: acquireInLine, release: releaseInLine };
 
-/**
- * Leases in a table of a database. Each change of a row is one statement, in a transaction of its own, on the database's clock. The
- * statement itself reads the row and decides. {@link Attempts} may refuse attempts by the rows that it has read.
- */
-export class SqlLockStore<Table> implements LockStore {
+/** Leases in a table of a database, a row each. The rules are those of {@link DocumentLockStore}; the database's clock decides. */
+export class SqlLockStore<Table> extends DocumentLockStore {
   readonly queuedCalls: QueuedCallStore;
   readonly history: Required<HistoryStore>;
   readonly #queuedCalls: SqlQueuedCalls<Table>;
@@ -66,31 +38,40 @@ export class SqlLockStore<Table> implements LockStore {
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
   readonly #operations: Operations<Table>;
-  readonly #clock: Clock;
-  /** Reads for people have a limit of time. */
+  readonly #documents: SqlDocuments<Table>;
+  /** Reads for people. */
   readonly #reads: LimitedReads;
-  readonly #lines: SqlLines<Table>;
-  readonly #attempts = new Attempts(
-    (names) => this.#readRows(names),
-    (request, goOn) => this.#attempt(request, goOn),
-  );
 
   /** @internal */
   constructor(
     dialect: SqlDialect<Table>,
     { migrate, clock = systemClock }: { migrate: boolean; clock?: Clock },
   ) {
+    const table = new SqlTable(dialect, { migrate, clock });
+    const operations = new Operations(dialect, table, clock);
+    const documents = new SqlDocuments(dialect, operations);
+    super(documents, {
+      clock,
+      rules: RULES,
+      locked: (name) => isLocked(name, dialect.table),
+      hint: ({ process, token }) => void dialect.hint?.(process, token),
+      ending: (lease, options) => this.#end(lease, options),
+    });
     this.#dialect = dialect;
-    this.#lines = new SqlLines(dialect);
-    this.#table = new SqlTable(dialect, { migrate, clock });
-    this.#operations = new Operations(dialect, this.#table, clock);
-    this.#clock = clock;
+    this.#table = table;
+    this.#operations = operations;
+    this.#documents = documents;
     this.#reads = new LimitedReads(clock, (error) => dialect.failure(error));
-    const common = { reads: this.#reads, migrate, clock };
-    const history = new SqlHistory(dialect, this.#operations, common);
+    const common = { locks: new SqlLocks(documents, this), reads: this.#reads, migrate, clock };
+    const history = new SqlHistory(dialect, operations, common);
     this.history = this.#history = history;
-    this.queuedCalls = this.#queuedCalls = new SqlQueuedCalls(dialect, this.#operations, history, common);
-    this.#queuedCallsReads = new QueuedCallsReads(dialect, this.#operations, this.#reads);
+    this.queuedCalls = this.#queuedCalls = new SqlQueuedCalls(dialect, operations, history, common);
+    this.#queuedCallsReads = new QueuedCallsReads(dialect, operations, this.#reads);
+  }
+
+  /** Judged by the columns of the table; by the name alone if the store could not look at the table yet. */
+  override nameProblem(name: string): string | undefined {
+    return this.#operations.nameProblem(name);
   }
 
   /** The table, with its schema as soon as that is known. */
@@ -144,26 +125,6 @@ export class SqlLockStore<Table> implements LockStore {
     await this.#history.close();
   }
 
-  /** Judged by the columns of the table; `undefined` if the store could not look at the table yet. */
-  nameProblem(name: string): string | undefined {
-    return this.#operations.nameProblem(name);
-  }
-
-  acquire(request: AcquireRequest): Promise<AcquireResult> {
-    return new Promise((answered, failed) => this.#attempts.acquire(request, { answered, failed }));
-  }
-
-  /** Does not send an attempt whose caller has given up. @internal */
-  readonly fastPort: FastPort = {
-    standsFor: METHODS,
-    acquire: (request, told) => this.#attempts.acquire(request, told),
-    release: (lease, options, told) =>
-      void this.release(lease, options).then(
-        (result) => told.answered(result),
-        (error: unknown) => told.failed(error as Error),
-      ),
-  };
-
   /** Closes connections of a pool that do not answer. Clients other than pools have to close such connections themselves. */
   reconnect(silence?: number): void {
     this.#dialect.reconnect(silence);
@@ -174,111 +135,31 @@ export class SqlLockStore<Table> implements LockStore {
     return this.#dialect.hints?.(process, called);
   }
 
-  /** One attempt by itself. */
-  #attempt(request: AcquireRequest, goOn: GoOn): Promise<AcquireResult> {
-    // A first attempt mostly finds a free lock, so it does not read the line first.
-    let isFirst = request.wait?.place === undefined && request.wait?.notBefore === undefined;
-    return this.#operations.run<AcquireResult>(
-      async (table) => {
-        if (isWaiting(request) && !isFirst) return this.#lines.attempt(table, request, goOn);
-        const row = await this.#dialect.attempt(table, request, { goOn });
-        if (isPassedOver(request, row)) return this.#lines.call(table, request.name);
-        isFirst = false;
-        return isWaiting(request) && row.granted === null ? AGAIN : readAttempt(request, row);
-      },
-      // The lock had a new holder each time, so another holder has the lock.
-      () => ({ acquired: false, reason: 'held' }),
-      { lock: request.name, limit: Math.min(TRYING, request.ttl / 3), goOn },
-    );
+  /** @returns nothing to wait for, unless a queued call has run */
+  #end(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): Promise<void> | undefined {
+    if (record !== undefined) this.#history.ended(lease, { outcome, record });
+    return lease.queuedCall === undefined ? undefined : this.#queuedCalls.end(lease, outcome);
   }
 
-  async extend(leases: readonly LeaseRef[], { limit = TRYING }: ExtendOptions = {}): Promise<ExtendResult[]> {
-    if (leases.length === 0) return [];
-    const begun = this.#clock.monotonic();
-    const passed = (): number => this.#clock.monotonic() - begun;
-    const late = (): boolean => passed() >= limit / 2;
-    const failed = (error: unknown, lock: string): SchedulerLockError => this.#operations.failed(error, lock);
-    const renewal = new Renewal(this.#dialect, leases, late, failed);
-    for (let tries = 1; ; tries++) {
-      try {
-        await this.#operations.run((table) => renewal.try(table), giveUp, {
-          limit: limit - passed(),
-          ofLease: true,
-        });
-      } catch (error) {
-        if (tries === 1) throw error;
-        // Earlier tries have renewed other leases.
-        return renewal.results(error as SchedulerLockError);
-      }
-      const isOver = renewal.done || !(await this.#operations.mayTryAgain(tries, begun + limit / 2));
-      if (isOver) return renewal.results();
-    }
-  }
-
-  release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
-    const { outcome = 'completed', keepFor = 0, record } = options;
-    return this.#operations.run(
-      async (table): Promise<ReleaseResult | typeof AGAIN> => {
-        if (lease.queuedCall !== undefined) await this.#queuedCalls.end(lease, outcome);
-        if (lease.wait !== undefined && outcome === NOTHING_RAN) await this.#lines.leave(table, lease);
-        const giveBack = (run?: EntryRow): Promise<GivenBack | SeenLock> =>
-          this.#dialect.giveBack(table, lease, { outcome, keepFor }, run);
-        const row = await (record === undefined
-          ? giveBack()
-          : this.#history.withRelease(lease, { outcome, record }, giveBack));
-        if (!('live' in row)) return this.#missedRelease(table, lease, { row, outcome });
-        // The lease is released even if this fails: the first in line also asks by itself.
-        if (row.live && row.line === true) await this.#lines.call(table, lease.name).catch(() => undefined);
-        return row.live ? { released: true } : { released: false, reason: 'expired' };
-      },
-      giveUp,
-      { lock: lease.name, ofLease: true },
-    );
-  }
-
-  async inspect(names?: readonly string[]): Promise<LockInfo[]> {
+  override async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     if (names?.length === 0) return [];
     const { table: shown } = this.#dialect;
-    const tell = (error: unknown): never => {
-      throw this.#reads.refused(shown, error);
-    };
-    const read = (): Promise<LockRow[]> =>
-      this.#operations.run((table) => this.#dialect.rows(table, names).catch(tell), giveUp, { reads: true });
+    const which = names === undefined ? 'all' : [...new Set(names)];
+    const read = () => this.#documents.read(which, (error) => this.#reads.refused(shown, error));
     // To read all rows of a large table may take long.
-    const rows = await this.#reads.within(shown, read, names === undefined ? Infinity : undefined);
+    const limit = names === undefined ? Infinity : undefined;
+    const { now, documents } = await this.#reads.within(shown, read, limit);
     const queuedCalls = await this.#queuedCallsReads.of(names);
-    return rows.map((row) => ({ ...lockInfo(row), ...lineInfo(row), ...queuedCalls(row.name) }));
-  }
-
-  /** Reads the rows of some locks at once. */
-  async #readRows(names: readonly [string, ...string[]]): Promise<LockRow[]> {
-    try {
-      return await this.#operations.run((table) => this.#dialect.rows(table, names), giveUp, {
-        lock: names[0],
-      });
-    } catch (error) {
-      // One of the names may be the reason.
-      if (error instanceof LockStateError) return [];
-      const { message, outcome, refused } = error as StoreUnavailableError;
-      // The connection may be the reason: the attempts find out by themselves.
-      if (outcome === 'unknown') return [];
-      throw new StoreUnavailableError(message, { outcome: 'not-applied', refused });
-    }
-  }
-
-  async #missedRelease(
-    table: Table,
-    lease: LeaseRef,
-    { row, outcome }: { row: SeenLock; outcome: ReleaseOutcome },
-  ): Promise<ReleaseResult | typeof AGAIN> {
-    const result = readMissedRelease(lease, row);
-    // 1. Records the end, so that no late renewal restores the lease.
-    // 2. Not for a lease whose grant was never answered (fencing token 0): such a lease can never be restored, and its end could hide a
-    //    live lease.
-    if (result === AGAIN || lease.fencingToken === 0 || !mayBeForgotten(lease, row)) return result;
-    const recorded = await this.#dialect.writeBack(table, lease, row.by, outcome);
-    return recorded ? { released: false, reason: 'expired' } : result;
+    return documents.map((found) => {
+      const document = readableLock(found);
+      const { name } = found;
+      return { ...inspect(name, document, now), ...lineInfo(document, now), ...queuedCalls(name) };
+    });
   }
 }
 
-const METHODS = { acquire: SqlLockStore.prototype.acquire, release: SqlLockStore.prototype.release };
+const isLocked = (name: string, table: string): LockStateError =>
+  new LockStateError(
+    name,
+    `another transaction has locked its row in ${table}, so nothing was changed. End that transaction.`,
+  );

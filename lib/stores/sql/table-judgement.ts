@@ -43,7 +43,7 @@ export interface TableDdl {
 /** The columns that ShedLock documents. A table without them belongs to another program. */
 const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'] as const;
 /** The columns that we add. */
-export const OUR_COLUMNS = ['fencing_token', 'job_state'] as const;
+export const OUR_COLUMNS = ['version', 'state'] as const;
 type OurColumn = (typeof OUR_COLUMNS)[number];
 /** Digits of a second. A column of whole seconds would end a lease up to half a second before its holder expects the end. */
 const DIGITS = 3;
@@ -112,6 +112,8 @@ export function nameProblem(table: string, stored: string, column: NameColumn): 
   if (!column.unicode && /[^\u0000-\u007f]/.test(stored)) {
     return `the column name of ${table} does not take every character. Give it another name, or run this: ${column.widening};`;
   }
+  // It is at most as long in characters as in units of UTF-16.
+  if (stored.length <= column.length) return undefined;
   const { length } = Array.from(stored);
   if (length <= column.length) return undefined;
   return `it has ${length} characters, and the column name of ${table} has room for ${column.length}. Give a shorter name, or run this: ${column.widening};`;

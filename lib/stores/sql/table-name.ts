@@ -56,6 +56,8 @@ export class TableNames {
   readonly given: boolean;
   /** Where the tables are, if that is known for good. */
   #schema: string | undefined;
+  /** The table of the locks, quoted: each attempt asks for it. */
+  #locks: string | undefined;
 
   /** @throws SchedulerLockConfigError if a name is invalid */
   constructor(
@@ -81,6 +83,7 @@ export class TableNames {
   /** From now on all names have this schema. */
   settle(schema: string): void {
     this.#schema = schema;
+    this.#locks = undefined;
   }
 
   /**
@@ -90,6 +93,11 @@ export class TableNames {
    * @throws SchedulerLockConfigError if its name is too long
    */
   quoted(suffix: Suffix = '', schema: string | undefined = this.#schema): string {
+    if (suffix !== '' || schema !== this.#schema) return this.#quoted(suffix, schema);
+    return (this.#locks ??= this.#quoted(suffix, schema));
+  }
+
+  #quoted(suffix: Suffix, schema: string | undefined): string {
     const name = this.table + suffix;
     const problem = this.#problemOf(name);
     if (problem !== undefined) throw new SchedulerLockConfigError([`store: table: ${problem}`]);

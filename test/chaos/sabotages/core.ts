@@ -64,8 +64,8 @@ export const CORE_SABOTAGES: Sabotages = {
   },
   'break-that-breaks-nothing': {
     file: 'control/break.js',
-    search: /const \{ released \} = await desk\.ask\([^;]*;/,
-    replace: 'const released = true;',
+    search: /const isOver = await desk\.end\([^;]*;/,
+    replace: 'const isOver = true;',
     caughtBy: 'switches',
     only: ['switch-break'],
     seed: 3,
@@ -73,8 +73,8 @@ export const CORE_SABOTAGES: Sabotages = {
   'break-of-whatever-lease-is-there': {
     file: 'control/break.js',
     // It looks on, and ends the lease that follows as well.
-    search: 'await desk.noted(lock);',
-    replace: `await desk.noted(lock);
+    search: 'const { holder } = lease;',
+    replace: `const { holder } = lease;
     void (async () => {
       for (let looks = 0; looks < 200; looks++) {
         await new Promise((resolve) => setTimeout(resolve, 50));

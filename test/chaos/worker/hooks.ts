@@ -66,7 +66,9 @@ export class Hooks implements Recording, OnApplicationBootstrap {
       const since = monotonic();
       const infos = await this.locks.inspect().catch(() => undefined);
       if (infos === undefined) continue;
-      const { queued = 0, dead = [] } = infos.find(({ name }) => name === HOOK.lock) ?? {};
+      const { queued = 0, dead = [], unknown } = infos.find(({ name }) => name === HOOK.lock) ?? {};
+      // The table of the queued calls has not answered in time, so nobody knows how many there are.
+      if (unknown !== undefined) continue;
       this.recorder.write({ k: 'queue', m: monotonic(), since, lock: HOOK.lock, queued, dead: dead.length });
     }
   }

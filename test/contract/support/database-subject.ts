@@ -51,15 +51,14 @@ export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): D
     await pools[0]?.query(text, values);
   };
   const free = `UPDATE ${table} SET lock_until = '2000-01-01' WHERE name = ${subject.parameter}`;
-  const jobState = async (name: string): Promise<string> => {
-    const text = `SELECT job_state AS state FROM ${table} WHERE name = ${subject.parameter}`;
+  const stateOf = async (name: string): Promise<string> => {
+    const text = `SELECT state FROM ${table} WHERE name = ${subject.parameter}`;
     const result = await pools[0]?.query(text, [name]);
     // Those of pg are in an object, those of mysql2 beside their columns.
     const rows = (Array.isArray(result) ? result[0] : (result as { rows: unknown }).rows) as {
       state: unknown;
     }[];
-    const state = rows[0]?.state ?? {};
-    return typeof state === 'string' ? state : JSON.stringify(state);
+    return String(rows[0]?.state);
   };
   const later = (ms: number): string =>
     subject.parameter === '$1'
@@ -92,12 +91,12 @@ export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): D
     // The server has other tests on it. To a row it is the same if all of its times are so much later.
     async setClockBack(name, ms) {
       await query(`UPDATE ${table} SET lock_until = ${later(ms)} WHERE name = ${subject.parameter}`, [name]);
-      const state = await jobState(name);
+      const state = await stateOf(name);
       const moved = state.replaceAll(
         /("due": ?)(\d+)/g,
         (_, key: string, due) => `${key}${Number(due) + ms}`,
       );
-      if (moved !== state) await query(`UPDATE ${table} SET job_state = '${moved}'`);
+      if (moved !== state) await query(`UPDATE ${table} SET state = '${moved}'`);
     },
     skewInstanceClock: (ms) => {
       Date.now = ms === 0 ? now : () => now() + ms;

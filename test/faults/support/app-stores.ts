@@ -111,7 +111,7 @@ class SqlAppStore implements AppStore {
   }
 
   async keepsLine(lock: string): Promise<boolean> {
-    return JSON.stringify((await this.sql.row(lock))['job_state']).includes('line');
+    return String((await this.sql.row(lock))['state']).includes('"line"');
   }
 
   open() {

@@ -58,7 +58,7 @@ export class HistoryModel {
   readonly #newest = new Map<string, number>();
 
   /** @param knownOf how a store deviates where that does no harm */
-  constructor(private readonly knownOf: Pick<StoreSubject, 'notesNewest' | 'jobsByStarts'> = {}) {}
+  constructor(private readonly knownOf: Pick<StoreSubject, 'notesNewest'> = {}) {}
 
   get isTaken(): boolean {
     return this.#has !== undefined;
@@ -68,11 +68,6 @@ export class HistoryModel {
   get interrupted(): ModelRun | null | undefined {
     if (this.now - this.#aged > 86_400_000 / 2) return undefined;
     return this.#last === undefined || this.#ended ? null : this.#last;
-  }
-
-  /** The job of a run, as the store knows it. */
-  jobOf({ job, tick }: ModelRun): string | undefined {
-    return this.knownOf.jobsByStarts && tick === undefined ? undefined : job;
   }
 
   begin(run: ModelRun): void {
@@ -114,7 +109,7 @@ export class HistoryModel {
   /** What has to be answered: without `first` if nobody can know. */
   miss({ job, tick, instance, late, facts }: ModelMiss): Partial<MissResult> {
     const last = this.starts.last({ job }).tick ?? -Infinity;
-    const goesOn = this.#has === 'live' && this.#last !== undefined && this.jobOf(this.#last) === job;
+    const goesOn = this.#has === 'live' && this.#last?.job === job;
     const id = `miss ${job} ${tick} ${instance}`;
     const entry = { id, what: 'miss', facts: { type: 'miss', job, tick, instance, ...facts } } as const;
     if (last >= tick || goesOn) {

@@ -88,12 +88,7 @@ export class HistoryPlay {
     if (!answer.acquired) return;
     // A store may leave out the first one.
     const { fencingToken, attempt = tick === undefined ? undefined : 1 } = answer;
-    if (interrupted !== undefined)
-      same(
-        'interrupted',
-        told(answer.interrupted),
-        told(interrupted && { ...interrupted, job: this.#model.jobOf(interrupted) }),
-      );
+    if (interrupted !== undefined) same('interrupted', told(answer.interrupted), told(interrupted));
     starts.begin(request);
     const { token, holder } = request;
     const run: ModelRun = { token, holder, job, tick, attempt, fencingToken };

@@ -29,8 +29,6 @@ export interface StoreSubject {
   readonly close?: () => Promise<void>;
   /** See {@link StoreModel}. */
   readonly durable?: boolean;
-  /** Renews first what it finds live, and judges the others by that look: they do not know a lease that is written back then. */
-  readonly looksOnce?: true;
 }
 
 type Command = AsyncCommand<StoreModel, StoreSubject>;
@@ -123,21 +121,13 @@ async function compete(
 
 async function extend(
   model: StoreModel,
-  { stores: [store], looksOnce }: StoreSubject,
-  picked: readonly ModelLease[],
+  { stores: [store] }: StoreSubject,
+  leases: readonly ModelLease[],
 ): Promise<void> {
-  // The library names a lease once. What looks at its rows once may answer differently for the second time.
-  const leases = looksOnce ? [...new Set(picked)] : picked;
-  const ownerOf = ({ name: lock }: LeaseRef): string | undefined => model.lock(lock).owner?.token;
-  const owners = new Map(leases.map((lease) => [lease.name, ownerOf(lease)]));
-  const isOwner = (lease: LeaseRef): number => Number(owners.get(lease.name) === lease.token);
   const answers = await store.extend(leases.map(refOf));
   if (answers.length !== leases.length) throw new Error(`extend answered ${JSON.stringify(answers)}`);
-  const order = [...leases.entries()];
-  if (looksOnce) order.sort(([, a], [, b]) => isOwner(b) - isOwner(a));
-  for (const [i, lease] of order) {
+  for (const [i, lease] of leases.entries()) {
     const answer = answers[i] ?? { held: false, reason: 'expired' };
-    if (looksOnce && ownerOf(lease) !== owners.get(lease.name) && answer.held === false) continue;
     expectAs(model.extended(lease, answer), 'extend', lease, answer);
   }
   // A repeated acquire shows the fencing token that was written back.

@@ -33,8 +33,6 @@ export interface StoreSubject {
   readonly notesNewest?: true;
   /** Keeps what is told again once more, and counts it where entries are limited. */
   readonly countsRepeats?: true;
-  /** Does not know the job of a run by hand: it has no start that would tell. */
-  readonly jobsByStarts?: true;
 }
 
 /** A server with a {@link StoreSubject} on it. */
@@ -130,11 +128,12 @@ export async function databaseSubject(database: TestDatabase): Promise<ServedSub
       : `timezone('utc', clock_timestamp()) - interval '1 millisecond'`;
   /** Changes what is in the column beside the lock. */
   const edit = async (name: string, change: (state: string) => string): Promise<void> => {
-    const [row] = await pool.rows(`SELECT job_state AS state FROM ${table} WHERE name = ?`, [name]);
-    const found = row?.['state'] ?? undefined;
-    if (found === undefined) return;
-    const state = typeof found === 'string' ? found : JSON.stringify(found);
-    await pool.write(`UPDATE ${table} SET job_state = ? WHERE name = ?`, [change(state), name]);
+    const [row] = await pool.rows(`SELECT state FROM ${table} WHERE name = ?`, [name]);
+    const state = row?.['state'];
+    if (typeof state !== 'string') return;
+    // With a version of its own, as each write.
+    const values = [change(state), randomUUID(), name];
+    await pool.write(`UPDATE ${table} SET state = ?, version = ? WHERE name = ?`, values);
   };
   return {
     stores: [store, ...others],
@@ -165,7 +164,6 @@ export async function databaseSubject(database: TestDatabase): Promise<ServedSub
     },
     settle: async () => void (await Promise.all(stores.map((each) => tidy(each)))),
     trims: true,
-    jobsByStarts: true,
     async close() {
       for (const each of ['', '_queued', '_runs', '_instances'])
         await pool.write(`DROP TABLE IF EXISTS ${table}${each}`);

@@ -49,8 +49,8 @@ describe('sql', () => {
     const { out } = await said('sql', '--store', store, '--shedlock');
     const [create = '', add = ''] = out.split(';\n');
     expect(create).toMatch(/name VARCHAR\(64\)/);
-    expect(create).not.toContain('fencing_token');
-    expect(add).toMatch(/^ALTER TABLE .*fencing_token BIGINT.*job_state JSON/);
+    expect(create).not.toContain('state');
+    expect(add).toMatch(/^ALTER TABLE .*version VARCHAR\(36\).*state \w*TEXT/);
   });
 
   test('a user of MySQL may have a host', async () => {

@@ -95,6 +95,21 @@ describe('an outage of the store', () => {
     expect(app.of('outage-ended')).toMatchObject([{ lock: 'broken', skipped: 2 }]);
   });
 
+  it('of one lock, whose end could not be written, is not over while attempts are refused', async () => {
+    const app = new Harness();
+    const error = new LockStateError('locked', 'somebody has locked its row');
+    app.store.next('release', failsWith(error), failsWith(error));
+    const run = await app.start('locked');
+    run.end();
+    await app.clock.advance(0);
+    app.store.next('acquire', answers({ acquired: false, reason: 'held' }));
+    await app.start('locked');
+    expect(app.of('outage-started')).toMatchObject([{ lock: 'locked' }]);
+    expect(app.of('outage-ended')).toEqual([]);
+    await app.clock.advance(60_000);
+    expect(app.of('outage-ended')).toMatchObject([{ lock: 'locked' }]);
+  });
+
   it('is over when the store says that the entry of one lock is broken: it has answered', async () => {
     const app = new Harness();
     app.store.next('acquire', notConnected, failsWith(new LockStateError('broken', 'wrong type')));

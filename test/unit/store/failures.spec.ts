@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../../lib/clock.js';
 import type { AcquireRequest, AcquireResult } from '../../../lib/index.js';
@@ -58,17 +58,78 @@ test('a renewal that no document answers fails alone', async () => {
   expect(await store.inspect(['broken'])).toMatchObject([{ name: 'broken', state: 'held', holder: 'x' }]);
 });
 
-test('a lock that changes each time is held by somebody, and nothing of it is changed', async () => {
-  let writes = 0;
+/** Somebody else is faster, and done: so many times another one has written each document, and left it free or as it was. */
+function losing(times: number, wrote: () => void = () => undefined): void {
+  const { write } = place;
+  let left = times;
   place.write = async (changes) => {
-    writes += 1;
+    if (left === 0) return write.call(place, changes);
+    left -= 1;
+    wrote();
+    for (const { name } of changes) {
+      const row = place.rows.get(name) ?? { version: '', by: '', state: '', until: 0, since: 0 };
+      const isOurs = row.version !== '';
+      place.rows.set(name, { ...row, ...(isOurs ? { version: randomUUID() } : { by: randomUUID() }) });
+    }
     return changes.map(() => false);
   };
-  expect(await store.acquire(request())).toEqual({ acquired: false, reason: 'held' });
-  expect(writes).toBe(10);
-  const error = await outcome(store.release({ ...request(), fencingToken: 1 }));
-  expect(error).toBeInstanceOf(StoreUnavailableError);
-  expect(error).toMatchObject({ outcome: 'not-applied' });
+}
+
+test('an attempt that loses race after race for a lock that stays free gets it in the end', async () => {
+  losing(12);
+  expect(await store.acquire(request())).toMatchObject({ acquired: true });
+});
+
+test('so do releases, and renewals of a lease that was forgotten', async () => {
+  const held = request();
+  const { fencingToken } = (await store.acquire(held)) as { fencingToken: number };
+  losing(12);
+  expect(await store.release({ ...held, fencingToken })).toEqual({ released: true });
+  losing(12);
+  const newer = { ...request(), fencingToken: Number.MAX_SAFE_INTEGER };
+  expect(await store.extend([newer])).toEqual([{ held: true, restored: true }]);
+});
+
+test('an attempt that loses a race to a new holder is refused', async () => {
+  const other = new DocumentLockStore(place);
+  const { write } = place;
+  place.write = async (changes) => {
+    place.write = write;
+    await other.acquire(request('a', { holder: 'host:2:def' }));
+    return write.call(place, changes);
+  };
+  expect(await store.acquire(request())).toMatchObject({ reason: 'held', holder: 'host:2:def' });
+});
+
+describe('a lock that changes each time', () => {
+  test('is not decided on, so it is not available, and nothing of it is changed', async () => {
+    const held = request('held');
+    const { fencingToken } = (await store.acquire(held)) as { fencingToken: number };
+    // Each race takes the place some time.
+    losing(Infinity, () => void place.clock.advance(100));
+    const unavailable = { code: 'STORE_UNAVAILABLE', outcome: 'not-applied' };
+    expect(await outcome(store.acquire(request()))).toMatchObject(unavailable);
+    expect(await outcome(store.release({ ...held, fencingToken }))).toMatchObject(unavailable);
+    const lost = { ...request('held'), fencingToken: Number.MAX_SAFE_INTEGER };
+    expect(await outcome(store.extend([lost]))).toMatchObject(unavailable);
+  });
+
+  test('holds up the other locks of its turn no longer than itself', async () => {
+    const others = Array.from({ length: 30 }, (_, i) => `lock-${i}`);
+    const { write } = place;
+    place.write = async (changes) => {
+      await place.clock.advance(10);
+      const written = await write.call(
+        place,
+        changes.filter(({ name }) => name !== 'a'),
+      );
+      const names = changes.filter(({ name }) => name !== 'a').map(({ name }) => name);
+      return changes.map(({ name }) => written[names.indexOf(name)] === true);
+    };
+    const results = await Promise.all([...others, 'a'].map((name) => outcome(store.acquire(request(name)))));
+    expect(results.pop()).toBeInstanceOf(LockStateError);
+    expect(results).toEqual(others.map(() => expect.objectContaining({ acquired: true })));
+  });
 });
 
 test('a call that was given up is not sent any more', async () => {
@@ -175,4 +236,18 @@ test('a place that answers nonsense fails the call', async () => {
   expect(await outcome(store.acquire(request()))).toBeInstanceOf(TypeError);
   const [{ held = true } = {}] = await store.extend([{ ...request(), fencingToken: 1 }]);
   expect(held).toBe(null);
+});
+
+test('a document that somebody else has locked is told so, with the error that the place has for it', async () => {
+  await store.acquire(request());
+  place.write = async (changes) => {
+    await place.clock.advance(100);
+    return changes.map(() => false);
+  };
+  place.renew = async (renewals) => renewals.map(() => false);
+  const lost = { ...request(), fencingToken: Number.MAX_SAFE_INTEGER };
+  expect(await outcome(store.release(lost))).toMatchObject({ code: 'LOCK_STATE', lock: 'a' });
+  expect(await store.extend([lost])).toMatchObject([{ held: null, error: { code: 'LOCK_STATE' } }]);
+  // Free or not, nobody knows: an attempt is not refused as if somebody had it.
+  expect(await outcome(store.acquire(request('free')))).toMatchObject({ code: 'LOCK_STATE', lock: 'free' });
 });

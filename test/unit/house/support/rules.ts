@@ -14,14 +14,14 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   [CONTRACT, CONTRACT, 'the contract knows leaves only'],
   ['store/', CONTRACT, 'the rules of a lock know the contract, and no place'],
   [
-    'stores/(memory|mongo)/',
+    'stores/(memory|mongo|sql)/',
     `${CONTRACT}|store/.+`,
     'a place knows the contract, the port, and its own folder',
   ],
-  ['stores/(redis|sql)/', CONTRACT, 'a store knows the contract and its own folder'],
+  ['stores/redis/', CONTRACT, 'a store knows the contract and its own folder'],
   [
     'stores/(postgres|mysql)/',
-    `${CONTRACT}|stores/sql/.+`,
+    `${CONTRACT}|store/port|stores/sql/.+`,
     'a database knows what databases share, and no other',
   ],
   ['events/', CONTRACT, 'events are facts: they know nobody who reports them'],

@@ -88,30 +88,3 @@ test('a socket that nobody answers on is destroyed with what has happened, for w
   await given;
   expect(fate).toEqual(['destroyed', 'its socket: no answer within 1000 ms, so the connection was closed']);
 });
-
-test('what was given up is ended over another connection, and looked for again when the database answers', async () => {
-  const clock = new ManualClock();
-  const sent: string[] = [];
-  let silent = true;
-  const connection: CallbackConnection = {
-    threadId: 7,
-    query: (options, callback) => {
-      const { sql } = options as { sql: string };
-      sent.push(sql.slice(0, 18));
-      if (!silent) setImmediate(() => callback(null, [[], []]));
-      return { sql };
-    },
-    release: () => undefined,
-    destroy: () => undefined,
-  };
-  const pool = new LimitedPool({ getConnection: (use) => use(null, connection) }, 1_000, clock);
-  const given = expect(pool.query('UPDATE t', [])).rejects.toThrow('no answer within 1000 ms');
-  await clock.advance(1_000);
-  await given;
-  await clock.advance(60_000);
-  expect(sent).toEqual(['UPDATE t', ...Array.from({ length: 3 }, () => 'SELECT p.*, INFO L')]);
-  silent = false;
-  await pool.query('SELECT 1', []);
-  expect(sent.slice(4)).toEqual(['SELECT 1', 'SELECT p.*, INFO L']);
-  expect(clock.pending).toBeLessThanOrEqual(1);
-});

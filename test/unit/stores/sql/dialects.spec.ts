@@ -1,53 +1,12 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { MysqlLockStore } from '../../../../lib/stores/mysql/index.js';
 import { MysqlDialect } from '../../../../lib/stores/mysql/mysql-dialect.js';
-import { jobKey, jobOfKey } from '../../../../lib/stores/mysql/starts.js';
+import { raw } from '../../../../lib/stores/mysql/sql-text.js';
 import { PostgresLockStore } from '../../../../lib/stores/postgres/index.js';
 import { PostgresDialect } from '../../../../lib/stores/postgres/postgres-dialect.js';
 import { describeFailure } from '../../../../lib/stores/sql/failure.js';
-import { readLockedBy, lockedBy } from '../../../../lib/stores/sql/locked-by.js';
 
-const TOKEN = '0f8fad5b-d9cb-469f-a165-70867728950e';
 const client = { query: () => Promise.reject(new Error('nobody asks')) };
-
-describe('locked_by', () => {
-  test.each(['host:4711:1f0c9a52', 'a/b', 'x/completed'])('says who has a lease: %s', (holder) => {
-    const by = lockedBy({ holder, token: TOKEN });
-    expect(by).toBe(`${holder}/${TOKEN}`);
-    expect(readLockedBy(by)).toEqual({ holder, token: TOKEN, outcome: undefined });
-    expect(readLockedBy(`${by}/timed-out`)).toEqual({ holder, token: TOKEN, outcome: 'timed-out' });
-  });
-
-  test.each(['ä 🔒', '100 %', '%41', 'a\u0000\n', '水/completed'])(
-    'is ASCII, as its column may have any character set: %j',
-    (holder) => {
-      const by = lockedBy({ holder, token: TOKEN });
-      expect(by).toMatch(/^[ -~]+$/);
-      expect(readLockedBy(by)).toEqual({ holder, token: TOKEN, outcome: undefined });
-      expect(readLockedBy(`${by}/timed-out`)).toEqual({ holder, token: TOKEN, outcome: 'timed-out' });
-    },
-  );
-
-  test.each([['h'], ['🔒'], ['é']])('has room in its column, however long the instance is called', (char) => {
-    const by = lockedBy({ holder: char.repeat(300), token: TOKEN });
-    expect(by.endsWith(`/${TOKEN}`)).toBe(true);
-    const { length } = `${by}/completed`;
-    expect(length).toBeLessThanOrEqual(255);
-    expect(length).toBeGreaterThan(255 - 12);
-    expect(readLockedBy(by).holder).toMatch(new RegExp(`^(?:${char})+$`, 'u'));
-  });
-
-  test.each(['100 %', '%zz', '%e4'])('of another program is no text of ours to be read: %s', (holder) => {
-    expect(readLockedBy(`${holder}/${TOKEN}`)).toEqual({ holder, token: TOKEN, outcome: undefined });
-  });
-
-  test.each(['spring-host', 'spring/host', 'host/completed', '', '/'])(
-    'of a ShedLock is taken as it is: "%s"',
-    (by) => {
-      expect(readLockedBy(by)).toEqual({ holder: by, token: undefined, outcome: undefined });
-    },
-  );
-});
 
 /** An error as Prisma 7 has it with an adapter. */
 const prisma7 = (cause: object): object => {
@@ -132,17 +91,22 @@ test('an error is told by what the database said, on one line, without credentia
   expect(describeFailure(unreachable)).toBe("Can't reach database server");
 });
 
-test.each(['', 'Jobs.run', 'a"b\\c', "it's (*) 100 %", 'é🔒', '$.jobs'])(
-  'a job is known by its key: "%s"',
-  (job) => {
-    expect(jobKey(job)).toMatch(/^[\w.%-]+$/);
-    expect(jobOfKey(jobKey(job))).toBe(job);
-  },
-);
-
 test('a pool is never closed', async () => {
   const pool = { ...client, end: jest.fn() };
   await new PostgresLockStore(pool).close();
   await new MysqlLockStore(pool).close();
   expect(pool.end).not.toHaveBeenCalled();
+});
+
+test('on MySQL nobody knows what a batch has written if the read that tells it fails', async () => {
+  const gone = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const query = (text: string) =>
+    text.includes('SELECT') ? Promise.reject(gone) : Promise.resolve({ affectedRows: 1 });
+  const dialect = new MysqlDialect({ query }, {});
+  const table = { table: raw('t'), index: raw('`PRIMARY`'), exact: true, zoned: false, mariadb: true };
+  const names = { length: 255, unicode: true, widening: '' };
+  const changes = ['a', 'b'].map((name) => ({ name, seen: null, version: name, by: '', state: '' }));
+  const error: unknown = await dialect.write({ ...table, names }, changes).catch((failed: unknown) => failed);
+  expect(dialect.failure(error)).toBe('unknown');
+  expect(describeFailure(error)).toContain('ECONNREFUSED');
 });

@@ -10,11 +10,11 @@ describe('a table of which a read is never answered', () => {
     const database = { answers: false, asked: 0, waiting: [] as (() => void)[] };
     const store = new SqlLockStore(
       scripted({
-        rows: () => {
+        read: () => {
           database.asked += 1;
           return database.answers
-            ? Promise.resolve([])
-            : new Promise((resolve) => database.waiting.push(() => resolve([])));
+            ? Promise.resolve({ now: 0, documents: [] })
+            : new Promise((resolve) => database.waiting.push(() => resolve({ now: 0, documents: [] })));
         },
         queuedCalls: { stored: (name: string) => name, read: async () => [] } as never,
       }),

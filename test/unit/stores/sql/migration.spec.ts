@@ -1,14 +1,13 @@
 import { afterAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { NOTHING_SEEN } from '../../../../lib/stores/sql/answers.js';
 import type { SqlDialect, TableLook } from '../../../../lib/stores/sql/dialect.js';
 import type { SqlFailure } from '../../../../lib/stores/sql/failure.js';
 import { SqlLockStore } from '../../../../lib/stores/sql/sql-lock.store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { until } from '../../../support/until.js';
-import { request, scripted } from './support/scripted-dialect.js';
+import { free, request, scripted } from './support/scripted-dialect.js';
 
 const MISSING = {
-  missing: 'The table shedlock has no column job_state.',
+  missing: 'The table shedlock has no column state.',
   lacks: 'columns',
   migration: ['ALTER TABLE shedlock'],
 } as const;
@@ -19,8 +18,6 @@ function opened(script: Partial<SqlDialect<object>>) {
 }
 
 describe('a migration that takes long', () => {
-  const granted = async () => ({ ...NOTHING_SEEN, granted: 7 });
-
   /** A store whose table is being altered until a test says what becomes of that. */
   function migrating() {
     let done = false;
@@ -34,7 +31,7 @@ describe('a migration that takes long', () => {
           fail = reject;
         }),
     );
-    const { clock, store } = opened({ look: looks, migrate, attempt: granted });
+    const { clock, store } = opened({ look: looks, migrate, ...free });
     return {
       clock,
       store,
@@ -51,7 +48,7 @@ describe('a migration that takes long', () => {
     code: 'STORE_UNAVAILABLE',
     outcome: 'not-applied',
     message: expect.stringContaining(
-      `no column job_state. Its migration has been running for ${seconds} s, and no lock can be taken`,
+      `no column state. Its migration has been running for ${seconds} s, and no lock can be taken`,
     ),
   });
 
@@ -139,8 +136,7 @@ test('a migration by hand goes on with the look of a call that may create nothin
     return missing ? MISSING : { table: {} };
   });
   const migrate = jest.fn(async () => void (missing = false));
-  const attempt = async () => ({ ...NOTHING_SEEN, granted: 7 });
-  const store = new SqlLockStore(scripted({ look, migrate, attempt }), { migrate: false, clock });
+  const store = new SqlLockStore(scripted({ look, migrate, ...free }), { migrate: false, clock });
   const call = store.acquire(request);
   await until(() => look.mock.calls.length === 1);
   const migrated = store.migrate();
@@ -156,8 +152,7 @@ test('a migration by hand does not wait for a look that is never answered, nor d
     if (look.mock.calls.length === 1) await new Promise(() => undefined);
     return { table: {} };
   });
-  const attempt = async () => ({ ...NOTHING_SEEN, granted: 7 });
-  const store = new SqlLockStore(scripted({ look, attempt }), { migrate: false, clock });
+  const store = new SqlLockStore(scripted({ look, ...free }), { migrate: false, clock });
   const call = store.acquire(request);
   await until(() => look.mock.calls.length === 1);
   await store.migrate();
@@ -170,7 +165,7 @@ test('a migration by hand of a complete table keeps no call from it', async () =
     await new Promise<void>((resolve) => answers.push(resolve));
     return { table: {} };
   };
-  const { clock, store } = opened({ look, attempt: async () => ({ ...NOTHING_SEEN, granted: 7 }) });
+  const { clock, store } = opened({ look, ...free });
   const start = store.init();
   answers.shift()?.();
   await start;
@@ -217,7 +212,7 @@ describe('a migration that others keep from the table', () => {
       expect(counts).toEqual([1, 2, 3, 4, 5, 6]);
       await expect(store.acquire(request)).rejects.toMatchObject({
         message:
-          'The table shedlock has no column job_state. Its migration has been running for 35 s, and no lock can be taken until it is done. ' +
+          'The table shedlock has no column state. Its migration has been running for 35 s, and no lock can be taken until it is done. ' +
           'The last try was given up, and the next one follows: canceling statement due to lock timeout. ' +
           'It may be waiting for a transaction that uses the table.',
       });
@@ -245,7 +240,7 @@ describe('a migration that others keep from the table', () => {
     const migrated = expect(store.migrate()).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
       outcome: 'not-applied',
-      message: expect.stringMatching(/closed before .* no column job_state/),
+      message: expect.stringMatching(/closed before .* no column state/),
     });
     await clock.advance(500);
     await store.close();
@@ -266,7 +261,7 @@ describe('a migration that others keep from the table', () => {
   test('is given up if what it lacks is never there, though nothing fails', async () => {
     const migrate = jest.fn(async () => undefined);
     const { store } = opened({ look: async () => MISSING, migrate });
-    await expect(store.migrate()).rejects.toThrow(/no column job_state\. Run this/);
+    await expect(store.migrate()).rejects.toThrow(/no column state\. Run this/);
     expect(migrate).toHaveBeenCalledTimes(20);
   });
 });

@@ -1,13 +1,13 @@
 import { describe, expect, jest, test } from '@jest/globals';
-import { AGAIN, NOTHING_SEEN } from '../../../../lib/stores/sql/answers.js';
 import type { SqlDialect, TableLook } from '../../../../lib/stores/sql/dialect.js';
-import { LastGranted } from '../../../../lib/stores/sql/last-granted.js';
 import { SqlLockStore } from '../../../../lib/stores/sql/sql-lock.store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
-import { request, scripted } from './support/scripted-dialect.js';
+import { free, request, scripted } from './support/scripted-dialect.js';
 
 const lease = { ...request, fencingToken: 1 };
 const conflict = Object.assign(new Error('could not serialize access'), { conflict: true });
+const STATE = JSON.stringify({ token: '', holder: '', fence: 0 });
+const nothing = async () => ({ now: 1_000, documents: [] });
 
 function opened(script: Partial<SqlDialect<object>>, migrate = false) {
   const clock = new ManualClock();
@@ -15,61 +15,29 @@ function opened(script: Partial<SqlDialect<object>>, migrate = false) {
 }
 
 describe('a statement that was rolled back because of others', () => {
-  test('is tried again after a pause, a little longer each time, until it gets through', async () => {
-    const random = jest.spyOn(Math, 'random').mockReturnValue(1);
+  test('is tried again after a look, until it gets through', async () => {
     let tries = 0;
     const { clock, store } = opened({
-      attempt: async () => {
+      ...free,
+      write: async (_table, changes) => {
         tries += 1;
-        if (tries < 10) throw conflict;
-        return { ...NOTHING_SEEN, granted: 7 };
+        if (tries < 5) throw conflict;
+        return changes.map(() => true);
       },
     });
     const result = store.acquire(request);
-    const counts: number[] = [];
-    for (const pause of [2, 4, 8, 16, 32, 50, 50, 50, 50]) {
-      await clock.advance(pause - 1);
-      counts.push(tries);
-      await clock.advance(1);
-    }
-    expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    expect(await result).toEqual({ acquired: true, fencingToken: 7 });
-    random.mockRestore();
+    await clock.advance(1_000);
+    expect(await result).toMatchObject({ acquired: true });
+    expect(tries).toBe(5);
   });
 
   test('is given up, as not carried out, when all tries have failed', async () => {
-    let tries = 0;
-    const { clock, store } = opened({
-      attempt: async () => {
-        tries += 1;
-        throw conflict;
-      },
-    });
-    const failed = expect(store.acquire(request)).rejects.toMatchObject({
-      code: 'STORE_UNAVAILABLE',
-      outcome: 'not-applied',
-    });
+    const renew = jest.fn(async () => Promise.reject(conflict));
+    const { clock, store } = opened({ ...free, renew, write: () => Promise.reject(conflict) });
+    const [result] = [store.extend([lease], { limit: 100 })];
     await clock.advance(1_000);
-    await failed;
-    expect(tries).toBe(10);
+    expect(await result).toMatchObject([{ held: null, error: { code: 'LOCK_STATE' } }]);
     expect(clock.pending).toBe(0);
-  });
-
-  test('is given up when nobody waits for it any more', async () => {
-    let tries = 0;
-    const { clock, store } = opened({
-      renew: async () => {
-        tries += 1;
-        await new Promise<void>((resolve) => clock.setTimer(resolve, 60));
-        throw conflict;
-      },
-    });
-    const failed = expect(store.extend([lease], { limit: 100 })).rejects.toMatchObject({
-      outcome: 'not-applied',
-    });
-    await clock.advance(1_000);
-    await failed;
-    expect(tries).toBe(2);
   });
 });
 
@@ -84,18 +52,18 @@ describe('rows that others have locked', () => {
     const batches: string[] = [];
     const { clock, store } = opened({
       failure,
-      renew: async (_statements, batch) => {
+      read: nothing,
+      renew: async (_table, batch) => {
         batches.push(batch.map(({ name }) => name.at(-1)).join(''));
         if (batch.some(({ name }) => name === 'job-5')) throw locked;
         return batch.map(() => true);
       },
+      write: () => Promise.reject(locked),
     });
     const results = store.extend(leases);
-    await clock.advance(1_000);
+    await clock.advance(2_000);
     expect(await results).toEqual(leases.map(({ name }) => (name === 'job-5' ? isLocked : held)));
-    expect(batches.slice(0, 7)).toEqual(['01234567', '0123', '4567', '45', '4', '5', '67']);
-    // Then it alone is asked for again, for a little while.
-    expect(batches.slice(7)).toEqual(Array.from({ length: 9 }, () => '5'));
+    expect(batches).toEqual(['01234567', '0123', '4567', '45', '4', '5', '67']);
     expect(clock.pending).toBe(0);
   });
 
@@ -103,51 +71,90 @@ describe('rows that others have locked', () => {
     let tries = 0;
     const { clock, store } = opened({
       failure,
-      renew: async (_statements, batch) => {
+      read: nothing,
+      renew: async (_table, batch) => batch.map(() => false),
+      write: async (_table, changes) => {
         tries += 1;
         if (tries < 4) throw locked;
-        return batch.map(() => true);
+        return changes.map(() => true);
       },
     });
     const results = store.extend([lease]);
     await clock.advance(1_000);
-    expect(await results).toEqual([held]);
+    expect(await results).toMatchObject([held]);
   });
 
-  test('do not hold up the answer for the others until nobody waits for it', async () => {
+  test('stop none of the other changes of their batch, and are named with their table', async () => {
     const { clock, store } = opened({
       failure,
-      renew: async (_statements, batch) => {
-        await new Promise<void>((resolve) => clock.setTimer(resolve, 30));
-        if (batch.length > 1) throw locked;
-        return batch.map(() => true);
+      read: nothing,
+      write: async (_table, changes) => {
+        if (changes.some(({ name }) => name === 'job-5')) throw locked;
+        return changes.map(() => true);
       },
     });
-    const started = clock.monotonic();
-    let answered = NaN;
-    const results = store.extend(leases, { limit: 200 }).then((all) => {
-      answered = clock.monotonic() - started;
-      return all;
+    const results = Promise.allSettled(leases.map((each) => store.release(each)));
+    await clock.advance(2_000);
+    const told = (await results).map((each) => (each.status === 'fulfilled' ? each.value : each.reason));
+    expect(told.filter((_, i) => i !== 5)).toEqual(
+      Array.from({ length: 7 }, () => ({ released: false, reason: 'expired' })),
+    );
+    expect(told[5]).toMatchObject({
+      code: 'LOCK_STATE',
+      lock: 'job-5',
+      message: expect.stringContaining('shedlock'),
     });
-    await clock.advance(1_000);
-    expect(answered).toBeLessThan(200);
-    expect((await results).slice(0, 1)).toEqual([held]);
-    expect((await results).slice(-1)).toEqual([isLocked]);
+  });
+});
+
+describe('a database that is gone between two statements of a batch', () => {
+  const gone = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const isKnown = (name: string) => name < 'job-4';
+  const row = (name: string) => ({ name, version: 'v', by: 'another', until: 0, since: 0, state: STATE });
+
+  /** The first write answers, then the database is away. */
+  function closing(writes: (names: string) => boolean | Error) {
+    let isAway = false;
+    return opened({
+      failure: (error) => (error === locked ? 'locked' : 'refused'),
+      read: async (_table, names) => {
+        if (isAway) throw gone;
+        const documents = (names as string[]).filter(isKnown).map(row);
+        return { now: 1_000, documents };
+      },
+      write: async (_table, changes) => {
+        if (isAway) throw gone;
+        const answer = writes(changes.map(({ name }) => name.at(-1)).join(''));
+        if (answer instanceof Error) throw answer;
+        isAway = true;
+        return changes.map(() => answer);
+      },
+    });
+  }
+  const locked = Object.assign(new Error('lock wait timeout'), { locked: true });
+
+  async function attempts(store: SqlLockStore<object>, count: number): Promise<string> {
+    const all = Array.from({ length: count }, (_, i) => store.acquire({ ...request, name: `job-${i}` }));
+    const settled = await Promise.allSettled(all);
+    return settled
+      .map((each) =>
+        each.status === 'fulfilled'
+          ? each.value.acquired
+            ? '+'
+            : '-'
+          : (each.reason as { outcome?: string }).outcome,
+      )
+      .join(' ');
+  }
+
+  test('has granted what it has answered, where rows are there and others are new', async () => {
+    const { store } = closing(() => true);
+    expect(await attempts(store, 6)).toBe('+ + + + not-applied not-applied');
   });
 
-  test('are told of, beside those that were renewed, if the database goes away meanwhile', async () => {
-    let tries = 0;
-    const { clock, store } = opened({
-      failure,
-      renew: async (_statements, batch) => {
-        if ((tries += 1) > 1) throw new Error('gone');
-        return batch.map(({ name }) => (name === 'job-5' ? AGAIN : true));
-      },
-    });
-    const results = store.extend(leases);
-    await clock.advance(1_000);
-    const gone = { held: null, error: expect.objectContaining({ code: 'STORE_UNAVAILABLE' }) };
-    expect(await results).toEqual(leases.map(({ name }) => (name === 'job-5' ? gone : held)));
+  test('has granted what it has answered, where a row was locked', async () => {
+    const { store } = closing((names) => (names.length > 2 ? locked : true));
+    expect(await attempts(store, 4)).toBe('+ + not-applied not-applied');
   });
 });
 
@@ -169,17 +176,15 @@ describe('a table that vanishes', () => {
       {
         look,
         migrate,
-        attempt: async () => {
-          if (!there) throw missing;
-          return { ...NOTHING_SEEN, granted: 7 };
-        },
+        read: () => (there ? nothing() : Promise.reject(missing)),
+        write: (table, changes) => (there ? free.write(table, changes) : Promise.reject(missing)),
         failure: (error) => (error === missing ? 'table' : 'refused'),
       },
       true,
     );
     await store.init();
     const looks = look.mock.calls.length;
-    for (let calls = 0; calls < 3; calls++) await store.acquire(request);
+    for (let calls = 0; calls < 3; calls++) await store.acquire({ ...request, name: `job-${calls}` });
     expect(look).toHaveBeenCalledTimes(looks);
     there = false;
     for (let calls = 0; calls < 3; calls++) {
@@ -201,7 +206,7 @@ describe('a table that is only read', () => {
     const look = jest.fn(async (): Promise<TableLook<object>> => ({ table: {} }));
     const { store } = opened({
       look,
-      rows: async () => (there ? [] : Promise.reject(missing)),
+      read: () => (there ? nothing() : Promise.reject(missing)),
       queuedCalls: { stored: (name: string) => name, read: async () => [] } as never,
       history: { read: async () => [], stored: (name: string) => name } as never,
       failure: (error) => (error === missing ? 'table' : 'refused'),
@@ -218,24 +223,4 @@ describe('a table that is only read', () => {
     expect(await store.inspect(['job'])).toEqual([]);
     expect(look).toHaveBeenCalledTimes(3);
   });
-});
-
-test('of the locks that were granted last, as many are remembered as an application has', () => {
-  const granted = new LastGranted();
-  for (let i = 0; i < 1_500; i++) granted.note(`job-${i}`, true);
-  expect([granted.has('job-499'), granted.has('job-500'), granted.has('job-1499')]).toEqual([
-    false,
-    true,
-    true,
-  ]);
-  granted.note('job-1499', false);
-  expect(granted.has('job-1499')).toBe(false);
-});
-
-test('a release works though the next one in line cannot be called: it finds out by asking', async () => {
-  const { store } = opened({
-    giveBack: async () => ({ live: true, line: true }),
-    rows: () => Promise.reject(new Error('connection lost')),
-  });
-  expect(await store.release(lease)).toEqual({ released: true });
 });

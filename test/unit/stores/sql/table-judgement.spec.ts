@@ -19,8 +19,8 @@ const COLUMNS: Readonly<Record<string, Column>> = {
   lock_until: { type: 'datetime(3)', digits: 3 },
   locked_at: { type: 'datetime(3)', digits: 3 },
   locked_by: { type: 'varchar(255)', length: 255 },
-  fencing_token: { type: 'bigint' },
-  job_state: { type: 'json' },
+  version: { type: 'varchar(36)' },
+  state: { type: 'text' },
 };
 
 /** The judgement of a table with these columns instead of the usual ones; without those that are undefined. */
@@ -44,7 +44,7 @@ test.each<[string, Parameters<typeof judged>, object]>([
   ],
   [
     'one that lacks columns of ShedLock',
-    [{ lock_until: undefined, locked_by: undefined, job_state: undefined }],
+    [{ lock_until: undefined, locked_by: undefined, state: undefined }],
     {
       problem:
         "The table t has no column lock_until, locked_by: it is not one of ShedLock's. Give another name (table).",
@@ -52,11 +52,11 @@ test.each<[string, Parameters<typeof judged>, object]>([
   ],
   [
     'one that lacks columns of ours',
-    [{ fencing_token: undefined, job_state: undefined }, { unique: false }],
+    [{ version: undefined, state: undefined }, { unique: false }],
     {
-      missing: 'The table t has no column fencing_token, job_state.',
+      missing: 'The table t has no column version, state.',
       lacks: 'columns',
-      migration: ['ADD fencing_token,job_state'],
+      migration: ['ADD version,state'],
     },
   ],
   [

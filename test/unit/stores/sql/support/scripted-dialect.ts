@@ -3,6 +3,12 @@ import type { SqlDialect, TableLook } from '../../../../../lib/stores/sql/dialec
 export const TOKEN = '0f8fad5b-d9cb-469f-a165-70867728950e';
 export const request = { name: 'job', token: TOKEN, ttl: 60_000, holder: 'host' };
 
+/** A database in which every lock is free. */
+export const free: Pick<SqlDialect<object>, 'read' | 'write'> = {
+  read: async () => ({ now: 1_000, documents: [] }),
+  write: async (_table, changes) => changes.map(() => true),
+};
+
 /** A database that answers as it is told. */
 export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object> {
   const nothing = (): never => {
@@ -14,18 +20,13 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     look: async (): Promise<TableLook<object>> => ({ table: {} }),
     unwritable: () => Promise.resolve(undefined),
     setup: (locks = ['CREATE TABLE shedlock']) => locks.join(';\n'),
+    unreadable: () => undefined,
     nameProblem: () => undefined,
     migrate: nothing,
     reconnect: () => undefined,
-    attempt: nothing,
+    read: nothing,
+    write: nothing,
     renew: nothing,
-    giveBack: nothing,
-    writeBack: nothing,
-    rows: nothing,
-    enter: nothing,
-    leave: nothing,
-    changeLine: nothing,
-    keepFree: nothing,
     queuedCalls: {} as SqlDialect<object>['queuedCalls'],
     history: {} as SqlDialect<object>['history'],
     failure: (error) => (Object(error).conflict === true ? 'conflict' : 'refused'),

@@ -1,0 +1,152 @@
+import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../store/port.js';
+import { LockStateError } from '../../errors.js';
+import { describeFailure } from '../sql/failure.js';
+import type { Row } from '../sql/row.js';
+import { type MysqlClient, read, write } from './client.js';
+import { nameOf } from './columns.js';
+import {
+  changeManyStatement,
+  changeStatement,
+  makeStatement,
+  READ_TIME,
+  readAll,
+  readOne,
+  readRow,
+  readSome,
+  readVersions,
+  renewStatement,
+  unlockedStatement,
+} from './statements.js';
+import type { Sql } from './sql-text.js';
+import type { MysqlTableInfo } from './table-look.js';
+
+/** How many names of locks are remembered. A caller can make up a name per call: when there are too many, it starts anew. */
+const MOST = 10_000;
+
+/** The locks whose rows were there when they were read last: mostly they still are. */
+export class KnownRows {
+  readonly #names = new Set<string>();
+
+  async read(client: MysqlClient, table: MysqlTableInfo, name: string): Promise<readonly Row[]> {
+    const rows = await read(client, (this.#names.has(name) ? readRow : readOne)(table, name));
+    if (this.#names.size >= MOST) this.#names.clear();
+    if (typeof rows[0]?.['name'] === 'string') this.#names.add(name);
+    else this.#names.delete(name);
+    return rows;
+  }
+}
+
+/** Reads rows. @param shown the table, for messages */
+export async function readDocuments(
+  client: MysqlClient,
+  table: MysqlTableInfo,
+  names: readonly string[] | 'all',
+  { shown, known }: { readonly shown: string; readonly known: KnownRows },
+): Promise<DocumentsRead> {
+  let rows: readonly Row[] = [];
+  if (names === 'all') rows = await read(client, readAll(table));
+  else if (names.length === 1) rows = await known.read(client, table, names[0] as string);
+  else if (names.length > 1) rows = await read(client, readSome(table, names));
+  const [{ now } = {}] = rows.length > 0 ? rows : await read(client, READ_TIME);
+  const documents = rows.flatMap((row) => documentOf(row) ?? []);
+  const found = { now: Number(now) / 1_000, documents };
+  if (names === 'all' || table.exact) return found;
+  const asked = new Set(names);
+  const others = rows.filter((row) => typeof row['name'] === 'string' && !asked.has(nameOf(row['name'])));
+  if (others.length === 0) return found;
+  const problems = others.flatMap((row) => {
+    const name = names[Number(row['asked'] ?? 1) - 1];
+    return name === undefined ? [] : [[name, confusable(name, shown, table.names.widening)] as const];
+  });
+  return {
+    ...found,
+    documents: documents.filter(({ name }) => asked.has(name)),
+    problems: new Map(problems),
+  };
+}
+
+/** Changes of rows that are there, or rows that are new, never both at once. */
+export async function writeDocuments(
+  client: MysqlClient,
+  table: MysqlTableInfo,
+  changes: readonly Change[],
+): Promise<boolean[]> {
+  if (changes.length > 1 && !table.mariadb)
+    await read(
+      client,
+      unlockedStatement(
+        table,
+        changes.map(({ name }) => name),
+      ),
+    );
+  const { affectedRows } = await write(client, statementFor(table, changes));
+  const count = Number(affectedRows);
+  if (count === 0 || count === changes.length) return changes.map(() => count > 0);
+  const rows = await readAfterWrite(
+    client,
+    readVersions(
+      table,
+      changes.map(({ name }) => name),
+    ),
+  );
+  const versions = new Set(rows.map(({ version }) => version));
+  return changes.map(({ version }) => versions.has(version));
+}
+
+export async function renewDocuments(
+  client: MysqlClient,
+  table: MysqlTableInfo,
+  renewals: readonly Renewal[],
+  how: Parameters<typeof readDocuments>[3],
+): Promise<boolean[]> {
+  const names = renewals.map(({ name }) => name);
+  if (!table.mariadb) await read(client, unlockedStatement(table, names));
+  const { affectedRows } = await write(client, renewStatement(table, renewals));
+  if (Number(affectedRows) === renewals.length) return renewals.map(() => true);
+  // Some were not renewed. One that is taken after the statement was taken when it was renewed.
+  const { now, documents } = await readDocuments(client, table, names, how);
+  const byName = new Map(documents.map((document) => [document.name, document]));
+  return renewals.map(({ name, by }) => {
+    const found = byName.get(name);
+    return found?.by === by && found.until > now;
+  });
+}
+
+/** An error of the read says nothing of the write before it, which some rows have by now. */
+async function readAfterWrite(client: MysqlClient, statement: Sql): Promise<readonly Row[]> {
+  try {
+    return await read(client, statement);
+  } catch (error) {
+    throw new Error(`it wrote some rows, and nobody knows which: ${describeFailure(error)}`);
+  }
+}
+
+function statementFor(table: MysqlTableInfo, changes: readonly Change[]) {
+  const [first] = changes;
+  if (first?.seen === null) return makeStatement(table, changes);
+  const seen = changes as readonly (Change & { seen: Seen })[];
+  return seen.length === 1 && seen[0] !== undefined
+    ? changeStatement(table, seen[0])
+    : changeManyStatement(table, seen);
+}
+
+/** A row without a name only tells the time. */
+function documentOf({ name, version, by, until, since, state }: Row): ReadDocument | undefined {
+  if (typeof name !== 'string') return undefined;
+  return {
+    name: nameOf(name),
+    version: textOf(version),
+    by: textOf(by),
+    until: Number(until) / 1_000,
+    since: Number(since) / 1_000,
+    state: textOf(state),
+  };
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+const confusable = (name: string, shown: string, widening: string): LockStateError =>
+  new LockStateError(
+    name,
+    `the collation of the column name of ${shown} takes it for the name of another lock. Run this, or rename one: ${widening};`,
+  );

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
+import { MysqlDialect } from '../../lib/stores/mysql/mysql-dialect.js';
+import { LimitedPool, poolOf } from '../../lib/stores/mysql/limited-pool.js';
+import { PostgresDialect } from '../../lib/stores/postgres/postgres-dialect.js';
+import { describeLockDocuments } from '../../lib/testing/port/port-contract.js';
+import { MYSQL, POSTGRES, type TestPool } from '../support/database.js';
+import type { DatabaseServer } from '../support/database-server.js';
+import { provideMysql, testMysqlPool } from '../support/mysql-server.js';
+import { providePostgres, testPool } from '../support/postgres-server.js';
+import { sqlPortContract } from './support/sql-port-subject.js';
+
+jest.setTimeout(120_000);
+
+const SUBJECTS = [
+  {
+    name: 'PostgreSQL',
+    database: POSTGRES,
+    provide: providePostgres,
+    connect: (url: string) => testPool(url, { max: 8 }),
+    later: (ms: number) => `(clock_timestamp() AT TIME ZONE 'utc') + ${ms} * interval '1 millisecond'`,
+  },
+  {
+    name: 'MySQL',
+    database: MYSQL,
+    provide: provideMysql,
+    connect: (url: string) => testMysqlPool(url, { connectionLimit: 8 }),
+    later: (ms: number) => `TIMESTAMPADD(MICROSECOND, ${ms * 1_000}, UTC_TIMESTAMP(6))`,
+  },
+] as const;
+
+describe.each(SUBJECTS.map((each) => [each.name, each] as const))('on %s', (name, subject) => {
+  let server: DatabaseServer;
+  let own: TestPool;
+  let stranger: TestPool;
+  const pools: { end(): Promise<void> }[] = [];
+
+  beforeAll(async () => {
+    server = await subject.provide();
+    own = subject.database.pool(server.url);
+    stranger = subject.database.pool(server.url, { max: 1 });
+    pools.push(own, stranger);
+  }, 60_000);
+
+  afterAll(async () => {
+    await Promise.all(pools.map((pool) => pool.end()));
+    await server?.stop();
+  });
+
+  const connect = () => {
+    const pool = subject.connect(server.url);
+    pools.push(pool);
+    return pool;
+  };
+  const common = { pool: () => own, stranger: () => stranger, later: subject.later };
+  const options =
+    name === 'PostgreSQL'
+      ? sqlPortContract({
+          ...common,
+          dialects: (table) => [1, 2].map(() => new PostgresDialect(connect() as never, { table })),
+        })
+      : sqlPortContract({
+          ...common,
+          dialects: (table) =>
+            [1, 2].map(() => new MysqlDialect(new LimitedPool(poolOf(connect())!, 10_000), { table })),
+        });
+
+  describeLockDocuments('the rows of locks', options, { describe, test });
+});
