@@ -158,8 +158,12 @@ export class SqlHistory<Table> implements HistoryStore {
   async #insertEnds(rows: readonly EntryRow[]): Promise<void> {
     // The next beat looks at the tables again.
     if (this.#tables.problem !== undefined) return;
-    // No INSERT meets a row twice: of a release that was sent again, the first counts.
-    const once = new Map(rows.toReversed().map((row) => [JSON.stringify([row.name, row.entry]), row]));
+    // No INSERT meets a row twice: of a release that was sent again, the first counts. The rows keep their order, by which they get their times.
+    const once = new Map<string, EntryRow>();
+    for (const row of rows) {
+      const key = JSON.stringify([row.name, row.entry]);
+      if (!once.has(key)) once.set(key, row);
+    }
     const end = this.dialect.history.overInterruption;
     try {
       await this.#run(
