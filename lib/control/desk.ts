@@ -135,9 +135,16 @@ export class Desk {
     await this.fleet().catch(() => undefined);
   }
 
-  /** Has instances that hear hints look for queued calls at once; the others look in their own time. */
-  announce(): void {
-    void this.store.queuedCalls?.announce?.();
+  /**
+   * Has instances that hear hints look for queued calls at once; the others look in their own time. Over when the hint has been sent: the
+   * shell closes its connection soon. A failure costs time, nothing else.
+   */
+  async announce(): Promise<void> {
+    try {
+      await this.ask(Promise.resolve(this.store.queuedCalls?.announce?.()));
+    } catch {
+      // Whoever looks finds the calls.
+    }
   }
 
   /** The lock of a target, and the jobs that it stops. */

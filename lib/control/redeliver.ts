@@ -28,7 +28,7 @@ export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<
   if (info !== undefined) await note(desk, lock, asked, info.time);
   const count = await desk.ask(store.queuedCalls.redeliver(lock, request.id));
   if (count > 0) {
-    desk.announce();
+    await desk.announce();
     // A mistyped name gets no history.
     if (info === undefined) await note(desk, lock, { ...act, count }, desk.timeOf(info) ?? desk.clock.now());
     desk.tell(lock, { ...act, count });

@@ -94,7 +94,7 @@ async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): 
     redeliver: 0,
   };
   const kept = await desk.ask(queuedCalls.enqueue(key === undefined ? call : { ...call, key }));
-  if (kept.queued) desk.announce();
+  if (kept.queued) await desk.announce();
   const wait = parseDuration(request.wait) ?? START;
   const deadline = desk.clock.monotonic() + wait;
   // With a key it may have become one with another call, which has the name of whoever asked for that.

@@ -29,6 +29,8 @@ export const runsQueuedCalls = ({ queuedCalls, hints }: LockStore): boolean =>
 const SWEEP = 5_000;
 /** Instances that hear of queued calls look for them at different moments within this time, ms: the others see the worker of the first. */
 const SPREAD = 100;
+/** The least time between two looks that hints have asked for, ms: a storm of hints is no storm of looks. */
+const PAUSE = 500;
 /** How long a worker stands in line before it enters the line again, ms. */
 const WAIT = 3_600_000;
 
@@ -75,6 +77,9 @@ export class Queues {
   readonly #jobs = new Map<string, QueueJob>();
   readonly #workers = new Map<string, Set<Worker>>();
   #maySleep = false;
+  /** Whether a hint has it look soon, and when one last had, monotonic. */
+  #hasHint = false;
+  #hintedAt = -Infinity;
   readonly #alarm: AlarmClock;
   #stopListening: (() => void) | undefined;
   #started = false;
@@ -164,8 +169,10 @@ export class Queues {
 
   /** Somebody who does not run them has queued calls. */
   #hinted(): void {
-    if (this.#looks && !this.#stopped)
-      inModuleContext(() => this.#alarm.by(this.clock.monotonic() + Math.random() * SPREAD));
+    if (!this.#looks || this.#stopped || this.#hasHint) return;
+    this.#hasHint = true;
+    const at = Math.max(this.clock.monotonic(), this.#hintedAt + PAUSE) + Math.random() * SPREAD;
+    inModuleContext(() => this.#alarm.by(at));
   }
 
   #look(): void {
@@ -234,6 +241,8 @@ export class Queues {
     const [settings] = [...this.#jobs.values()].map((job) => job.settings);
     this.#looks = settings !== undefined;
     if (this.#stopped || queuedCalls === undefined || settings === undefined) return;
+    if (this.#hasHint) this.#hintedAt = this.clock.monotonic();
+    this.#hasHint = false;
     if (!this.#maySleep) this.#alarm.set(this.clock.monotonic() + SWEEP);
     try {
       const left = await queuedCalls.left([...this.#jobs.keys()]);

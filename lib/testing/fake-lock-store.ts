@@ -114,6 +114,7 @@ export class FakeLockStore implements LockStore {
     next: (lease, options) => this.#answer(() => this.#store.queuedCalls.next(lease, options)),
     left: (jobs) => this.#answer(() => this.#store.queuedCalls.left(jobs)),
     redeliver: (name, id) => this.#answer(() => this.#store.queuedCalls.redeliver(name, id)),
+    announce: () => this.#answer(async () => this.#store.queuedCalls.announce?.()).catch(() => undefined),
   };
 
   /** Who ran what: as in the memory store. */

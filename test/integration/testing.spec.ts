@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, test } from '@jest/globals';
 import { Cron } from '@nestjs/schedule';
 import {
   currentLock,
@@ -205,4 +205,16 @@ describe('the option clock', () => {
     await clock.advance(60_000);
     expect(app.events.filter(({ type }) => type === 'elected')).toHaveLength(2);
   });
+});
+
+test('FakeLockStore sends the hint that calls were queued, and loses it while it is away', async () => {
+  const store = new FakeLockStore();
+  const heard: string[] = [];
+  store.hints('api-1', (hint) => heard.push(hint));
+  store.goAway();
+  await store.queuedCalls.announce?.();
+  store.comeBack();
+  await store.queuedCalls.announce?.();
+  await until(() => heard.length > 0);
+  expect(heard).toEqual(['queued']);
 });

@@ -107,6 +107,24 @@ describe('a process looks for queued calls that nobody runs', () => {
     expect(asked).toHaveLength(2);
   });
 
+  test('at most twice a second, however long hints keep coming, and once more after the last', async () => {
+    queues.start(false);
+    queues.add(job('sync'));
+    await settled();
+    for (let sent = 0; sent < 1_000; sent++) {
+      hint();
+      await clock.advance(2);
+    }
+    const looks = asked.length - 1;
+    expect(looks).toBeGreaterThanOrEqual(3);
+    expect(looks).toBeLessThanOrEqual(5);
+    await clock.advance(1_200);
+    const last = asked.length;
+    hint();
+    await clock.advance(100);
+    expect(asked).toHaveLength(last + 1);
+  });
+
   test('after a hint also if the store may sleep', async () => {
     queues.start(true);
     queues.add(job('sync'));
