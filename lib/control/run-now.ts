@@ -141,12 +141,14 @@ function whyNobody(knownBy: KnownByAll): string | undefined {
 /** Waits for the start of a run, or for its end. @param end when to answer what is known by then */
 async function follow(desk: Desk, call: Call, end = desk.closing.begun): Promise<RunNowResult> {
   let openSince = Infinity;
+  let before: LockInfo | undefined;
   for (;;) {
     // First the lock, then the run: in the other order, a run that ends in between would look interrupted.
     const info = await desk.look(call.lock);
     const run = await runOf(desk, call);
     const now = desk.clock.monotonic();
-    const how = howIs(run, info);
+    const how = howIs(run, info, before);
+    before = info;
     openSince = how === 'open' ? Math.min(openSince, now) : Infinity;
     const hasEnded = how === 'ended' || now - openSince > LATE;
     if (run !== undefined && hasEnded) return started(run, call.toTheEnd);
@@ -160,14 +162,19 @@ type How = 'ended' | 'running' | 'open' | 'held' | 'none';
 
 /**
  * The state of a run. `open`: its lease is over, and the record of its end may still come. `held`: it has not begun, and its lock is taken
- * for long.
+ * for long: at two looks by one lease, as whoever takes the call takes its lock first.
  */
-function howIs(run: RunEntry | undefined, info: LockInfo | undefined): How {
+function howIs(run: RunEntry | undefined, info: LockInfo | undefined, before: LockInfo | undefined): How {
   const isHeld = info?.state === 'held';
-  if (run === undefined) return isHeld && (info.expiresIn ?? Infinity) > START ? 'held' : 'none';
+  if (run === undefined) return isHeld && isSameLease(info, before) ? 'held' : 'none';
   if (run.outcome !== 'interrupted') return 'ended';
   return isHeld && info.fencingToken === run.fencingToken ? 'running' : 'open';
 }
+
+const isSameLease = (
+  { fencingToken, expiresIn = Infinity }: LockInfo,
+  before: LockInfo | undefined,
+): boolean => expiresIn > START && before?.state === 'held' && before.fencingToken === fencingToken;
 
 /** Whether the person asked for no more than this. */
 const isEnough = (how: How, { toTheEnd }: Call): boolean =>
