@@ -39,24 +39,39 @@ export interface ChangeShape {
  *
  * Every parameter is a text, and is cast: drivers differ in the types that they send.
  */
-export function postgresStatements({ sql: table, zoned, exact }: PostgresTable) {
+export const postgresStatements = (table: PostgresTable) => {
+  const words = wordsOf(table);
+  return { ...readStatements(words), ...changeStatements(words), ...newStatements(words) };
+};
+
+/** What the statements are put together of. */
+interface Words {
+  readonly table: string;
+  /** When the statement arrived, as the columns hold it. */
+  readonly now: string;
+  /** The time of now, likewise. */
+  readonly clock: string;
+  epoch(time: string): string;
+  /** @param ms SQL: from now on, milliseconds */
+  end(ms: string): string;
+}
+
+function wordsOf({ sql: table, zoned, exact }: PostgresTable): Words {
   const local = (time: string): string => (zoned ? time : `(${time} AT TIME ZONE 'utc')`);
   const now = local(exact ? 'statement_timestamp()' : `date_trunc('milliseconds', statement_timestamp())`);
-  const clock = local('clock_timestamp()');
-  const epoch = (time: string): string => `extract(epoch FROM ${time}) * 1000`;
   const rounding = exact ? '' : ` + interval '1 millisecond'`;
-  const end = (ms: string): string => `${now} + ${ms} * interval '1 millisecond'${rounding}`;
+  return {
+    table,
+    now,
+    clock: local('clock_timestamp()'),
+    epoch: (time) => `extract(epoch FROM ${time}) * 1000`,
+    end: (ms) => `${now} + ${ms} * interval '1 millisecond'${rounding}`,
+  };
+}
+
+function readStatements({ table, epoch }: Words) {
   const columns = `l.name, l.version, l.locked_by AS by, ${epoch('l.lock_until')} AS until, ${epoch('l.locked_at')} AS since, l.state,
   ${epoch('clock_timestamp()')} AS now`;
-
-  const change = ({ taken, unversioned, ends, begins }: ChangeShape): string => `
-UPDATE ${table} SET version = $2::text, locked_by = $3::text, state = $4::text${
-    ends ? `, lock_until = ${end('$7::text::bigint')}` : ''
-  }${begins ? `, locked_at = ${now}` : ''}
-WHERE name = $1::text AND ${unversioned ? `coalesce(version, '')` : 'version'} = $5::text AND locked_by = $6::text
-  AND lock_until ${taken ? '>' : '<='} ${clock} AND ${BRIEFLY}`;
-  const texts = new Map<string, string>();
-
   return {
     /* The rows of these locks, or one without a name if there is none. $1 names, a list in JSON. Answers the time with each. */
     readSome: `
@@ -67,7 +82,18 @@ SELECT ${columns} FROM (SELECT) one LEFT JOIN ${table} l ON l.name = $1::text`,
     /* The same of all locks, in the order of their names. */
     readAll: `
 SELECT ${columns} FROM (SELECT) one LEFT JOIN ${table} l ON true ORDER BY l.name`,
+  };
+}
 
+function changeStatements({ table, now, clock, end }: Words) {
+  const change = ({ taken, unversioned, ends, begins }: ChangeShape): string => `
+UPDATE ${table} SET version = $2::text, locked_by = $3::text, state = $4::text${
+    ends ? `, lock_until = ${end('$7::text::bigint')}` : ''
+  }${begins ? `, locked_at = ${now}` : ''}
+WHERE name = $1::text AND ${unversioned ? `coalesce(version, '')` : 'version'} = $5::text AND locked_by = $6::text
+  AND lock_until ${taken ? '>' : '<='} ${clock} AND ${BRIEFLY}`;
+  const texts = new Map<string, string>();
+  return {
     /*
      * Changes a row if it is as it was seen: the number of rows tells. $1 name  $2 version  $3 locked_by  $4 state  $5 the version
      * that was seen  $6 the locked_by that was seen  $7 ms from now to lock_until, if it `ends`
@@ -93,18 +119,6 @@ UPDATE ${table} l SET version = w.version, locked_by = w.by, state = w.state,
 FROM wanted w JOIN free f ON f.i = w.i WHERE l.name = w.name
 RETURNING w.i`,
     /*
-     * Makes rows where there are none. $1 a list in JSON, as above. Answers the names of those that were made. Fails rather than wait
-     * for long for another transaction that makes the same one.
-     */
-    make: `
-INSERT INTO ${table} (name, lock_until, locked_at, locked_by, version, state)
-SELECT w.name, coalesce(${end('w."end"')}, ${now} - interval '1 day'), ${now}, w.by, w.version, w.state
-FROM json_to_recordset($1::text::json) AS w(name text, "end" bigint, version text, by text, state text)
-WHERE ${BRIEFLY} ORDER BY w.name
-ON CONFLICT (name) DO NOTHING
-RETURNING name`,
-
-    /*
      * Lets rows that are taken end later. $1 a list in JSON: [{ "i": index, "name", "by": locked_by, "ttl": ms }]
      *
      * Answers `i` of each that was.
@@ -118,5 +132,21 @@ WITH wanted AS (
 )
 UPDATE ${table} l SET lock_until = ${end('w.ttl')} FROM wanted w JOIN free f ON f.i = w.i WHERE l.name = w.name
 RETURNING w.i`,
+  };
+}
+
+function newStatements({ table, now, end }: Words) {
+  return {
+    /*
+     * Makes rows where there are none. $1 a list in JSON, as above. Answers the names of those that were made. Fails rather than wait
+     * for long for another transaction that makes the same one.
+     */
+    make: `
+INSERT INTO ${table} (name, lock_until, locked_at, locked_by, version, state)
+SELECT w.name, coalesce(${end('w."end"')}, ${now} - interval '1 day'), ${now}, w.by, w.version, w.state
+FROM json_to_recordset($1::text::json) AS w(name text, "end" bigint, version text, by text, state text)
+WHERE ${BRIEFLY} ORDER BY w.name
+ON CONFLICT (name) DO NOTHING
+RETURNING name`,
   };
 }
