@@ -21,9 +21,9 @@ export async function queuedCalls(session: Session, rounds: number): Promise<Row
   return [
     row('queued per second', 'queued per second', ''),
     row('run per second', 'run per second', ''),
-    row("Redis' processor time to keep one", 'redis to keep', 'µs'),
+    row("Redis' processor time to keep one", 'redis to queue', 'µs'),
     row("Redis' processor time to run one", 'redis to run', 'µs'),
-    row('processor time of node to keep one', 'node to keep', 'µs'),
+    row('processor time of node to keep one', 'node to queue', 'µs'),
     row('processor time of node to run one', 'node to run', 'µs'),
     row('commands to run one', 'commands', '', '≤ 1.1', 1.1),
   ];
