@@ -16,7 +16,7 @@ const LATE = 1_000;
  * An alarm is right: no instance had started the tick, or a newer one, when its time of grace was over, by the clock of the instance that
  * raised it, or, where that one is behind, by the store's or the first of the fleet's, whichever is later; and no run of the job went on when it came, by the clock of any instance. There is one for each tick over the fleet; two, if the
  * instance that told first was killed or cut off before it had marked that. And a
- * tick that nobody started is told: there is an entry of it if an instance that knew the job was well when its time of grace was over, and
+ * tick that nobody started is told: there is an entry of it, or an alarm, if an instance that knew the job was well when its time of grace was over, and
  * no newer tick was started before.
  *
  * After a data loss, and while the clock of the store is set, the store may know less: counted apart.
@@ -115,7 +115,9 @@ function untold(
   count: (what: string) => void,
 ): string[] {
   if (model.stored.length === 0) return [];
-  const told = new Set(model.stored.flatMap(({ misses }) => misses).map(({ job, tick }) => `${job} ${tick}`));
+  // The store may have lost the entry since: an alarm tells, too.
+  const entries = model.stored.flatMap(({ misses }) => misses);
+  const told = new Set([...entries, ...model.overdue].map(({ job, tick }) => `${job} ${tick}`));
   const wrong: string[] = [];
   for (const facts of model.jobs.values()) {
     // Those that come more often have been started again by then.

@@ -115,6 +115,10 @@ describe('a tick that nobody started', () => {
     expect(missed([miss]).check('alarms').counts).toMatchObject({ 'ticks that were missed, and told': 1 });
   });
 
+  it('is told of by an alarm, too: the store may have lost the entry since', () => {
+    expect(check(missed().add(alarm(38_000, 30_000)).fault('store-wipe', 50_000, 50_100))).toEqual([]);
+  });
+
   it('need not be told of if nobody could: the store was away, or had forgotten the job, or nobody was up', () => {
     expect(check(missed().fault('store-freeze', 34_000, 40_000))).toEqual([]);
     expect(check(missed().fault('store-wipe', 29_000, 29_100))).toEqual([]);
