@@ -1,3 +1,4 @@
+import { systemClock } from '../clock.js';
 import type { FastPort, Told } from '../stores/fast-port.js';
 import type { HistoryStore } from '../stores/history-store.js';
 import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../stores/lock-store.js';
@@ -18,7 +19,7 @@ export class RememberingLockStore extends DocumentLockStore {
 
   constructor(documents: LockDocuments, entries: LockEntries, options: DocumentLockStoreOptions = {}) {
     super(documents, options);
-    this.history = this.#history = new EntryHistory(entries, documents);
+    this.history = this.#history = new EntryHistory(entries, documents, options.clock ?? systemClock);
     const { acquire, release } = this.fastPort;
     this.fastPort = {
       standsFor: METHODS,
@@ -28,9 +29,11 @@ export class RememberingLockStore extends DocumentLockStore {
   }
 
   override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
-    const result = await super.release(lease, options);
-    this.#ended(lease, options);
-    return result;
+    try {
+      return await super.release(lease, options);
+    } finally {
+      this.#ended(lease, options);
+    }
   }
 
   /** Writes the records that are not written yet. */
@@ -38,7 +41,7 @@ export class RememberingLockStore extends DocumentLockStore {
     await this.#history.flush();
   }
 
-  /** Tells of a release, and keeps the record once the lease is given back. */
+  /** Tells of a release, and keeps the record behind it: the run has ended, whatever became of its lease. */
   #keeping(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): Told<ReleaseResult> {
     if (options.record === undefined) return told;
     return {
@@ -46,7 +49,10 @@ export class RememberingLockStore extends DocumentLockStore {
         this.#ended(lease, options);
         told.answered(result);
       },
-      failed: (error) => told.failed(error),
+      failed: (error) => {
+        this.#ended(lease, options);
+        told.failed(error);
+      },
       get givenUp() {
         return told.givenUp === true;
       },

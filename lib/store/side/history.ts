@@ -1,3 +1,4 @@
+import type { Clock } from '../../clock.js';
 import { StoreUnavailableError } from '../../errors.js';
 import type {
   Alarm,
@@ -46,8 +47,9 @@ export class EntryHistory implements HistoryStore {
   constructor(
     private readonly entriesOf: LockEntries,
     private readonly documents: Pick<LockDocuments, 'read'>,
+    clock: Clock,
   ) {
-    this.#keeper = new Keeper(entriesOf);
+    this.#keeper = new Keeper(entriesOf, clock);
     this.#registry = new Registry(entriesOf);
   }
 

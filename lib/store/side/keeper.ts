@@ -1,3 +1,4 @@
+import type { Clock } from '../../clock.js';
 import type { Kept } from '../../stores/history-store.js';
 import type { LockEntries, NewEntry } from '../entries.js';
 
@@ -9,6 +10,8 @@ const MOST_WAITING = 1_000;
 const MOST_DROPPED = 1_000;
 /** So many kinds of entries of locks are counted: when there are more, counting starts anew. */
 const MOST_COUNTED = 10_000;
+/** After what time nobody waits for an unanswered write any more, and the next one is sent, ms. */
+const PATIENCE = 10_000;
 
 /** An entry, and how many of its kind its lock keeps. */
 export interface KeptEntry {
@@ -16,22 +19,33 @@ export interface KeptEntry {
   readonly kept: Kept;
 }
 
+/** Something that was sent. */
+interface UnderWay {
+  /** Monotonic. */
+  readonly since: number;
+  /** Never rejects. */
+  readonly over: Promise<void>;
+}
+
 /**
- * Writes the entries of histories, and deletes the oldest ones beyond their number now and then: a tenth of that number too many may stay.
+ * Writes the entries of histories, and deletes the oldest ones beyond their number now and then: a tenth of that number too many may stay,
+ * for each instance.
  *
  * Records of runs go out at once, and while the answer is awaited they gather for the next write: where many jobs end in one second, they
  * cost two or three writes.
  */
 export class Keeper {
   readonly #waiting: KeptEntry[] = [];
-  #isSending = false;
-  /** These resolve when nothing is being written, or deleted. They never reject. */
-  #sent: Promise<void> = Promise.resolve();
-  #trimmed: Promise<unknown> = Promise.resolve();
+  /** The records that are being written. */
+  #batch: UnderWay | undefined;
+  readonly #trims = new Set<UnderWay>();
   /** How many entries were written since the last clean-up, by lock and kind. */
   readonly #counts = new Map<string, number>();
 
-  constructor(private readonly entries: LockEntries) {}
+  constructor(
+    private readonly entries: LockEntries,
+    private readonly clock: Clock,
+  ) {}
 
   /** Writes a record soon. A record that cannot be written is lost. */
   add(record: KeptEntry): void {
@@ -40,45 +54,64 @@ export class Keeper {
     if (this.#waiting.some(({ entry }) => entry.lock === lock && entry.id === id)) return;
     this.#waiting.push(record);
     if (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
-    if (!this.#isSending) this.#sent = this.#send();
+    if (this.#batch === undefined || this.#isStuck(this.#batch)) void this.#send();
   }
 
-  /** Resolves when all records that were added are written, or lost. */
+  /** Resolves when all records that were added before are written, or lost, or nobody answers for long. */
   async flush(): Promise<void> {
-    await this.#sent;
-    await this.#trimmed;
+    // Those that come meanwhile may follow each other without end.
+    const batches = 1 + Math.ceil(this.#waiting.length / AT_ONCE);
+    for (let i = 0; i < batches && this.#batch !== undefined && !this.#isStuck(this.#batch); i++)
+      await this.#batch.over;
+    for (const trim of this.#trims) if (!this.#isStuck(trim)) await trim.over;
   }
 
   /** Writes entries now. Returns for each whether it was written. */
   async put(all: readonly KeptEntry[]): Promise<boolean[]> {
     const written = await this.entries.put(all.map(({ entry }) => entry));
     // The caller does not wait for this.
-    this.#trimmed = Promise.all([this.#trimmed, this.#trim(all)]);
+    const trim = this.#underWay(this.#trim(all));
+    this.#trims.add(trim);
+    void trim.over.then(() => this.#trims.delete(trim));
     return written;
   }
 
-  async #send(): Promise<void> {
-    this.#isSending = true;
-    while (this.#waiting.length > 0) {
-      const sent = this.#waiting.splice(0, AT_ONCE);
-      try {
-        await this.entries.put(sent.map(({ entry }) => entry));
-        await this.#trim(sent);
-      } catch {
-        // An entry of a history is not worth more tries.
-      }
-    }
-    this.#isSending = false;
+  #underWay(over: Promise<void>): UnderWay {
+    return { since: this.clock.monotonic(), over };
   }
 
-  /** Deletes what is too much, where it is time to. Never rejects. */
+  #isStuck({ since }: UnderWay): boolean {
+    return this.clock.monotonic() - since >= PATIENCE;
+  }
+
+  async #send(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#underWay(this.#write(this.#waiting.splice(0, AT_ONCE)));
+      this.#batch = batch;
+      await batch.over;
+      // A later batch has passed this one.
+      if (this.#batch !== batch) return;
+    }
+    this.#batch = undefined;
+  }
+
+  async #write(records: readonly KeptEntry[]): Promise<void> {
+    try {
+      await this.entries.put(records.map(({ entry }) => entry));
+      await this.#trim(records);
+    } catch {
+      // An entry of a history is not worth more tries.
+    }
+  }
+
+  /** Deletes what is too much, where it is time to: one after another, as locks use the same connections. Never rejects. */
   async #trim(all: readonly KeptEntry[]): Promise<void> {
     const due = new Map<string, KeptEntry>();
     for (const one of all) {
       const key = JSON.stringify([one.entry.lock, one.entry.kind]);
       if (this.#isDue(key, one.kept)) due.set(key, one);
     }
-    await Promise.all([...due.values()].map((one) => this.#trimOne(one).catch(() => undefined)));
+    for (const one of due.values()) await this.#trimOne(one).catch(() => undefined);
   }
 
   #isDue(key: string, { count }: Kept): boolean {

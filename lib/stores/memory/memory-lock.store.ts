@@ -53,7 +53,7 @@ export class MemoryLockStore implements LockStore {
     this.#documents = documents;
     this.#locks = locks;
     this.#lines = new MemoryLines(locks, clock);
-    this.history = this.#history = new EntryHistory(entries, documents);
+    this.history = this.#history = new EntryHistory(entries, documents, clock);
     this.queuedCalls = this.#queuedCalls = new MemoryQueuedCalls(locks, this.#lines, this.#history, clock);
     documents.retention = (read) => (entries.has(read.name) ? Infinity : retentionOf(read));
   }

@@ -19,22 +19,29 @@ const DENIED = [13, 18, 8000];
  * requests than were paid for. The store tries any write that was not made again, after a pause.
  */
 const NOT_MADE = [11000, 112, 16500];
+/** The only one of these that says what is there. */
+export const DUPLICATE = [11000];
+/** What no try again makes an index of: options that the server does not know, an index that differs, a view, a name that is too long. */
+const NO_INDEX = [59, 67, 72, 73, 85, 86, 166];
 
 const isOneOf = (codes: readonly number[], code: unknown): boolean => codes.includes(Number(code));
 
+export const isUnindexable = (error: unknown): boolean => isOneOf(NO_INDEX, (error as DriverError).code);
+
 export const isDenied = (error: unknown): boolean => isOneOf(DENIED, (error as DriverError).code);
 
-/** Which writes of a batch were certainly not made, and how many updates were; `undefined`: nobody knows. */
+/** Which writes of a batch were certainly not made, and how many updates were; `undefined`: nobody knows. @param codes what says so of a write */
 export function notMade(
   error: DriverError,
   count: number,
+  codes: readonly number[] = NOT_MADE,
 ): { readonly failed: readonly number[]; readonly updated: number } | undefined {
   const { writeErrors = [], matchedCount = 0, upsertedCount = 0, result, code } = error;
   if (writeErrors.length === 0)
-    return isOneOf(NOT_MADE, code) && result === undefined
+    return isOneOf(codes, code) && result === undefined
       ? { failed: Array.from({ length: count }, (_, i) => i), updated: 0 }
       : undefined;
-  const isCertain = writeErrors.every((each) => isOneOf(NOT_MADE, each.code));
+  const isCertain = writeErrors.every((each) => isOneOf(codes, each.code));
   // The other writes of the batch were made, but a failover may take them back.
   if (!isCertain || result?.getWriteConcernError?.() !== undefined) return undefined;
   return { failed: writeErrors.map(({ index }) => index), updated: matchedCount + upsertedCount };

@@ -7,8 +7,9 @@ import type {
   NewEntry,
   SeenEntry,
 } from '../../store/entries.js';
+import { StoreUnavailableError } from '../../errors.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
-import { failed, isDenied, reasonOf } from './errors.js';
+import { DUPLICATE, failed, isDenied, isUnindexable, reasonOf } from './errors.js';
 import { READING, serverTime, WRITING, sendBatch, type Write } from './statements.js';
 
 /** An entry, as it is stored. */
@@ -61,6 +62,8 @@ export class MongoEntries implements LockEntries {
   #newest = 0;
   /** Whether the indexes are there, or cannot be had. */
   #isReady = false;
+  /** Why they cannot be had. */
+  #problem: string | undefined;
 
   constructor(
     private readonly database: () => MongoDatabase,
@@ -76,25 +79,29 @@ export class MongoEntries implements LockEntries {
         writeConcern: WRITING.writeConcern,
       });
     } catch (error) {
-      if (!isDenied(error)) throw failed(error, 'unknown');
-      this.#isReady = true;
-      const rights = 'find, insert, update, remove and createIndex';
-      return `MongoDB refused: ${reasonOf(error)}. Grant the user ${rights} on the collection ${this.collection}.`;
+      const isForGood = isDenied(error) || isUnindexable(error);
+      if (!isForGood) throw failed(error, 'unknown');
+      const rights = `Grant the user find, insert, update, remove and createIndex on the collection ${this.collection}.`;
+      const remedy = isDenied(error) ? rights : `Rename or drop the collection ${this.collection}.`;
+      this.#problem = `MongoDB refused: ${reasonOf(error)}. ${remedy}`;
     }
     this.#isReady = true;
-    return undefined;
+    return this.#problem;
   }
 
   async put(entries: readonly NewEntry[]): Promise<boolean[]> {
     if (entries.length === 0) return [];
     // MongoDB was away at the start.
     if (!this.#isReady) await this.init();
+    if (this.#problem !== undefined)
+      throw new StoreUnavailableError(this.#problem, { outcome: 'not-applied', refused: true });
     const now = await this.#call(() => serverTime(this.database()));
     const writes = entries.map((entry) => this.#writeOf(entry, now));
     return sendBatch(
       () => this.#collection(),
       writes,
       () => this.#made(writes),
+      DUPLICATE,
     );
   }
 

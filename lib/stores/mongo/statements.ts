@@ -33,11 +33,13 @@ type Answers = (boolean | undefined)[];
  * Sends writes in one batch. If the answer does not say which writes were made, reads what is there.
  *
  * @param look tells of each write whether it is there
+ * @param codes which errors say that a write was not made
  */
 export async function sendBatch(
   collection: () => MongoCollection,
   writes: readonly Write[],
   look: () => Promise<boolean[]>,
+  codes?: readonly number[],
 ): Promise<boolean[]> {
   let problem = new StoreUnavailableError('MongoDB has made some writes, and did not tell which.', {
     outcome: 'unknown',
@@ -48,7 +50,7 @@ export async function sendBatch(
     const { matchedCount, upsertedCount = 0 } = await collection().bulkWrite(statements, WRITING);
     answers = answersOf(writes, [], matchedCount + upsertedCount);
   } catch (error) {
-    const known = notMade(error as DriverError, writes.length);
+    const known = notMade(error as DriverError, writes.length, codes);
     if (known === undefined) problem = failed(error, 'unknown');
     else answers = answersOf(writes, known.failed, known.updated);
   }

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { LeaseRef, RunEntry } from '../../../lib/index.js';
 import { StoreUnavailableError } from '../../../lib/errors.js';
+import { DocumentLockStore } from '../../../lib/store/document-lock-store.js';
 import type { LockEntries, NewEntry } from '../../../lib/store/entries.js';
 import { RememberingLockStore } from '../../../lib/store/remembering-lock-store.js';
 import { fastPortOf } from '../../../lib/stores/fast-port.js';
@@ -102,6 +103,49 @@ test('a release that is sent again while its record waits adds none', async () =
   answer();
   await store.close();
   expect(entries.puts.map((put) => put.length)).toEqual([1, 1]);
+});
+
+test('a write that nobody answers holds up later records, and readers, for 10 s at most', async () => {
+  const [first, second, third] = [await take('a'), await take('b'), await take('c')];
+  entries.pause = new Promise(() => undefined);
+  await end(first);
+  await end(second);
+  delete entries.pause;
+  await clock.advance(10_000);
+  await end(third);
+  expect(await runsOf('b')).toHaveLength(1);
+  expect(await runsOf('c')).toHaveLength(1);
+  await store.close();
+});
+
+test('who reads waits for the records that were there, not for those that come meanwhile', async () => {
+  let goesOn = true;
+  const leases = await Promise.all(Array.from({ length: 500 }, (_, i) => take(`job-${i}`)));
+  const load = (async () => {
+    for (const lease of leases) {
+      if (!goesOn) return;
+      await end(lease);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    goesOn = false;
+  })();
+  await end(await take('a'));
+  expect(await runsOf('a')).toHaveLength(1);
+  expect(goesOn).toBe(true);
+  goesOn = false;
+  await load;
+});
+
+test('the record of a run is kept though its lease cannot be given back', async () => {
+  const lease = await take('a');
+  const release = DocumentLockStore.prototype.release;
+  DocumentLockStore.prototype.release = async () => Promise.reject(new Error('away'));
+  try {
+    await expect(end(lease)).rejects.toThrow('away');
+  } finally {
+    DocumentLockStore.prototype.release = release;
+  }
+  expect(await runsOf('a')).toMatchObject([{ outcome: 'completed' }]);
 });
 
 test('what is too much is deleted now and then: a tenth too many may stay', async () => {

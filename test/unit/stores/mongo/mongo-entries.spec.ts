@@ -45,14 +45,19 @@ const writtenBy = (index: number): Stored[] => {
 };
 
 describe('an entry that was not written', () => {
-  test.each([
-    ['because there is one', 11000],
-    ['because of a write at the same time', 112],
-    ['because Cosmos DB is asked too much', 16500],
-  ])('%s is a refusal', async (_why, code) => {
-    mongo.batches = [batchError({ 0: code }), driverError('MongoServerError', { code })];
+  test('because there is one is a refusal', async () => {
+    mongo.batches = [batchError({ 0: 11000 }), driverError('MongoServerError', { code: 11000 })];
     for (let i = 0; i < 2; i++) expect(await entries.put([entry('a')])).toEqual([false]);
     expect(mongo.words).toEqual(['hello', 'bulkWrite', 'hello', 'bulkWrite']);
+  });
+
+  test.each([
+    ['of a write at the same time', 112],
+    ['Cosmos DB is asked too much', 16500],
+  ])('because %s is no refusal: nobody knows what is there', async (_why, code) => {
+    mongo.batches = [batchError({ 0: code }), driverError('MongoServerError', { code })];
+    for (let i = 0; i < 2; i++)
+      await expect(entries.put([entry('a')])).rejects.toThrow(StoreUnavailableError);
   });
 
   test('is told from those of its batch that were, by a read of who wrote what is there', async () => {
@@ -131,17 +136,27 @@ describe('the collection', () => {
     expect(indexes()).toHaveLength(3);
   });
 
-  test('that the user may not make is named, with the rights; entries are tried all the same', async () => {
-    entries = new MongoEntries(() => mongo.db, 'locks_entries');
-    mongo.commands = {
-      createIndexes: driverError('MongoServerError', { code: 13, message: 'not authorized' }),
-    };
-    expect(await entries.init()).toBe(
-      'MongoDB refused: not authorized. Grant the user find, insert, update, remove and createIndex on the collection locks_entries.',
-    );
-    expect(await entries.put([entry('a')])).toEqual([true]);
-    expect(indexes()).toHaveLength(1);
-  });
+  test.each([
+    [
+      13,
+      'not authorized',
+      'Grant the user find, insert, update, remove and createIndex on the collection locks_entries.',
+    ],
+    [86, 'an index differs', 'Rename or drop the collection locks_entries.'],
+    [166, 'it is a view', 'Rename or drop the collection locks_entries.'],
+  ])(
+    'that cannot be had (%s) is named, with the remedy, at the start or as soon as MongoDB is there',
+    async (code, message, remedy) => {
+      entries = new MongoEntries(() => mongo.db, 'locks_entries');
+      const late = new MongoEntries(() => mongo.db, 'locks_entries');
+      mongo.commands = { createIndexes: driverError('MongoServerError', { code, message }) };
+      const problem = `MongoDB refused: ${message}. ${remedy}`;
+      expect(await entries.init()).toBe(problem);
+      for (const each of [entries, late, late])
+        await expect(each.put([entry('a')])).rejects.toMatchObject({ message: problem, refused: true });
+      expect(indexes()).toHaveLength(2);
+    },
+  );
 });
 
 test('of two entries in one millisecond the later one stands behind', async () => {
