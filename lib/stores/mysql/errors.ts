@@ -31,7 +31,9 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   1366: 'lock', // ER_TRUNCATED_WRONG_VALUE_FOR_FIELD
   3140: 'lock', // ER_INVALID_JSON_TEXT
   3141: 'lock', // ER_INVALID_JSON_TEXT_IN_PARAM
-  4025: 'lock', // ER_CONSTRAINT_FAILED: MariaDB, a JSON column that would hold none
+  1644: 'lock', // ER_SIGNAL_EXCEPTION: by a trigger
+  3819: 'lock', // ER_CHECK_CONSTRAINT_VIOLATED
+  4025: 'lock', // ER_CONSTRAINT_FAILED: MariaDB, a CHECK
   // Errors of a server that goes away, perhaps after it has carried out the statement.
   1053: 'unknown', // ER_SERVER_SHUTDOWN
   1180: 'unknown', // ER_ERROR_DURING_COMMIT

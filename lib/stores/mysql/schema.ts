@@ -32,6 +32,8 @@ const TYPES = {
  * @param timeType the type of the times in an existing table
  */
 export function mysqlDdl(table: string, timeType: string): TableDdl {
+  // Without a default of their own, a server with explicit_defaults_for_timestamp=OFF gives them ON UPDATE current_timestamp.
+  const byDefault = /^timestamp/i.test(timeType) ? ' DEFAULT CURRENT_TIMESTAMP(3)' : '';
   return {
     creation: [
       `CREATE TABLE IF NOT EXISTS ${table} (
@@ -45,7 +47,9 @@ export function mysqlDdl(table: string, timeType: string): TableDdl {
     ],
     addition: (columns) =>
       `ALTER TABLE ${table} ${columns.map((name) => `ADD COLUMN ${name} ${TYPES[name]}`).join(', ')}`,
-    exactTimes: `MODIFY lock_until ${timeType}(3) NOT NULL, MODIFY locked_at ${timeType}(3) NOT NULL`,
+    exactTimes: ['lock_until', 'locked_at']
+      .map((name) => `MODIFY ${name} ${timeType}(3) NOT NULL${byDefault}`)
+      .join(', '),
     longLockedBy: `MODIFY locked_by VARCHAR(${LOCKED_BY_LENGTH}) NOT NULL`,
     widening: `ALTER TABLE ${table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`,
   };

@@ -24,6 +24,9 @@ import { joined, list, raw, type Sql, sql } from './sql-text.js';
  *
  * They run on MySQL and on MariaDB, which have no RETURNING in common: a write only answers how many rows it has found.
  *
+ * Each write sets both times, to themselves if they stay: a TIMESTAMP column that ShedLock's documentation has one make gets ON UPDATE
+ * current_timestamp on servers with explicit_defaults_for_timestamp=OFF, and would end another holder's lease.
+ *
  * Aliases are quoted: some are names of functions, which sql_mode=ANSI reserves.
  *
  * UTC_TIMESTAMP is the beginning of the statement, even after it has waited. Then a lock that is free by now counts as taken, and a
@@ -99,11 +102,11 @@ const pick = (of: PickOf): PickOf => of;
 function changeSql(table: MysqlTable, { seen, end, begins }: SeenChange): Sql {
   const [version, by, state] = [pick((of) => of.version), pick((of) => of.by), pick((of) => of.state)];
   const microseconds = pick((of) => untilMicroseconds(of.end ?? 0));
-  const until = end === undefined ? raw('') : sql`, lock_until = ${afterMicroseconds(table, microseconds)}`;
-  const since = begins === true ? sql`, locked_at = ${nowOf(table)}` : raw('');
+  const until = end === undefined ? raw('lock_until') : afterMicroseconds(table, microseconds);
+  const since = begins === true ? nowOf(table) : raw('locked_at');
   const name = pick((of) => storedName(of.name));
   const asSeen = { version: pick((of) => of.seen.version), by: pick((of) => of.seen.by) };
-  return sql`${AT_ONCE}UPDATE ${table.table} SET version = ${version}, locked_by = ${by}, state = ${state}${until}${since}
+  return sql`${AT_ONCE}UPDATE ${table.table} SET version = ${version}, locked_by = ${by}, state = ${state}, lock_until = ${until}, locked_at = ${since}
 WHERE ${isNamed(table, name)} AND ${isAsSeen(table, seen, asSeen)}`;
 }
 
@@ -124,7 +127,7 @@ WHERE name IN ${list(changes.map(({ name }) => storedName(name)))} AND ${each(({
 /** Lets rows that are taken end later. Forces the index, as above. */
 export function renewStatement(table: MysqlTable, renewals: readonly Renewal[]): Sql {
   const wanted = renewals.map(({ name, by }) => sql`(${storedName(name)}, ${bytesOf(sql`${by}`)})`);
-  return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${endOf(table, ttlOf(renewals))}
+  return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${endOf(table, ttlOf(renewals))}, locked_at = locked_at
 WHERE name IN ${list(renewals.map(({ name }) => storedName(name)))} AND (name, ${bytesOf(raw('locked_by'))}) IN (${joined(wanted)})
   AND lock_until > ${clockOf(table)}`;
 }

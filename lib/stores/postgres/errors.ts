@@ -25,6 +25,8 @@ const FAILURES: Readonly<Record<string, SqlFailure>> = {
 const CLASSES: Readonly<Record<string, SqlFailure>> = {
   '28': 'denied',
   '22': 'lock',
+  '23': 'lock', // by a CHECK
+  P0: 'lock', // by a trigger
   // The server went away: it may have carried out the statement a moment before.
   '08': 'unknown',
   '57': 'unknown',

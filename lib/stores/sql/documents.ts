@@ -99,26 +99,32 @@ export class SqlDocuments<Table> implements LockDocuments {
     how: { readonly lock?: string; readonly ofLease?: boolean },
     send: (table: Table, some: readonly T[]) => Promise<boolean[]>,
   ): Promise<boolean[]> {
-    return this.operations.run((table) => this.#halved(all, (some) => send(table, some)), how);
+    const isAlone = all.length === 1;
+    return this.operations.run((table) => this.#halved(all, isAlone, (some) => send(table, some)), how);
   }
 
-  /** If one row of a batch stops the others, sends its halves, and halves of those. */
+  /**
+   * If one row of a batch stops the others, sends its halves, and halves of those. A row that the database refuses counts as not written
+   * unless it is alone: it comes again by itself, and gets its error then.
+   */
   async #halved<T>(
     batch: readonly T[],
+    isAlone: boolean,
     send: (some: readonly T[]) => Promise<boolean[]>,
   ): Promise<boolean[]> {
     try {
       return await send(batch);
     } catch (error) {
       const failure = this.dialect.failure(error);
-      if (failure === 'conflict' || (failure === 'locked' && batch.length === 1))
-        return batch.map(() => false);
-      if (batch.length === 1 || (failure !== 'locked' && failure !== 'lock')) throw error;
+      const isOfRow = failure === 'locked' || failure === 'lock';
+      const isLeftOut = batch.length === 1 && (failure === 'locked' || (failure === 'lock' && !isAlone));
+      if (failure === 'conflict' || isLeftOut) return batch.map(() => false);
+      if (batch.length === 1 || !isOfRow) throw error;
     }
     const half = Math.ceil(batch.length / 2);
-    const first = await this.#halved(batch.slice(0, half), send);
+    const first = await this.#halved(batch.slice(0, half), isAlone, send);
     const rest = batch.slice(half);
-    return [...first, ...(await this.#more(first, rest, () => this.#halved(rest, send)))];
+    return [...first, ...(await this.#more(first, rest, () => this.#halved(rest, isAlone, send)))];
   }
 
   /**
