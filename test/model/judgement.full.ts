@@ -34,8 +34,22 @@ const WORSE: Readonly<Record<string, (facts: JobFacts) => JobFacts>> = {
     runs: facts.runs.map((run) => (run.outcome === 'running' ? { ...run, hung: true } : run)),
   }),
   'this instance has seen nothing by itself': ({ seen: _seen, ...facts }) => facts,
-  'time goes on, and nobody tells anything': (facts) => ({ ...facts, time: facts.time + 90_000 }),
+  'time goes on, and nobody tells anything': (facts) => {
+    const later = { ...facts, time: facts.time + 90_000 };
+    return isCovered(later) ? facts : later;
+  },
 };
+
+/** Whether the newest tick whose time of grace is over needed no start, as a run of the job went on: that is news, and good ones. */
+function isCovered(facts: JobFacts): boolean {
+  const { known, time, runs } = facts;
+  if (known.kind !== 'cron') return false;
+  const tick = datesOf(facts).newest(time - (known.overdue || 0));
+  return (
+    tick !== undefined &&
+    runs.some(({ startedAt, endedAt = Infinity }) => startedAt <= tick && endedAt >= tick)
+  );
+}
 
 function lastRunIs(facts: JobFacts, outcome: 'failed' | 'interrupted'): JobFacts {
   const [last, ...others] = facts.runs;
