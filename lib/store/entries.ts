@@ -54,11 +54,13 @@ export interface SeenEntry extends EntryKey {
 export interface NewEntry extends SeenEntry {
   /** What it is written over: entries of these versions, `null`: none; or whatever there is. */
   readonly over: readonly (string | null)[] | 'any';
+  /** What a list can ask for: a text of the engine's. */
   readonly kind: string;
   /** Orders the entries: smaller comes first. Absent: microseconds of the database's clock at the write. */
   readonly place?: number;
   /** After so many milliseconds its time is over. */
   readonly keep: number;
+  /** What is kept: any text, of up to some kilobytes; a list of jobs is longer. */
   readonly body: string;
 }
 

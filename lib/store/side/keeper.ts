@@ -10,7 +10,7 @@ const MOST_WAITING = 1_000;
 const MOST_DROPPED = 1_000;
 /** So many kinds of entries of locks are counted: when there are more, counting starts anew. */
 const MOST_COUNTED = 10_000;
-/** After what time nobody waits for an unanswered write any more, and the next one is sent, ms. */
+/** A write without an answer delays later writes, and readers, for so long at most, ms. */
 const PATIENCE = 10_000;
 
 /** An entry, and how many of its kind its lock keeps. */

@@ -76,7 +76,7 @@ export const firstEntry = ({ name: lock, job, kept }: Miss, tick: number): NewEn
 
 const once = ({ age }: Kept) => ({ version: ONCE, over: [null], keep: age });
 
-/** The mark that people were told of a missed tick. @param known the mark that there is */
+/** The mark of a job that an instance has reported a missed tick. @param known the mark that it replaces */
 export const toldEntry = ({ name: lock, job, tick, kept }: Alarm, known: Entry | undefined): NewEntry => ({
   ...toldKey({ name: lock, job }),
   kind: 'told',
@@ -91,7 +91,7 @@ export const toldKey = ({ name: lock, job }: Pick<Alarm, 'name' | 'job'>) => ({
   id: idOf('told', job),
 });
 
-/** Whether a mark says that people were told of this tick, or of a newer one. */
+/** Whether a mark says that this tick, or a newer one of its job, was reported. */
 export const tells = ({ version }: Entry, { tick }: Alarm): boolean => Number(version) >= tick;
 
 /** What people see of an entry; `undefined` if it cannot be read. */

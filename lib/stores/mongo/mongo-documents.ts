@@ -1,8 +1,7 @@
 import { isDate } from 'node:util/types';
 import type { Change, DocumentsRead, LockDocuments, ReadDocument, Renewal } from '../../store/port.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
-import { failed } from './errors.js';
-import { READING, serverTime, sendBatch, type Write } from './statements.js';
+import { asRead, READING, serverTime, sendBatch, type Write } from './statements.js';
 
 /** The document of a lock: ShedLock's, with two fields of ours. */
 interface Stored {
@@ -79,7 +78,7 @@ export class MongoDocuments implements LockDocuments {
 
   async #find(names: readonly string[] | 'all'): Promise<Stored[]> {
     const which = names === 'all' ? [] : [{ $match: { _id: { $in: names } } }];
-    const found = await this.#call(() =>
+    const found = await asRead(() =>
       this.#collection()
         .aggregate([...which, { $project: FIELDS }], READING)
         .toArray(),
@@ -88,20 +87,11 @@ export class MongoDocuments implements LockDocuments {
   }
 
   #time(): Promise<number> {
-    return this.#call(() => serverTime(this.database()));
+    return asRead(() => serverTime(this.database()));
   }
 
   #collection(): MongoCollection {
     return this.database().collection(this.collection);
-  }
-
-  async #call<T>(call: () => Promise<T>): Promise<T> {
-    try {
-      return await call();
-    } catch (error) {
-      // A read changes nothing.
-      throw failed(error, 'not-applied');
-    }
   }
 }
 

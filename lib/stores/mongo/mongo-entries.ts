@@ -10,7 +10,7 @@ import type {
 import { StoreUnavailableError } from '../../errors.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
 import { DUPLICATE, failed, isDenied, isUnindexable, reasonOf } from './errors.js';
-import { READING, serverTime, WRITING, sendBatch, type Write } from './statements.js';
+import { asRead, READING, serverTime, WRITING, sendBatch, type Write } from './statements.js';
 
 /** An entry, as it is stored. */
 interface Stored {
@@ -95,7 +95,7 @@ export class MongoEntries implements LockEntries {
     if (!this.#isReady) await this.init();
     if (this.#problem !== undefined)
       throw new StoreUnavailableError(this.#problem, { outcome: 'not-applied', refused: true });
-    const now = await this.#call(() => serverTime(this.database()));
+    const now = await asRead(() => serverTime(this.database()));
     const writes = entries.map((entry) => this.#writeOf(entry, now));
     return sendBatch(
       () => this.#collection(),
@@ -107,7 +107,7 @@ export class MongoEntries implements LockEntries {
 
   async list(query: EntryQuery): Promise<EntriesRead> {
     const found = (await this.#find(stagesOf(query))) as Found[];
-    const now = found[0]?.now.getTime() ?? (await this.#call(() => serverTime(this.database())));
+    const now = found[0]?.now.getTime() ?? (await asRead(() => serverTime(this.database())));
     return { now, entries: found.map(entryOf) };
   }
 
@@ -147,20 +147,11 @@ export class MongoEntries implements LockEntries {
   }
 
   #find(stages: object[]): Promise<unknown[]> {
-    return this.#call(() => this.#collection().aggregate(stages, READING).toArray());
+    return asRead(() => this.#collection().aggregate(stages, READING).toArray());
   }
 
   #collection(): MongoCollection {
     return this.database().collection(this.collection);
-  }
-
-  async #call<T>(call: () => Promise<T>): Promise<T> {
-    try {
-      return await call();
-    } catch (error) {
-      // A read changes nothing.
-      throw failed(error, 'not-applied');
-    }
   }
 }
 

@@ -18,6 +18,15 @@ export async function serverTime(database: MongoDatabase): Promise<number> {
   return (hello as { localTime: Date }).localTime.getTime();
 }
 
+/** Carries out a call that changes nothing. */
+export async function asRead<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    throw failed(error, 'not-applied');
+  }
+}
+
 /** One write of a batch. */
 export interface Write {
   /** As the driver takes it. */

@@ -201,7 +201,7 @@ export class LimitedPool {
 const OPTIONS = '/*M! SET STATEMENT ';
 
 /**
- * A statement that MariaDB ends by itself when nobody waits for it any more, whatever it waits for. MySQL has no such option, and reads
+ * A statement with a time limit of its own: MariaDB ends it when the store has given it up, whatever it waits for. MySQL has no such option, and reads
  * that as a comment.
  */
 function endingBy(limit: number, text: string): string {

@@ -60,7 +60,7 @@ export interface SqlDialect<Table> {
   write(table: Table, changes: readonly Change[]): Promise<boolean[]>;
   renew(table: Table, renewals: readonly Renewal[]): Promise<boolean[]>;
 
-  /** Opens the channel for hints, if calls are told of their turn. */
+  /** Opens the channel for hints, if the database can send any. */
   readonly hints?: ((process: string, called: (token: string) => void) => HintChannel) | undefined;
   /** Sends a hint to the process of the call that is called. Never rejects. */
   readonly hint?: ((process: string, token: string) => Promise<void>) | undefined;
