@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { SchedulerLockConfigError } from '../../lib/index.js';
 import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
+import { until } from '../support/until.js';
 
 /*
  * A pool that the code of tenants shares: it leaves its connections where the tenant's tables are.
@@ -213,6 +214,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     const heard = new Promise<string>((resolve) => (told = resolve));
     const process = randomUUID();
     const channel = store.hints(process, (token) => told(token));
+    await until(() => channel?.open === true);
     const holder = attempt();
     const grant = await store.acquire(holder);
     if (!grant.acquired) throw new Error(grant.reason);
