@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { byOf } from './by.js';
 import type { Look } from './guesses.js';
 import type { Change, ReadDocument, Seen } from './port.js';
-import { isTaken, type LockDocument, type Next, NOTHING } from './rules/document.js';
+import { become, isTaken, type Next } from './rules/document.js';
 import { lockOf, stateOf } from './state.js';
 
 /**
@@ -48,16 +48,6 @@ export function changeOf(name: string, look: Look, next: Next, now: number): Wri
 }
 
 type Writable<T> = { -readonly [key in keyof T]: T[key] };
-
-/** How a lock looks when a change is written. */
-export function become(
-  document: LockDocument = NOTHING,
-  { kept, end, begins }: Next,
-  now: number,
-): LockDocument {
-  const until = end === undefined ? document.until : now + end;
-  return { ...kept, until, since: begins === true ? now : document.since };
-}
 
 /** Whether a look has found what was seen before. */
 export function isSame(before: Seen | null | undefined, now: Seen | null): boolean {

@@ -11,6 +11,7 @@ import type {
   AcquireResult,
   ExtendOptions,
   ExtendResult,
+  HintChannel,
   LeaseRef,
   LockStore,
   ReleaseOptions,
@@ -20,11 +21,10 @@ import type { LockInfo } from '../stores/lock-info.js';
 import { byOf } from './by.js';
 import type { LockDocuments } from './port.js';
 import { Rounds } from './rounds.js';
-import { acquire } from './rules/acquire.js';
 import type { Decision, Hint, LockDocument } from './rules/document.js';
 import { extend } from './rules/extend.js';
+import { acquireInLine, lineInfo, releaseInLine } from './rules/in-line.js';
 import { inspect } from './rules/inspect.js';
-import { release } from './rules/release.js';
 import { readableLock } from './state.js';
 
 /** How long a caller waits by default, ms. */
@@ -34,25 +34,12 @@ const WAITS = 2_000;
 export interface DocumentLockStoreOptions {
   /** For pauses and limits of this process: the lock goes by the clock of its database. @default the system's clock */
   readonly clock?: Clock;
-  /** The rules of a store that keeps a line in the document. @default those without one */
-  readonly rules?: LockRules;
   /** The error for a call that changed nothing, because somebody else has locked the document. @default one for any place */
   readonly locked?: (name: string) => SchedulerLockError;
   /** Tells a process that a call of it is called. */
   readonly hint?: (hint: Hint) => void;
   /** Keeps what else there is to keep when a lease ends; the release waits for it if it is a promise. */
   readonly ending?: (lease: LeaseRef, options: ReleaseOptions) => Promise<void> | undefined;
-}
-
-/** What decides about attempts and releases. */
-export interface LockRules {
-  acquire(document: LockDocument | undefined, now: number, request: AcquireRequest): Decision<AcquireResult>;
-  release(
-    document: LockDocument | undefined,
-    now: number,
-    lease: LeaseRef,
-    options: ReleaseOptions,
-  ): Decision<ReleaseResult>;
 }
 
 /**
@@ -65,21 +52,13 @@ export interface LockRules {
 export class DocumentLockStore implements LockStore {
   readonly #rounds: Rounds;
   readonly #clock: Clock;
-  readonly #rules: LockRules;
   readonly #ending: DocumentLockStoreOptions['ending'];
 
   constructor(
     private readonly documents: LockDocuments,
-    {
-      clock = systemClock,
-      rules = { acquire, release },
-      locked,
-      hint,
-      ending,
-    }: DocumentLockStoreOptions = {},
+    { clock = systemClock, locked, hint, ending }: DocumentLockStoreOptions = {},
   ) {
     this.#clock = clock;
-    this.#rules = rules;
     this.#ending = ending;
     this.#rounds = new Rounds(documents, { clock, hint, locked });
   }
@@ -116,7 +95,15 @@ export class DocumentLockStore implements LockStore {
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     if (names?.length === 0) return [];
     const { now, documents } = await this.documents.read(names === undefined ? 'all' : [...new Set(names)]);
-    return documents.map((read) => inspect(read.name, readableLock(read), now));
+    return documents.map((read) => {
+      const document = readableLock(read);
+      return { ...inspect(read.name, document, now), ...lineInfo(document, now) };
+    });
+  }
+
+  /** No hints arrive: calls in line ask for their turn. A store that can tell other processes overrides it. */
+  hints(_process: string, _called: (token: string) => void): HintChannel | undefined {
+    return undefined;
   }
 
   /** Does to a lock what a rule decides. @internal */
@@ -145,7 +132,7 @@ export class DocumentLockStore implements LockStore {
       return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
     this.#rounds.add({
       name,
-      decide: (document, now) => this.#rules.acquire(document, now, request),
+      decide: (document, now) => acquireInLine(document, now, request),
       byClock: request.interval !== undefined,
       isAttempt: true,
       until: this.#until(told.limit ?? ttl / 3),
@@ -162,7 +149,7 @@ export class DocumentLockStore implements LockStore {
   #giveBack(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     this.#rounds.add({
       name: lease.name,
-      decide: (document, now) => this.#rules.release(document, now, lease, options),
+      decide: (document, now) => releaseInLine(document, now, lease, options),
       until: this.#until(told.limit),
       told,
     });

@@ -51,6 +51,16 @@ export interface Next {
 /** Nothing is known of the lock. */
 export const NOTHING: LockDocument = { starts: new Map(), until: -Infinity, since: 0 };
 
+/** How a lock looks when a change is written. */
+export function become(
+  document: LockDocument = NOTHING,
+  { kept, end, begins }: Next,
+  now: number,
+): LockDocument {
+  const until = end === undefined ? document.until : now + end;
+  return { ...kept, until, since: begins === true ? now : document.since };
+}
+
 export const isTaken = ({ until }: LockDocument, now: number): boolean => until > now;
 
 /**

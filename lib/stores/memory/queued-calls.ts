@@ -13,12 +13,11 @@ import {
   type NextOptions,
   type NextResult,
 } from '../queued-call-store.js';
-import { placeAt } from '../line.js';
 import { isAttended } from '../rules.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import type { LockInfo } from '../lock-info.js';
 import type { EntryHistory } from '../../store/side/history.js';
-import type { MemoryLines } from './lines.js';
+import type { MemoryHints } from './hints.js';
 import type { MemoryLocks } from './locks.js';
 
 /** A queued call, and how far it got. */
@@ -52,9 +51,10 @@ interface Queue {
 /** Queued calls in the memory of this process. */
 export class MemoryQueuedCalls implements QueuedCallStore {
   readonly #queues = new Map<string, Queue>();
+
   constructor(
     private readonly locks: MemoryLocks,
-    private readonly lines: MemoryLines,
+    private readonly hints: MemoryHints,
     private readonly history: EntryHistory,
     private readonly clock: Clock,
   ) {}
@@ -72,7 +72,7 @@ export class MemoryQueuedCalls implements QueuedCallStore {
       return { queued: true, place: known.place, merged: known.merged, ...(isOther && { id: known.id }) };
     }
     if (queue.calls.length >= queuedCall.max) return { queued: false };
-    const place = placeAt(this.lines.newPlace(), queuedCall.priority);
+    const place = this.locks.newPlace(queuedCall.priority);
     const now = this.clock.now();
     const times = { queuedAt: now, keptSince: now };
     this.#insert(queue, {
@@ -110,7 +110,7 @@ export class MemoryQueuedCalls implements QueuedCallStore {
         dead.push(this.#bury(queue, queuedCall, 'interrupted'));
         continue;
       }
-      const first = this.lines.firstPlace(name);
+      const first = this.locks.firstPlace(name);
       if (first !== undefined && first < queuedCall.place)
         return { held: true, place: queuedCall.place, dead };
       return this.#take(queuedCall, lease, taker, dead);
@@ -138,7 +138,7 @@ export class MemoryQueuedCalls implements QueuedCallStore {
     return [...this.#queues].flatMap(([name, { calls }]) => {
       const first = calls.find(({ job }) => jobs.includes(job));
       if (first === undefined) return [];
-      const isLeft = this.locks.isFree(name) || !isAttended(first, this.lines.firstPlace(name));
+      const isLeft = this.locks.isFree(name) || !isAttended(first, this.locks.firstPlace(name));
       return isLeft ? [{ name, place: first.place }] : [];
     });
   }
@@ -153,7 +153,7 @@ export class MemoryQueuedCalls implements QueuedCallStore {
   }
 
   async announce(): Promise<void> {
-    this.lines.announce(LOOK_FOR_QUEUED);
+    this.hints.announce(LOOK_FOR_QUEUED);
   }
 
   /** The run of a lease's queued call has ended. */

@@ -35,8 +35,8 @@ const ENTRIES = '_entries';
  * 1. The client is yours: the store never closes the client.
  * 2. Each statement goes to the primary, waits until a majority of the replica set has the write, and belongs to no session or transaction of
  *    yours, whatever the settings of the client.
- * 3. The store keeps locks, ticks, intervals and histories. It has no lines and no queued calls yet: the start refuses `wait` and
- *    `onHeld: 'queue'`.
+ * 3. The store keeps locks, ticks, intervals, lines and histories. Calls in line ask for their turn. It has no queued calls yet: the start
+ *    refuses `onHeld: 'queue'`.
  */
 export class MongoLockStore extends RememberingLockStore {
   readonly #database: () => MongoDatabase;

@@ -16,7 +16,7 @@ import {
 import { isAttended, STEP_OF_PRIORITY } from '../rules.js';
 import type { SqlDialect } from './dialect.js';
 import type { SqlHistory } from './history.js';
-import { firstPlace } from './lines.js';
+import { firstPlace } from '../../store/rules/in-line.js';
 import type { SqlLocks } from './locks.js';
 import { AGAIN, type Operations } from './operations.js';
 import { COLUMNS, delivered, letterOf, marks, type StoredCall, storedCall } from './queued-call-row.js';

@@ -5,6 +5,7 @@
 import { type Clock, systemClock } from '../../clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
 import { DocumentLockStore } from '../../store/document-lock-store.js';
+import { lineInfo } from '../../store/rules/in-line.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { readableLock } from '../../store/state.js';
 import type { QueuedCallStore } from '../queued-call-store.js';
@@ -18,7 +19,6 @@ import { QueuedCallsReads } from './queued-calls-reads.js';
 import { describeFailure } from './failure.js';
 import { SqlHistory } from './history.js';
 import { LimitedReads } from './limited-reads.js';
-import { acquireInLine, lineInfo, releaseInLine } from './lines.js';
 import { SqlLocks } from './locks.js';
 import { Operations } from './operations.js';
 import { SqlTable } from './sql-table.js';
@@ -26,7 +26,6 @@ import { TableError } from './table-judgement.js';
 
 /** How long `init` waits for a migration, ms: less than the application waits for `init`, so that the error can name the migration. */
 const INIT_WAIT = 8_000;
-const RULES = { acquire: acquireInLine, release: releaseInLine };
 
 /** Leases in a table of a database, a row each. The rules are those of {@link DocumentLockStore}; the database's clock decides. */
 export class SqlLockStore<Table> extends DocumentLockStore {
@@ -52,7 +51,6 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     const documents = new SqlDocuments(dialect, operations);
     super(documents, {
       clock,
-      rules: RULES,
       locked: (name) => isLocked(name, dialect.table),
       hint: ({ process, token }) => void dialect.hint?.(process, token),
       ending: (lease, options) => this.#end(lease, options),
@@ -131,7 +129,7 @@ export class SqlLockStore<Table> extends DocumentLockStore {
   }
 
   /** `undefined` if the database sends no hints: then calls in line find out by asking. */
-  hints(process: string, called: (token: string) => void): HintChannel | undefined {
+  override hints(process: string, called: (token: string) => void): HintChannel | undefined {
     return this.#dialect.hints?.(process, called);
   }
 

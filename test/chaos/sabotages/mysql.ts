@@ -62,7 +62,7 @@ export const MYSQL_SABOTAGES: Sabotages = {
     seed: 328,
   },
   'turns-for-whoever-asks': {
-    file: 'stores/sql/lines.js',
+    file: 'store/rules/in-line.js',
     search: '!isFull && left === undefined',
     replace: '(!isFull && left === undefined) || request.wait !== undefined',
     caughtBy: 'waiting',

@@ -85,6 +85,7 @@ export function documentContract(remembers = false): LockStoreContractOptions {
       return { store, others };
     },
     inspects: true,
+    lines: true,
     ...(remembers && { history: true }),
     setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),
     wait: (ms) => clock.advance(ms),

@@ -69,6 +69,7 @@ export function mongoContract(clients: () => readonly MongoClient[]): LockStoreC
   };
   return {
     inspects: true,
+    lines: true,
     history: true,
     create: async () => {
       const [store, ...others] = clients().map(

@@ -1,4 +1,4 @@
-import { become } from '../../../lib/store/changes.js';
+import { become } from '../../../lib/store/rules/document.js';
 import { byOf } from '../../../lib/store/by.js';
 import { acquire } from '../../../lib/store/rules/acquire.js';
 import type { Decision, LockDocument } from '../../../lib/store/rules/document.js';

@@ -9,7 +9,7 @@ import { release } from '../../../lib/store/rules/release.js';
 import type { Start, Starts } from '../../../lib/store/rules/starts.js';
 import { startTick, refusedTick } from '../../../lib/store/rules/tick.js';
 import { endStart } from '../../../lib/store/rules/undo.js';
-import { become } from '../../../lib/store/changes.js';
+import { become } from '../../../lib/store/rules/document.js';
 import { written } from '../../model/support/rule-book.js';
 
 const NOW = 1_760_000_000_000;

@@ -1,16 +1,5 @@
-import { become } from '../../store/changes.js';
-import { acquire } from '../../store/rules/acquire.js';
-import {
-  type Decision,
-  type Hint,
-  isTaken,
-  type Kept,
-  type LockDocument,
-  NOTHING,
-} from '../../store/rules/document.js';
-import { release } from '../../store/rules/release.js';
-import { isWaiting, Line, placeAt, placed, shownLine, type WaitingRequest } from '../line.js';
-import type { LockInfo } from '../lock-info.js';
+import { isWaiting, Line, placeAt, placed, shownLine, type WaitingRequest } from '../../stores/line.js';
+import type { LockInfo } from '../../stores/lock-info.js';
 import type {
   AcquireRefusal,
   AcquireRequest,
@@ -18,13 +7,19 @@ import type {
   LeaseRef,
   ReleaseOptions,
   ReleaseResult,
-} from '../lock-store.js';
-import { NOTHING_RAN, STEP_OF_PRIORITY } from '../rules.js';
-
-/*
- * The calls that wait for a lock, in its document: rules 10 to 14. Whatever changes the line writes the document, so nobody decides by a
- * line that is another one by now.
- */
+} from '../../stores/lock-store.js';
+import { NOTHING_RAN, STEP_OF_PRIORITY } from '../../stores/rules.js';
+import { acquire } from './acquire.js';
+import {
+  become,
+  type Decision,
+  type Hint,
+  isTaken,
+  type Kept,
+  type LockDocument,
+  NOTHING,
+} from './document.js';
+import { release } from './release.js';
 
 /** The most calls in a line: each look reads all of them. One more is refused, and has to ask again. */
 const MOST = 100;
@@ -36,7 +31,12 @@ interface StoredLine {
   readonly missed?: readonly string[];
 }
 
-/** Rules 1, 2, 10 and 11: one attempt to take a lock for which others may wait. @param now of the database */
+/**
+ * Rules 1, 2, 10 and 11: one attempt to take a lock for which others may wait. The line stands in the document: whatever changes the line
+ * writes the document, so nobody decides by a line that is another one by now.
+ *
+ * @param now of the database
+ */
 export function acquireInLine(
   document: LockDocument | undefined,
   now: number,
