@@ -1,6 +1,6 @@
 /**
- * What a database must be able to do to keep more than locks: who ran what, and which instances there are. Plain data, and no rule of
- * ours. A contract suite of its own checks each sentence here.
+ * What a database must be able to do to keep more than locks: queued calls, who ran what, and which instances there are. Plain data, and no
+ * rule of ours. A contract suite of its own checks each sentence here.
  *
  * 1. An entry is found by its lock and its id, which are kept apart exactly. It is read as it was written.
  * 2. All times are of the database's clock, epoch milliseconds. An entry whose time is over is as good as none, whether or not the
@@ -10,6 +10,8 @@
  * 5. Entries stand in the order of their places. Of two that one process puts without a place, one after another, the later one stands
  *    behind.
  * 6. `drop` deletes what was seen, and nothing that was written since.
+ * 7. Of the entries of one lock, at most one is in a slot: another one that is put into the same slot is not written.
+ * 8. `sums` counts what is there, as `list` would find it.
  *
  * A call that fails rejects with `StoreUnavailableError`: with `outcome: 'not-applied'` if it was certainly not carried out.
  */
@@ -23,12 +25,14 @@ export interface LockEntries {
   /**
    * Writes entries, each over what it names.
    *
-   * @param entries whose keys differ
+   * @param entries whose keys differ, and whose slots do
    * @returns for each whether it was written
    */
   put(entries: readonly NewEntry[]): Promise<boolean[]>;
   /** Reads entries in the order of their places. Locks nothing. */
   list(query: EntryQuery): Promise<EntriesRead>;
+  /** Counts entries, for each lock and kind of which there are any. Locks nothing. */
+  sums(query: SumQuery): Promise<EntrySum[]>;
   /**
    * Deletes entries that are as they were seen.
    *
@@ -56,6 +60,10 @@ export interface NewEntry extends SeenEntry {
   readonly over: readonly (string | null)[] | 'any';
   /** What a list can ask for: a text of the engine's. */
   readonly kind: string;
+  /** The slot of its lock that it is in: up to 100 characters of ASCII. Absent: none, also if the entry before it was in one. */
+  readonly slot?: string;
+  /** The job that it is for, which a list, or sums over all locks, can ask for. Absent: none. */
+  readonly job?: string;
   /** Orders the entries: smaller comes first. Absent: microseconds of the database's clock at the write. */
   readonly place?: number;
   /** After so many milliseconds its time is over. */
@@ -80,6 +88,8 @@ export interface EntryQuery {
   readonly lock: string;
   readonly kinds?: readonly string[];
   readonly ids?: readonly string[];
+  readonly slots?: readonly string[];
+  readonly jobs?: readonly string[];
   /** Whether those with the greatest places come first. */
   readonly newest?: true;
   /** Leaves out so many of the first ones. */
@@ -93,4 +103,24 @@ export interface EntriesRead {
   /** The database's time. */
   readonly now: number;
   readonly entries: readonly Entry[];
+}
+
+/** Which entries are counted: those that fit each part that is given. */
+export interface SumQuery {
+  /** Absent: all locks. */
+  readonly locks?: readonly string[];
+  readonly kinds?: readonly string[];
+  readonly jobs?: readonly string[];
+  /** So many sums at most, whichever they are. */
+  readonly limit?: number;
+}
+
+/** The entries of one lock and kind. */
+export interface EntrySum {
+  readonly lock: string;
+  readonly kind: string;
+  /** At least one. */
+  readonly count: number;
+  /** The place of the first one. */
+  readonly place: number;
 }

@@ -3,18 +3,20 @@ import type {
   EntriesRead,
   Entry,
   EntryQuery,
+  EntrySum,
   LockEntries,
   NewEntry,
   SeenEntry,
+  SumQuery,
 } from '../../store/entries.js';
+import { Shelf } from './shelf.js';
 
 /** How many locks there have to be before those without entries are forgotten. */
 const MANY = 1_000;
 
 /** The entries of locks in the memory of this process. Each call takes effect before it returns its promise. */
 export class MemoryEntries implements LockEntries {
-  /** Of each lock its entries by their ids. */
-  readonly #locks = new Map<string, Map<string, Entry>>();
+  readonly #locks = new Map<string, Shelf>();
   /** The newest place. */
   #newest = 0;
   /** At how many locks the next clean-up takes place. */
@@ -26,12 +28,17 @@ export class MemoryEntries implements LockEntries {
     return entries.map((entry) => this.#put(entry));
   }
 
-  async list({ lock, kinds, ids, newest, skip = 0, limit = Infinity }: EntryQuery): Promise<EntriesRead> {
-    const found = this.#young(lock).filter(
-      ({ kind, id }) => kinds?.includes(kind) !== false && ids?.includes(id) !== false,
-    );
-    const entries = found.toSorted((a, b) => (newest ? b.place - a.place : a.place - b.place));
-    return { now: this.#now(), entries: entries.slice(skip, skip + limit) };
+  async list(query: EntryQuery): Promise<EntriesRead> {
+    return { now: this.#now(), entries: this.#young(query.lock)?.list(query) ?? [] };
+  }
+
+  async sums({ locks, limit = Infinity, ...which }: SumQuery): Promise<EntrySum[]> {
+    const sums: EntrySum[] = [];
+    for (const lock of new Set(locks ?? this.#locks.keys())) {
+      if (sums.length >= limit) break;
+      sums.push(...sumsOf(lock, this.#young(lock)?.list(which) ?? []));
+    }
+    return sums.slice(0, limit);
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
@@ -40,25 +47,24 @@ export class MemoryEntries implements LockEntries {
 
   /** Whether there are entries of this lock. */
   has(lock: string): boolean {
-    return this.#young(lock).length > 0;
+    return this.#young(lock) !== undefined;
   }
 
   #put({ over, keep, place = this.#newPlace(), ...entry }: NewEntry): boolean {
-    const { lock, id } = entry;
-    const known = this.#young(lock).find((each) => each.id === id);
-    if (over !== 'any' && !over.includes(known?.version ?? null)) return false;
+    const shelf = this.#young(entry.lock) ?? new Shelf();
+    if (!shelf.mayPut(entry, over)) return false;
+    if (shelf.size === 0) this.#forget();
+    this.#locks.set(entry.lock, shelf);
     const at = this.#now();
-    if (!this.#locks.has(lock)) this.#forget();
-    const entries = this.#locks.get(lock) ?? new Map<string, Entry>();
-    this.#locks.set(lock, entries.set(id, { ...entry, place, at, until: at + keep }));
+    shelf.put({ ...entry, place, at, until: at + keep });
     return true;
   }
 
   #drop({ lock, id, version }: SeenEntry): boolean {
-    const entries = this.#locks.get(lock);
-    if (entries?.get(id)?.version !== version) return false;
-    entries.delete(id);
-    return true;
+    const shelf = this.#locks.get(lock);
+    const isSeen = shelf?.find(id)?.version === version;
+    if (isSeen) shelf.remove(id);
+    return isSeen;
   }
 
   /** Two entries in one microsecond, or after the clock was set back, keep their order. */
@@ -67,13 +73,13 @@ export class MemoryEntries implements LockEntries {
     return this.#newest;
   }
 
-  /** The entries of a lock whose time is not over. */
-  #young(lock: string): readonly Entry[] {
-    const entries = this.#locks.get(lock);
-    const now = this.clock.now();
-    for (const { id, until } of entries?.values() ?? []) if (until <= now) entries?.delete(id);
-    if (entries?.size === 0) this.#locks.delete(lock);
-    return [...(entries?.values() ?? [])];
+  /** The entries of a lock whose time is not over; `undefined`: there are none. */
+  #young(lock: string): Shelf | undefined {
+    const shelf = this.#locks.get(lock);
+    shelf?.forget(this.clock.now());
+    if (shelf?.size !== 0) return shelf;
+    this.#locks.delete(lock);
+    return undefined;
   }
 
   /** Forgets what is over whenever there are twice as many locks as after the last time. */
@@ -86,4 +92,15 @@ export class MemoryEntries implements LockEntries {
   #now(): number {
     return Math.trunc(this.clock.now());
   }
+}
+
+/** @param entries of one lock, in their order */
+function sumsOf(lock: string, entries: readonly Entry[]): readonly EntrySum[] {
+  const sums = new Map<string, { lock: string; kind: string; count: number; place: number }>();
+  for (const { kind, place } of entries) {
+    const sum = sums.get(kind) ?? { lock, kind, count: 0, place };
+    sum.count += 1;
+    sums.set(kind, sum);
+  }
+  return [...sums.values()];
 }

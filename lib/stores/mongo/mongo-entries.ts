@@ -3,9 +3,11 @@ import type {
   EntriesRead,
   Entry,
   EntryQuery,
+  EntrySum,
   LockEntries,
   NewEntry,
   SeenEntry,
+  SumQuery,
 } from '../../store/entries.js';
 import { StoreUnavailableError } from '../../errors.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
@@ -19,6 +21,9 @@ interface Stored {
   readonly id: string;
   readonly kind: string;
   readonly version: string;
+  /** With its lock. Absent: none. */
+  readonly slot?: string;
+  readonly job?: string;
   readonly place: number;
   readonly at: Date;
   readonly expiresAt: Date;
@@ -29,6 +34,11 @@ interface Stored {
 
 type Found = Omit<Stored, 'write'> & { readonly now: Date };
 
+/** A sum, as it is read. */
+interface Sum extends Pick<EntrySum, 'count' | 'place'> {
+  readonly _id: Pick<EntrySum, 'lock' | 'kind'>;
+}
+
 /** A write of an entry. */
 interface EntryWrite extends Write {
   readonly _id: string;
@@ -37,6 +47,13 @@ interface EntryWrite extends Write {
 
 const INDEXES = [
   { key: { lock: 1, kind: 1, place: 1 }, name: 'lock_kind_place' },
+  // Of the entries that are in none, sparse ones have nothing: most entries are such.
+  { key: { slot: 1 }, name: 'slot', unique: true, sparse: true },
+  {
+    key: { job: 1, lock: 1, place: 1 },
+    name: 'job_lock_place',
+    partialFilterExpression: { job: { $exists: true } },
+  },
   { key: { expiresAt: 1 }, name: 'expiresAt', expireAfterSeconds: 0 },
 ];
 
@@ -96,6 +113,35 @@ export class MongoEntries implements LockEntries {
     if (this.#problem !== undefined)
       throw new StoreUnavailableError(this.#problem, { outcome: 'not-applied', refused: true });
     const now = await asRead(() => serverTime(this.database()));
+    const answers = await this.#write(entries, now);
+    const open = entries.filter(({ slot }, i) => slot !== undefined && answers[i] === false);
+    if (open.length === 0 || !(await this.#freeSlots(open, now))) return answers;
+    const again = await this.#write(open, now);
+    return entries.map((entry, i) => answers[i] === true || again[open.indexOf(entry)] === true);
+  }
+
+  async list(query: EntryQuery): Promise<EntriesRead> {
+    const found = (await this.#find(stagesOf(query))) as Found[];
+    const now = found[0]?.now.getTime() ?? (await asRead(() => serverTime(this.database())));
+    return { now, entries: found.map(entryOf) };
+  }
+
+  async sums({ locks, kinds, jobs, limit }: SumQuery): Promise<EntrySum[]> {
+    const match = { ...(locks && { lock: { $in: locks } }), ...conditionsOf({ kinds, jobs }) };
+    const sum = { _id: { lock: '$lock', kind: '$kind' }, count: { $sum: 1 }, place: { $min: '$place' } };
+    const stages = [{ $match: match }, { $group: sum }, ...limited(limit)];
+    const found = (await this.#find(stages)) as Sum[];
+    return found.map(({ _id: { lock, kind }, count, place }) => ({ lock, kind, count, place }));
+  }
+
+  async drop(seen: readonly SeenEntry[]): Promise<number> {
+    if (seen.length === 0) return 0;
+    return this.#delete(
+      seen.map((one) => ({ deleteOne: { filter: { _id: keyOf(one), version: one.version } } })),
+    );
+  }
+
+  #write(entries: readonly NewEntry[], now: number): Promise<boolean[]> {
     const writes = entries.map((entry) => this.#writeOf(entry, now));
     return sendBatch(
       () => this.#collection(),
@@ -105,17 +151,14 @@ export class MongoEntries implements LockEntries {
     );
   }
 
-  async list(query: EntryQuery): Promise<EntriesRead> {
-    const found = (await this.#find(stagesOf(query))) as Found[];
-    const now = found[0]?.now.getTime() ?? (await asRead(() => serverTime(this.database())));
-    return { now, entries: found.map(entryOf) };
+  /** Deletes what is over, and still in these slots. Returns whether there was something. */
+  async #freeSlots(entries: readonly NewEntry[], now: number): Promise<boolean> {
+    const slots = entries.flatMap(slotOf);
+    const filter = { slot: { $in: slots }, expiresAt: { $lte: new Date(now) } };
+    return (await this.#delete([{ deleteMany: { filter } }])) > 0;
   }
 
-  async drop(seen: readonly SeenEntry[]): Promise<number> {
-    if (seen.length === 0) return 0;
-    const statements = seen.map((one) => ({
-      deleteOne: { filter: { _id: keyOf(one), version: one.version } },
-    }));
+  async #delete(statements: readonly object[]): Promise<number> {
     try {
       const { deletedCount = 0 } = await this.#collection().bulkWrite(statements as never[], WRITING);
       return deletedCount;
@@ -124,18 +167,22 @@ export class MongoEntries implements LockEntries {
     }
   }
 
-  #writeOf({ over, keep, place, ...entry }: NewEntry, now: number): EntryWrite {
+  #writeOf({ over, keep, place, slot, job, ...entry }: NewEntry, now: number): EntryWrite {
     const _id = keyOf(entry);
     const write = randomUUID();
     this.#newest = Math.max(this.#newest + 1, Math.trunc(now * 1_000));
     const times = { at: new Date(now), expiresAt: new Date(now + Math.ceil(keep)) };
-    const set = { ...entry, ...times, place: place ?? this.#newest, write };
+    const [key] = slotOf({ lock: entry.lock, slot });
+    const facts = { ...(key !== undefined && { slot: key }), ...(job !== undefined && { job }) };
+    const $set = { ...entry, ...facts, ...times, place: place ?? this.#newest, write };
+    const $unset = { ...(key === undefined && { slot: '' }), ...(job === undefined && { job: '' }) };
+    const update = key === undefined || job === undefined ? { $set, $unset } : { $set };
     const { filter, upsert } = conditionOf(over, now);
     return {
       _id,
       write,
       isNew: false,
-      statement: { updateOne: { filter: { _id, ...filter }, update: { $set: set }, upsert } },
+      statement: { updateOne: { filter: { _id, ...filter }, update, upsert } },
     };
   }
 
@@ -166,21 +213,34 @@ function conditionOf(over: NewEntry['over'], now: number): { filter: object; ups
   return { filter: { $or: [{ version }, { expiresAt: { $lte: new Date(now) } }] }, upsert: true };
 }
 
-function stagesOf({ lock, kinds, ids, newest, skip = 0, limit }: EntryQuery): object[] {
+function stagesOf({ lock, kinds, ids, slots, jobs, newest, skip = 0, limit }: EntryQuery): object[] {
   const match = {
     lock,
-    ...(kinds && { kind: { $in: kinds } }),
     ...(ids && { _id: { $in: ids.map((id) => keyOf({ lock, id })) } }),
-    $expr: { $gt: ['$expiresAt', '$$NOW'] },
+    ...(slots && { slot: { $in: slots.flatMap((slot) => slotOf({ lock, slot })) } }),
+    ...conditionsOf({ kinds, jobs }),
   };
   return [
     { $match: match },
     { $sort: { place: newest ? -1 : 1 } },
     ...(skip > 0 ? [{ $skip: skip }] : []),
-    ...(limit === undefined ? [] : [{ $limit: limit }]),
+    ...limited(limit),
     { $project: FIELDS },
   ];
 }
+
+const limited = (limit: number | undefined): object[] => (limit === undefined ? [] : [{ $limit: limit }]);
+
+/** Also keeps out what is over. */
+const conditionsOf = ({ kinds, jobs }: Record<'kinds' | 'jobs', readonly string[] | undefined>): object => ({
+  ...(kinds && { kind: { $in: kinds } }),
+  ...(jobs && { job: { $in: jobs } }),
+  $expr: { $gt: ['$expiresAt', '$$NOW'] },
+});
+
+/** A slot, as it is stored: none, or one. */
+const slotOf = ({ lock, slot }: { readonly lock: string; readonly slot?: string | undefined }): string[] =>
+  slot === undefined ? [] : [keyOf({ lock, id: slot })];
 
 function entryOf({ lock, id, kind, version, place, at, expiresAt, body }: Found): Entry {
   return { lock, id, kind, version, place, at: at.getTime(), until: expiresAt.getTime(), body };

@@ -2,6 +2,7 @@ import type { ContractCase, TestRunner } from '../contract/contract.js';
 import { EntryKit } from './entry-kit.js';
 import { entryListCases } from './entry-list-cases.js';
 import { entryPutCases } from './entry-put-cases.js';
+import { entrySlotCases } from './entry-slot-cases.js';
 import { PortKit } from './port-kit.js';
 import { contractCases } from './port-case.js';
 import type { LockDocumentsContractOptions, LockEntriesContractOptions } from './port-options.js';
@@ -35,7 +36,7 @@ export function describeLockDocuments(
 /** The contract of `LockEntries`, as `lockDocumentsContract` is that of `LockDocuments`. */
 export const lockEntriesContract = (options: LockEntriesContractOptions): ContractCase[] =>
   contractCases(
-    [...entryListCases, ...entryPutCases],
+    [...entryListCases, ...entryPutCases, ...entrySlotCases],
     options,
     ({ entries, others = [] }) => new EntryKit(entries, others, options),
   );

@@ -50,6 +50,7 @@ class FarEntries implements LockEntries {
 
   put: LockEntries['put'] = (entries) => this.#later(() => this.place.put(entries));
   list: LockEntries['list'] = (query) => this.#later(() => this.place.list(query));
+  sums: LockEntries['sums'] = (query) => this.#later(() => this.place.sums(query));
   drop: LockEntries['drop'] = (seen) => this.#later(() => this.place.drop(seen));
 
   async #later<T>(call: () => Promise<T>): Promise<T> {

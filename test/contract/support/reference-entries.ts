@@ -2,16 +2,21 @@ import type {
   EntriesRead,
   Entry,
   EntryQuery,
+  EntrySum,
   LockEntries,
   NewEntry,
   SeenEntry,
+  SumQuery,
 } from '../../../lib/store/entries.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import type { LockEntriesContractOptions } from '../../../lib/testing/port/port-options.js';
 
+/** An entry, with what it is found by. */
+export type Row = Entry & Pick<NewEntry, 'slot' | 'job'>;
+
 /** The simplest correct place of entries, to be broken. */
 export class ReferenceEntries implements LockEntries {
-  rows: Entry[] = [];
+  rows: Row[] = [];
   newest = 0;
 
   /** @param own the clock of the instance */
@@ -24,19 +29,35 @@ export class ReferenceEntries implements LockEntries {
     return entries.map((entry) => this.putOne(entry));
   }
 
-  async list({ lock, kinds, ids, newest, skip = 0, limit = Infinity }: EntryQuery): Promise<EntriesRead> {
-    const found = this.rows
-      .filter((row) => this.key(row.lock) === this.key(lock) && this.isThere(row))
-      .filter(({ kind, id }) => kinds?.includes(kind) !== false && ids?.includes(id) !== false)
-      .sort((a, b) => this.order(a, b));
+  async list({ lock, newest, skip = 0, limit = Infinity, ...which }: EntryQuery): Promise<EntriesRead> {
+    const found = this.select({ ...which, locks: [lock] });
     if (newest) found.reverse();
     return { now: this.now(), entries: found.slice(skip, skip + limit) };
+  }
+
+  async sums({ limit = Infinity, ...which }: SumQuery): Promise<EntrySum[]> {
+    const sums = new Map<string, EntrySum>();
+    for (const { lock, kind, place } of this.select(which)) {
+      const key = JSON.stringify([lock, kind]);
+      const sum = sums.get(key) ?? { lock, kind, count: 0, place };
+      sums.set(key, { ...sum, count: sum.count + 1 });
+    }
+    return [...sums.values()].slice(0, limit);
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
     const dropped = this.rows.filter((row) => seen.some((one) => this.isSeen(row, one)));
     this.rows = this.rows.filter((row) => !dropped.includes(row));
     return dropped.length;
+  }
+
+  select({ locks, kinds, ids, slots, jobs }: Omit<EntryQuery, 'lock'> & SumQuery): Row[] {
+    const keys = locks?.map((lock) => this.key(lock));
+    return this.rows
+      .filter((row) => keys?.includes(this.key(row.lock)) !== false && this.isThere(row))
+      .filter(({ kind, id }) => kinds?.includes(kind) !== false && ids?.includes(id) !== false)
+      .filter(({ slot = '', job = '' }) => slots?.includes(slot) !== false && jobs?.includes(job) !== false)
+      .sort((a, b) => this.order(a, b));
   }
 
   now(): number {
@@ -63,7 +84,7 @@ export class ReferenceEntries implements LockEntries {
     return this.isSame(row, seen) && row.version === seen.version;
   }
 
-  find(entry: SeenEntry): Entry | undefined {
+  find(entry: SeenEntry): Row | undefined {
     return this.rows.find((row) => this.isSame(row, entry) && this.isThere(row));
   }
 
@@ -71,19 +92,30 @@ export class ReferenceEntries implements LockEntries {
     return over === 'any' || over.includes(known?.version ?? null);
   }
 
+  /** Whether the slot of an entry is free, or its own. */
+  mayHave({ slot, ...entry }: NewEntry): boolean {
+    const isOther = (row: Row): boolean =>
+      row.lock === entry.lock && row.id !== entry.id && this.isThere(row);
+    return slot === undefined || !this.rows.some((row) => row.slot === slot && isOther(row));
+  }
+
+  mayPut(entry: NewEntry): boolean {
+    return this.mayReplace(this.find(entry), entry) && this.mayHave(entry);
+  }
+
   putOne(entry: NewEntry): boolean {
-    const mayReplace = this.mayReplace(this.find(entry), entry);
-    if (mayReplace) this.set(entry);
-    return mayReplace;
+    const mayPut = this.mayPut(entry);
+    if (mayPut) this.set(entry);
+    return mayPut;
   }
 
   set(entry: NewEntry): void {
     this.rows = [...this.rows.filter((row) => !this.isSame(row, entry)), this.row(entry)];
   }
 
-  row({ lock, id, version, kind, keep, body, place = this.newPlace() }: NewEntry): Entry {
+  row({ over: _over, keep, place = this.newPlace(), ...entry }: NewEntry): Row {
     const at = this.now();
-    return { lock, id, version, kind, place, at, until: at + keep, body };
+    return { ...entry, place, at, until: at + keep };
   }
 
   newPlace(): number {

@@ -36,6 +36,7 @@ beforeEach(() => {
       return memory.put(all);
     },
     list: (query) => memory.list(query),
+    sums: (query) => memory.sums(query),
     async drop(seen) {
       entries.drops += 1;
       return memory.drop(seen);

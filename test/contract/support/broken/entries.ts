@@ -1,5 +1,13 @@
-import type { EntriesRead, Entry, EntryQuery, NewEntry, SeenEntry } from '../../../../lib/store/entries.js';
-import { ReferenceEntries } from '../reference-entries.js';
+import type {
+  EntriesRead,
+  Entry,
+  EntryQuery,
+  EntrySum,
+  NewEntry,
+  SeenEntry,
+  SumQuery,
+} from '../../../../lib/store/entries.js';
+import { ReferenceEntries, type Row } from '../reference-entries.js';
 
 /* Places of entries that each break one sentence of the contract. */
 
@@ -14,7 +22,7 @@ export class HasOneAlready extends ReferenceEntries {
 }
 
 export class TrimsBodies extends ReferenceEntries {
-  override row(entry: NewEntry): Entry {
+  override row(entry: NewEntry): Row {
     return super.row({ ...entry, body: entry.body.trim() });
   }
 }
@@ -26,13 +34,13 @@ export class FoldsLocks extends ReferenceEntries {
 }
 
 export class ForgetsWhen extends ReferenceEntries {
-  override row(entry: NewEntry): Entry {
+  override row(entry: NewEntry): Row {
     return { ...super.row(entry), at: 0 };
   }
 }
 
 export class MeetsWhatIsOver extends ReferenceEntries {
-  override find(entry: SeenEntry): Entry | undefined {
+  override find(entry: SeenEntry): Row | undefined {
     return this.rows.find((row) => this.isSame(row, entry));
   }
 }
@@ -101,7 +109,7 @@ class WritesLate extends ReferenceEntries {
   }
 
   override async put(entries: readonly NewEntry[]): Promise<boolean[]> {
-    const may = entries.map((entry) => this.mayReplace(this.find(entry), entry));
+    const may = entries.map((entry) => this.mayPut(entry));
     if (entries.some((entry) => this.isLate(entry))) await later();
     for (const [i, entry] of entries.entries()) if (may[i] === true) this.set(entry);
     return may;
@@ -109,8 +117,8 @@ class WritesLate extends ReferenceEntries {
 }
 
 export class WritesNewOnesLate extends WritesLate {
-  override isLate({ over }: NewEntry): boolean {
-    return over.includes(null as never);
+  override isLate({ over, slot }: NewEntry): boolean {
+    return over.includes(null as never) && slot === undefined;
   }
 }
 
@@ -142,5 +150,60 @@ export class DropsOfAnyLock extends ReferenceEntries {
 export class DropsWhatIsNew extends ReferenceEntries {
   override isSeen(row: Entry, seen: SeenEntry): boolean {
     return this.isSame(row, seen);
+  }
+}
+
+export class ListsAnyJob extends ReferenceEntries {
+  override async list({ jobs: _jobs, ...query }: EntryQuery): Promise<EntriesRead> {
+    return super.list(query);
+  }
+}
+
+export class HasNoSlots extends ReferenceEntries {
+  override mayHave(): boolean {
+    return true;
+  }
+}
+
+export class KeepsSlots extends ReferenceEntries {
+  override row(entry: NewEntry): Row {
+    const slot = entry.slot ?? this.find(entry)?.slot;
+    return { ...super.row(entry), ...(slot === undefined ? {} : { slot }) };
+  }
+}
+
+export class KeepsSlotsOfWhatIsOver extends ReferenceEntries {
+  override mayHave({ slot, lock, id }: NewEntry): boolean {
+    return (
+      slot === undefined || !this.rows.some((row) => row.lock === lock && row.slot === slot && row.id !== id)
+    );
+  }
+}
+
+export class FillsSlotsLate extends WritesLate {
+  override isLate({ slot }: NewEntry): boolean {
+    return slot !== undefined;
+  }
+}
+
+export class CountsWhatIsOver extends ReferenceEntries {
+  override async sums(query: SumQuery): Promise<EntrySum[]> {
+    const isThere = this.isThere.bind(this);
+    this.isThere = () => true;
+    const sums = await super.sums(query);
+    this.isThere = isThere;
+    return sums;
+  }
+}
+
+export class CountsAllKinds extends ReferenceEntries {
+  override async sums({ kinds: _kinds, ...query }: SumQuery): Promise<EntrySum[]> {
+    return super.sums(query);
+  }
+}
+
+export class CountsWithoutLimit extends ReferenceEntries {
+  override async sums({ limit: _limit, ...query }: SumQuery): Promise<EntrySum[]> {
+    return super.sums(query);
   }
 }

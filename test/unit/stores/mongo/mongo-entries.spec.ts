@@ -72,6 +72,26 @@ describe('an entry that was not written', () => {
   });
 });
 
+describe('an entry whose slot is taken', () => {
+  const refused = (): Error => batchError({ 0: 11000 });
+
+  test('is written over one that is over, which MongoDB has not deleted yet', async () => {
+    mongo.batches = [refused(), { matchedCount: 0, deletedCount: 1 }];
+    expect(await entries.put([entry('a', { slot: 'one' })])).toEqual([true]);
+    expect(mongo.words).toEqual(['hello', 'bulkWrite', 'bulkWrite', 'bulkWrite']);
+    const slot = { $in: ['["job","one"]'] };
+    expect(mongo.sent[2]?.body).toEqual([
+      { deleteMany: { filter: { slot, expiresAt: { $lte: new Date(mongo.now) } } } },
+    ]);
+  });
+
+  test('is refused if nothing in it is over', async () => {
+    mongo.batches = [refused(), { matchedCount: 0, deletedCount: 0 }];
+    expect(await entries.put([entry('a', { slot: 'one' })])).toEqual([false]);
+    expect(mongo.words).toEqual(['hello', 'bulkWrite', 'bulkWrite']);
+  });
+});
+
 describe('an entry without an answer', () => {
   const cut = (): Error => driverError('MongoNetworkError', { message: 'connection closed' });
 
@@ -115,6 +135,11 @@ describe('the collection', () => {
           createIndexes: 'locks_entries',
           indexes: [
             { key: { lock: 1, kind: 1, place: 1 } },
+            { key: { slot: 1 }, unique: true, sparse: true },
+            {
+              key: { job: 1, lock: 1, place: 1 },
+              partialFilterExpression: { job: { $exists: true } },
+            },
             { key: { expiresAt: 1 }, expireAfterSeconds: 0 },
           ],
           writeConcern: { w: 'majority' },
