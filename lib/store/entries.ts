@@ -90,6 +90,8 @@ export interface EntryQuery {
   readonly ids?: readonly string[];
   readonly slots?: readonly string[];
   readonly jobs?: readonly string[];
+  /** Their bodies are not needed, and may be left empty. */
+  readonly bare?: true;
   /** Whether those with the greatest places come first. */
   readonly newest?: true;
   /** Leaves out so many of the first ones. */

@@ -13,22 +13,35 @@ const LOCK = '';
 const [INSTANCE, JOBS] = ['instance', 'jobs'];
 /** How long a list of jobs is kept, ms: longer than any instance that has it, as it is written again once a day at most. */
 const LIST_KEPT = INSTANCES_KEPT + 86_400_000;
-/** How many instances one clean-up forgets at most. */
+/** How many instances one clean-up forgets at most, and each how many beats of a process there is one. */
 const AT_ONCE = 100;
+const FORGETS_EACH = 100;
 
 /** Rule 18: the instances that were up in the last days, and their lists of jobs, each once. */
 export class Registry {
+  #beats = 0;
+
   constructor(private readonly entries: LockEntries) {}
 
   /** Keeps a beat if its list of jobs is known, or comes with it. */
   async beat({ jobs, catalogue, ...told }: Beat): Promise<BeatResult> {
-    const { now: time, entries } = await this.entries.list({ lock: LOCK, ids: [listId(catalogue)] });
-    const list = listEntry(catalogue, jobs === undefined ? entries[0]?.body : JSON.stringify(jobs));
-    if (list === undefined) return { time, known: false };
+    const asked = { lock: LOCK, ids: [listId(catalogue)] };
+    const { now: time, entries } = await this.entries.list({ ...asked, bare: true });
     const isLasting = jobs === undefined && (entries[0]?.until ?? 0) > time + INSTANCES_KEPT;
-    await this.entries.put([instanceEntry({ ...told, catalogue }), ...(isLasting ? [] : [list])]);
-    await this.#forget();
+    const list = isLasting ? [] : await this.#listOf(catalogue, jobs);
+    if (list === undefined) return { time, known: false };
+    await this.entries.put([instanceEntry({ ...told, catalogue }), ...list]);
+    if (this.#beats++ % FORGETS_EACH === 0) await this.#forget();
     return { time, known: true };
+  }
+
+  /** A list of jobs, to be kept for as long once more; `undefined`: it is not known. It may replace one that somebody has damaged. */
+  async #listOf(catalogue: string, jobs: Beat['jobs']): Promise<[NewEntry] | undefined> {
+    const id = listId(catalogue);
+    const [known] = jobs === undefined ? (await this.entries.list({ lock: LOCK, ids: [id] })).entries : [];
+    const body = jobs === undefined ? known?.body : JSON.stringify(jobs);
+    if (body === undefined) return undefined;
+    return [{ lock: LOCK, id, version: JOBS, over: 'any', kind: JOBS, keep: LIST_KEPT, body }];
   }
 
   /** In the order in which they were last seen. */
@@ -57,7 +70,13 @@ export class Registry {
   /** Forgets those that were not seen for longest, beyond the limit. */
   async #forget(): Promise<void> {
     const beyond = { skip: MAX_INSTANCES, limit: AT_ONCE };
-    const { entries } = await this.entries.list({ lock: LOCK, kinds: [INSTANCE], newest: true, ...beyond });
+    const { entries } = await this.entries.list({
+      lock: LOCK,
+      kinds: [INSTANCE],
+      newest: true,
+      bare: true,
+      ...beyond,
+    });
     if (entries.length > 0) await this.entries.drop(entries);
   }
 }
@@ -71,13 +90,6 @@ function instanceEntry({ catalogue, ...told }: Omit<Beat, 'jobs'>): NewEntry {
   // It is remembered up to the last millisecond.
   const keep = INSTANCES_KEPT + 1;
   return { lock: LOCK, id, version: listId(catalogue), over: 'any', kind: INSTANCE, keep, body };
-}
-
-/** A list of jobs. It may replace one that somebody has damaged. */
-function listEntry(catalogue: string, body: string | undefined): NewEntry | undefined {
-  const id = listId(catalogue);
-  if (body === undefined) return undefined;
-  return { lock: LOCK, id, version: JOBS, over: 'any', kind: JOBS, keep: LIST_KEPT, body };
 }
 
 /** A list with the id of its entry; `undefined` if it cannot be read. */

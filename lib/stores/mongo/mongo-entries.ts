@@ -12,6 +12,7 @@ import type {
 import { StoreUnavailableError } from '../../errors.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
 import { DUPLICATE, failed, isDenied, isUnindexable, reasonOf } from './errors.js';
+import { collectionProblem } from './server.js';
 import { asRead, READING, serverTime, WRITING, sendBatch, type Write } from './statements.js';
 
 /** An entry, as it is stored. */
@@ -90,6 +91,8 @@ export class MongoEntries implements LockEntries {
   /** Makes the collection and its indexes. */
   async init(): Promise<string | undefined> {
     try {
+      this.#problem = await collectionProblem(this.database(), this.collection);
+      if (this.#problem !== undefined) return this.#problem;
       await this.database().command({
         createIndexes: this.collection,
         indexes: INDEXES,
@@ -114,8 +117,11 @@ export class MongoEntries implements LockEntries {
       throw new StoreUnavailableError(this.#problem, { outcome: 'not-applied', refused: true });
     const now = await asRead(() => serverTime(this.database()));
     const answers = await this.#write(entries, now);
-    const open = entries.filter(({ slot }, i) => slot !== undefined && answers[i] === false);
-    if (open.length === 0 || !(await this.#freeSlots(open, now))) return answers;
+    const refused = entries.filter((_, i) => answers[i] === false);
+    const slotted = refused.filter(({ slot }) => slot !== undefined);
+    const isFreed = slotted.length > 0 && (await this.#freeSlots(slotted, now));
+    const open = refused.filter((one) => meetsNew(one) || (isFreed && one.slot !== undefined));
+    if (open.length === 0) return answers;
     const again = await this.#write(open, now);
     return entries.map((entry, i) => answers[i] === true || again[open.indexOf(entry)] === true);
   }
@@ -205,6 +211,9 @@ export class MongoEntries implements LockEntries {
 /** Also keeps texts apart that have half a character in them, which the driver would replace. */
 const keyOf = ({ lock, id }: Pick<SeenEntry, 'lock' | 'id'>): string => JSON.stringify([lock, id]);
 
+/** Whether what is written over may have been made by somebody else just then: MongoDB looked before that, and answers as if it was another version. */
+const meetsNew = ({ over }: NewEntry): boolean => over !== 'any' && over.length > 1 && over.includes(null);
+
 /** What must be there to be written over. Where nothing needs to be, a document with another version is met as a duplicate. */
 function conditionOf(over: NewEntry['over'], now: number): { filter: object; upsert: boolean } {
   if (over === 'any') return { filter: {}, upsert: true };
@@ -213,7 +222,7 @@ function conditionOf(over: NewEntry['over'], now: number): { filter: object; ups
   return { filter: { $or: [{ version }, { expiresAt: { $lte: new Date(now) } }] }, upsert: true };
 }
 
-function stagesOf({ lock, kinds, ids, slots, jobs, newest, skip = 0, limit }: EntryQuery): object[] {
+function stagesOf({ lock, kinds, ids, slots, jobs, bare, newest, skip = 0, limit }: EntryQuery): object[] {
   const match = {
     lock,
     ...(ids && { _id: { $in: ids.map((id) => keyOf({ lock, id })) } }),
@@ -225,7 +234,7 @@ function stagesOf({ lock, kinds, ids, slots, jobs, newest, skip = 0, limit }: En
     { $sort: { place: newest ? -1 : 1 } },
     ...(skip > 0 ? [{ $skip: skip }] : []),
     ...limited(limit),
-    { $project: FIELDS },
+    { $project: bare ? { ...FIELDS, body: { $literal: '' } } : FIELDS },
   ];
 }
 

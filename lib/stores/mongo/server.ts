@@ -37,13 +37,7 @@ export async function lookAtServer(db: MongoDatabase, name: string): Promise<str
   const ask = (command: object): Promise<unknown> => db.command(command, { readPreference: 'primary' });
   const hello = (await ask({ hello: 1 })) as Hello;
   const info = (await ask({ buildInfo: 1 })) as BuildInfo;
-  const found = await ask({ listCollections: 1, filter: { name } }).catch((error: unknown) => {
-    // A user who may read and write may lack the right to list collections.
-    if (isDenied(error)) return {};
-    throw error;
-  });
-  const [collection] = (found as Collections).cursor?.firstBatch ?? [];
-  const problem = serverProblem(info) ?? collectionProblem(name, collection);
+  const problem = serverProblem(info) ?? (await collectionProblem(db, name));
   if (problem !== undefined) throw new SchedulerLockConfigError([`store: ${problem}`]);
   return standaloneWarning(hello);
 }
@@ -60,15 +54,23 @@ function serverProblem({ version, ferretdbVersion }: BuildInfo): string | undefi
     : undefined;
 }
 
-function collectionProblem(
-  name: string,
-  { type = 'collection', options }: CollectionInfo = {},
-): string | undefined {
+/** Why a collection can keep nothing of ours, and what to do; `undefined` if it can. */
+export async function collectionProblem(db: MongoDatabase, name: string): Promise<string | undefined> {
+  const command = { listCollections: 1, filter: { name } };
+  const found = await db.command(command, { readPreference: 'primary' }).catch((error: unknown) => {
+    // A user who may read and write may lack the right to list collections.
+    if (isDenied(error)) return {};
+    throw error;
+  });
+  return problemOf(name, (found as Collections).cursor?.firstBatch?.[0]);
+}
+
+function problemOf(name: string, { type = 'collection', options }: CollectionInfo = {}): string | undefined {
   const { collation, capped } = options ?? {};
   const isPlain = type === 'collection' && capped !== true;
   const remedy = 'Give the store another `collection`: it makes one itself.';
   if (!isPlain)
-    return `${name} is ${type === 'collection' ? 'a capped collection' : `a ${String(type)}`}, which cannot keep locks. ${remedy}`;
+    return `${name} is ${type === 'collection' ? 'a capped collection' : `a ${String(type)}`}, which cannot keep what has to change. ${remedy}`;
   const { locale = 'simple' } = collation ?? {};
   return locale === 'simple'
     ? undefined

@@ -44,11 +44,47 @@ const writtenBy = (index: number): Stored[] => {
   }));
 };
 
+test.each([
+  ['capped', { type: 'collection', options: { capped: true } }, /locks_entries is a capped collection/],
+  ['a view', { type: 'view' }, /locks_entries is a view, which cannot keep what has to change/],
+  [
+    'one with a collation',
+    { type: 'collection', options: { collation: { locale: 'en' } } },
+    /locks_entries has a collation \(en\)/,
+  ],
+])('a collection that is %s keeps no entries, and says so', async (_what, found, problem) => {
+  mongo.commands = { listCollections: { cursor: { firstBatch: [found] } } };
+  const other = new MongoEntries(() => mongo.db, 'locks_entries');
+  expect(await other.init()).toMatch(problem);
+  await expect(other.put([entry('a')])).rejects.toThrow(problem);
+  // Somebody has repaired it.
+  mongo.commands = {};
+  expect(await other.put([entry('a')])).toEqual([true]);
+});
+
+test('a list without bodies asks for none', async () => {
+  await entries.list({ lock: 'job', bare: true });
+  await entries.list({ lock: 'job' });
+  const reads = mongo.sent.filter(({ what }) => what === 'aggregate');
+  const fields = reads.map(({ body }) => (body as { $project?: object }[]).at(-1)?.$project);
+  expect(fields).toEqual([
+    expect.objectContaining({ body: { $literal: '' } }),
+    expect.objectContaining({ body: 1 }),
+  ]);
+});
+
 describe('an entry that was not written', () => {
   test('because there is one is a refusal', async () => {
     mongo.batches = [batchError({ 0: 11000 }), driverError('MongoServerError', { code: 11000 })];
     for (let i = 0; i < 2; i++) expect(await entries.put([entry('a')])).toEqual([false]);
     expect(mongo.words).toEqual(['hello', 'bulkWrite', 'hello', 'bulkWrite']);
+  });
+
+  test('because what it may be written over was made at that moment is written over that', async () => {
+    mongo.batches = [batchError({ 0: 11000 })];
+    expect(await entries.put([entry('a', { over: [null, 'interrupted'] })])).toEqual([true]);
+    mongo.batches = [batchError({ 0: 11000 }), batchError({ 0: 11000 })];
+    expect(await entries.put([entry('a', { over: [null, 'interrupted'] })])).toEqual([false]);
   });
 
   test.each([
