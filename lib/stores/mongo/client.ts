@@ -12,6 +12,14 @@ export interface MongoDatabase {
 export interface MongoCollection {
   aggregate(pipeline: object[], options?: object): { toArray(): Promise<unknown[]> };
   bulkWrite(operations: never[], options?: object): Promise<MongoBatchResult>;
+  watch(pipeline: object[], options?: object): MongoChangeStream;
+}
+
+/** What the store needs of a `ChangeStream` of the package `mongodb`. */
+export interface MongoChangeStream {
+  on(event: 'change', listener: (change: { readonly fullDocument?: { readonly text?: unknown } }) => void): unknown;
+  on(event: 'error' | 'close', listener: () => void): unknown;
+  close(): Promise<unknown>;
 }
 
 /** What the store needs of a `BulkWriteResult` of the package `mongodb`. */

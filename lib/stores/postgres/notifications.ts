@@ -1,16 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type Clock, systemClock, type Timer } from '../../clock.js';
-import type { HintChannel } from '../lock-store.js';
+import type { Clock } from '../../clock.js';
 import { describeFailure } from '../sql/failure.js';
-
-/** How often the connection is tested, ms. A test that has not come back when the next one is due counts as failed. */
-const BEAT = 10_000;
-/** When the first test is due, ms. */
-const FIRST_BEAT = 2_000;
-/** How soon a lost connection is opened again, ms. */
-const RECONNECT = 1_000;
-/** How many attempts fail in a row until a problem is reported: a database that restarts is back by then. */
-const PATIENCE = 10;
+import { type Listening, TestedChannel } from '../tested-channel.js';
 
 /** A connection of `pg` that stays open. */
 export interface ListeningClient {
@@ -29,108 +20,44 @@ export const channelOf = (process: string): string =>
 export const COMMON = channelOf('queued calls');
 
 /**
- * Hears by LISTEN which call of this process is called.
- *
- * 1. The pool sends a test again and again. If it does not arrive, a proxy between pools connections, the connection is dead, or it leads
- *    to another database.
- * 2. A failure here costs time, and nothing else: calls in line also ask.
+ * Hears by LISTEN which call of this process is called. A test that does not arrive shows that a proxy between pools connections, that the
+ * connection is dead, or that it leads to another database.
  */
-export class Notifications implements HintChannel {
-  open = false;
-  problem: string | undefined;
-  #client: ListeningClient | undefined;
-  #timer: Timer | undefined;
-  #beats = 0;
-  /** The test that has not come back yet. */
-  #awaited: string | undefined;
-  /** The newest test that the pool has sent. */
-  #sent: string | undefined;
-  /** How many attempts have failed since a test came back. */
-  #failures = 0;
-  #hasOpened = false;
-  #closed = false;
-
+export class Notifications extends TestedChannel {
   /**
    * @param connect makes a connection, which is not open yet
    * @param notify sends a text to a channel, through the pool
    * @param called receives the token of a call
    */
   constructor(
-    private readonly connect: () => ListeningClient,
-    private readonly notify: (channel: string, payload: string) => Promise<unknown>,
-    private readonly channel: string,
-    private readonly called: (token: string) => void,
-    private readonly clock: Clock = systemClock,
+    connect: () => ListeningClient,
+    notify: (channel: string, payload: string) => Promise<unknown>,
+    channel: string,
+    called: (token: string) => void,
+    clock?: Clock,
   ) {
-    void this.#listen();
-  }
-
-  close(): void {
-    this.#closed = true;
-    this.#drop();
-  }
-
-  async #listen(): Promise<void> {
-    let client: ListeningClient | undefined;
-    try {
-      client = this.connect();
-      this.#client = client;
-      client.on('error', () => this.#lost(client));
-      client.on('end', () => this.#lost(client));
-      client.on('notification', ({ payload = '' }) => this.#heard(payload));
-      await client.connect();
-      await client.query(`LISTEN ${this.channel}; LISTEN ${COMMON}`);
-      if (this.#client === client) this.#beat(FIRST_BEAT);
-    } catch (error) {
-      this.#failures += 1;
-      if (this.#failures === PATIENCE)
-        this.problem = `${describeFailure(error)}. Correct the option \`listen\` of the store.`;
-      this.#lost(client);
-    }
-  }
-
-  #beat(limit: number): void {
-    // Not if the pool could not send the test: then the database is away, which others find out and report.
-    if (this.#awaited !== undefined && this.#awaited === this.#sent) return this.#failed();
-    const beat = `beat ${++this.#beats}`;
-    this.#awaited = beat;
-    void this.notify(this.channel, beat).then(
-      () => (this.#sent = beat),
-      () => undefined,
+    super(
+      {
+        listen: (heard, lost) => listening(connect(), channel, heard, lost),
+        send: (text) => notify(channel, text),
+        called,
+        deaf: 'what the pool notifies of does not arrive. Give the store an address for `listen` that leads to the same database without a proxy such as PgBouncer.',
+        refused: (error) => `${describeFailure(error)}. Correct the option \`listen\` of the store.`,
+      },
+      clock,
     );
-    this.#timer = this.clock.setTimer(() => this.#beat(BEAT), limit);
   }
+}
 
-  #heard(payload: string): void {
-    if (!payload.startsWith('beat ')) return this.called(payload);
-    if (payload !== this.#awaited) return;
-    this.#awaited = undefined;
-    this.#failures = 0;
-    this.problem = undefined;
-    this.#hasOpened = true;
-    this.open = !this.#closed;
-  }
-
-  #failed(): void {
-    // A connection that worked before has only died.
-    if (!this.#hasOpened)
-      this.problem =
-        'what the pool notifies of does not arrive. Give the store an address for `listen` that leads to the same database without a proxy such as PgBouncer.';
-    this.#lost(this.#client);
-  }
-
-  #lost(client: ListeningClient | undefined): void {
-    if (this.#closed || client !== this.#client) return;
-    this.#drop();
-    this.#timer = this.clock.setTimer(() => void this.#listen(), RECONNECT);
-  }
-
-  #drop(): void {
-    const client = this.#client;
-    this.open = false;
-    this.#client = undefined;
-    this.#awaited = undefined;
-    this.#timer?.cancel();
-    client?.end().catch(() => undefined);
-  }
+function listening(
+  client: ListeningClient,
+  channel: string,
+  heard: (text: string) => void,
+  lost: () => void,
+): Listening {
+  client.on('error', lost);
+  client.on('end', lost);
+  client.on('notification', ({ payload = '' }) => heard(payload));
+  const ready = client.connect().then(() => client.query(`LISTEN ${channel}; LISTEN ${COMMON}`));
+  return { ready, close: () => void client.end().catch(() => undefined) };
 }
