@@ -5,7 +5,7 @@ import type { CommandStartedEvent, MongoClient } from 'mongodb';
 import mongoose from 'mongoose';
 import { randomUUID } from 'node:crypto';
 import type { AcquireRequest, LeaseRef } from '../../lib/index.js';
-import { SchedulerLock, SchedulerLockInsight } from '../../lib/index.js';
+import { SchedulerLock, SchedulerLockInsight, SchedulerLockService } from '../../lib/index.js';
 import { MongoDocuments } from '../../lib/stores/mongo/mongo-documents.js';
 import { MongoLockStore } from '../../lib/stores/mongo/index.js';
 import { locksOf } from '../contract/support/mongo-subject.js';
@@ -283,21 +283,43 @@ const there = await isThereMongo('MongoLockStore on a server');
       expect(await insight.instances()).toHaveLength(1);
     });
 
-    test.each([
-      ['waits', { wait: '1s' }, /wait.*The store is the collection test\..* of MongoDB/s],
-      ['keeps its calls', { onHeld: 'queue' }, /onHeld.*The store is the collection test\..* of MongoDB/s],
-    ] as const)(
-      'a job that %s stops the start, by a message that names the store',
-      async (_what, options, message) => {
-        @Injectable()
-        class Jobs {
-          @SchedulerLock({ name: 'job', ...options })
-          async job(): Promise<void> {
-            return undefined;
-          }
+    test('calls of two instances that wait get their turns in their order, the urgent one first', async () => {
+      const apps = [await startApp([], { store: store() }), await startApp([], { store: store() })];
+      const [first, second] = apps.map((app) => app.get(SchedulerLockService)) as [
+        SchedulerLockService,
+        SchedulerLockService,
+      ];
+      const order: string[] = [];
+      let finish = (): void => undefined;
+      const holder = first.run('job', () => new Promise<void>((resolve) => (finish = resolve)));
+      await until(() => apps[0]!.events.some(({ type }) => type === 'acquired'));
+      const stands = (count: number) =>
+        until(async () => (await store().inspect(['job']))[0]?.line?.length === count);
+      const calls: Promise<unknown>[] = [holder];
+      for (const [i, priority] of [0, 0, 5].entries()) {
+        calls.push(
+          (i % 2 === 0 ? second : first).run('job', { wait: '1m', priority }, () => {
+            order.push(`${i}`);
+          }),
+        );
+        await stands(i + 1);
+      }
+      finish();
+      await Promise.all(calls);
+      expect(order).toEqual(['2', '0', '1']);
+    });
+
+    test('a job that keeps its calls stops the start, by a message that names the store', async () => {
+      @Injectable()
+      class Jobs {
+        @SchedulerLock({ name: 'job', onHeld: 'queue' })
+        async job(): Promise<void> {
+          return undefined;
         }
-        expect(await startFailure(startApp([Jobs], { store: store() }))).toMatch(message);
-      },
-    );
+      }
+      expect(await startFailure(startApp([Jobs], { store: store() }))).toMatch(
+        /onHeld.*The store is the collection test\..* of MongoDB/s,
+      );
+    });
   });
 });
