@@ -144,7 +144,8 @@ export class DocumentLockStore implements LockStore {
         request.wait === undefined
           ? (document, now) => acquireInLine(document, now, request)
           : (document, now) => acquireInLine(document, now, { ...request, at: this.moments.at(now) }),
-      byClock: request.interval !== undefined,
+      // A guess reckons the time too early: no interval is due by that, and nobody comes before those who came earlier.
+      byClock: request.interval !== undefined || request.wait !== undefined,
       isAttempt: true,
       until: this.#until(told.limit ?? ttl / 3),
       told,
