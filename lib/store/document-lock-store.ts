@@ -19,6 +19,7 @@ import type {
 } from '../stores/lock-store.js';
 import type { LockInfo } from '../stores/lock-info.js';
 import { byOf } from './by.js';
+import { Moments } from './moments.js';
 import type { LockDocuments } from './port.js';
 import { Rounds } from './rounds.js';
 import type { Decision, Hint, LockDocument } from './rules/document.js';
@@ -52,6 +53,8 @@ export interface DocumentLockStoreOptions {
 export class DocumentLockStore implements LockStore {
   readonly #rounds: Rounds;
   readonly #clock: Clock;
+  /** When calls come that wait, and calls that are queued. */
+  protected readonly moments = new Moments();
   readonly #ending: DocumentLockStoreOptions['ending'];
 
   constructor(
@@ -117,6 +120,11 @@ export class DocumentLockStore implements LockStore {
     );
   }
 
+  /** Keeps what else there is to keep when a lease ends, before it ends. @internal */
+  protected ending(lease: LeaseRef, options: ReleaseOptions): Promise<void> | undefined {
+    return this.#ending?.(lease, options);
+  }
+
   /**
    * Until when a call is tried whose lock changes again and again: half as long as its caller waits, so that the caller still hears of it.
    * Then nobody can say whether the lock is free, and the call fails: it is never refused for that.
@@ -132,8 +140,12 @@ export class DocumentLockStore implements LockStore {
       return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
     this.#rounds.add({
       name,
-      decide: (document, now) => acquireInLine(document, now, request),
-      byClock: request.interval !== undefined,
+      decide:
+        request.wait === undefined
+          ? (document, now) => acquireInLine(document, now, request)
+          : (document, now) => acquireInLine(document, now, { ...request, at: this.moments.at(now) }),
+      // A guess reckons the time too early: no interval is due by that, and nobody comes before those who came earlier.
+      byClock: request.interval !== undefined || request.wait !== undefined,
       isAttempt: true,
       until: this.#until(told.limit ?? ttl / 3),
       told,
@@ -141,7 +153,7 @@ export class DocumentLockStore implements LockStore {
   }
 
   #release(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
-    const ending = this.#ending?.(lease, options);
+    const ending = this.ending(lease, options);
     if (ending === undefined) return this.#giveBack(lease, options, told);
     void ending.then(() => this.#giveBack(lease, options, told), told.failed.bind(told));
   }

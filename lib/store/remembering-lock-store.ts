@@ -1,25 +1,40 @@
 import { systemClock } from '../clock.js';
 import type { FastPort, Told } from '../stores/fast-port.js';
 import type { HistoryStore } from '../stores/history-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../stores/lock-store.js';
+import type { QueuedCallStore } from '../stores/queued-call-store.js';
 import { DocumentLockStore, type DocumentLockStoreOptions } from './document-lock-store.js';
 import type { LockEntries } from './entries.js';
 import type { LockDocuments } from './port.js';
 import { EntryHistory } from './side/history.js';
+import { EntryQueue } from './side/queue.js';
 
 /**
- * A {@link DocumentLockStore} that also remembers who ran what, and which instances there are, in entries beside the locks.
+ * A {@link DocumentLockStore} that also keeps queued calls, and remembers who ran what, and which instances there are, in entries beside the
+ * locks.
  *
  * The record of a run is written right after the release: one that cannot be written is lost, and changes nothing for the lock.
  */
 export class RememberingLockStore extends DocumentLockStore {
   readonly history: HistoryStore;
+  readonly queuedCalls: QueuedCallStore;
   readonly #history: EntryHistory;
+  readonly #queue: EntryQueue;
   declare readonly fastPort: FastPort;
 
   constructor(documents: LockDocuments, entries: LockEntries, options: DocumentLockStoreOptions = {}) {
     super(documents, options);
-    this.history = this.#history = new EntryHistory(entries, documents, options.clock ?? systemClock);
+    const { clock = systemClock } = options;
+    const history = new EntryHistory(entries, documents, clock);
+    const locks = { read: documents.read.bind(documents), decide: this.decide.bind(this) };
+    this.history = this.#history = history;
+    this.queuedCalls = this.#queue = new EntryQueue(entries, {
+      locks,
+      history,
+      moments: this.moments,
+      clock,
+    });
     const { acquire, release } = this.fastPort;
     this.fastPort = {
       standsFor: METHODS,
@@ -34,6 +49,16 @@ export class RememberingLockStore extends DocumentLockStore {
     } finally {
       this.#ended(lease, options);
     }
+  }
+
+  override async inspect(names?: readonly string[]): Promise<LockInfo[]> {
+    const locks = await super.inspect(names);
+    const shown = await this.#queue.shown(locks.map(({ name }) => name));
+    return locks.map((lock) => ({ ...lock, ...shown(lock.name) }));
+  }
+
+  protected override ending(lease: LeaseRef, options: ReleaseOptions): Promise<void> | undefined {
+    return this.#queue.end(lease, options.outcome ?? 'completed') ?? super.ending(lease, options);
   }
 
   /** Writes the records that are not written yet. */

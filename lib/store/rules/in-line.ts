@@ -31,6 +31,9 @@ interface StoredLine {
   readonly missed?: readonly string[];
 }
 
+/** A call, and when it came, in microseconds. Absent: now. */
+export type Arrival = AcquireRequest & { readonly at?: number };
+
 /**
  * Rules 1, 2, 10 and 11: one attempt to take a lock for which others may wait. The line stands in the document: whatever changes the line
  * writes the document, so nobody decides by a line that is another one by now.
@@ -40,7 +43,7 @@ interface StoredLine {
 export function acquireInLine(
   document: LockDocument | undefined,
   now: number,
-  request: AcquireRequest,
+  request: Arrival,
 ): Decision<AcquireResult> {
   const decision = acquire(document, now, request);
   if (document !== undefined && isTaken(document, now))
@@ -56,14 +59,14 @@ export function acquireInLine(
 }
 
 /** Whether a lock of which nothing is known is kept free for a while, for a call that waits. */
-const isKept = (request: AcquireRequest): request is WaitingRequest =>
+const isKept = (request: Arrival): request is WaitingRequest =>
   isWaiting(request) && (request.wait.notBefore ?? 0) > 0;
 
 /** The lock is free, and calls stand in line. Returns the refusal, if it is not the turn of the call that asks. */
 function beforeOthers(
   document: LockDocument,
   now: number,
-  request: AcquireRequest,
+  request: Arrival,
   line: Line,
 ): Decision<AcquireResult> | undefined {
   const isFull = isWaiting(request) && !enters(line, now, request);
@@ -119,7 +122,7 @@ export function lineInfo(document: LockDocument, now: number): Pick<LockInfo, 'l
 function behindHolder(
   document: LockDocument,
   now: number,
-  request: AcquireRequest,
+  request: Arrival,
   refusal: AcquireRefusal,
 ): Decision<AcquireResult> {
   if (!isWaiting(request) || !['held', 'cooling-down'].includes(refusal.reason)) return { answer: refusal };
@@ -134,7 +137,7 @@ function behindHolder(
  * Nothing is known of the lock. If it was lost, its holder can write it back as long as nobody else has it: so it is kept free for a
  * while.
  */
-function keptFree(now: number, request: WaitingRequest, line: Line): Decision<AcquireResult> {
+function keptFree(now: number, request: WaitingRequest & Arrival, line: Line): Decision<AcquireResult> {
   const { notBefore = 0 } = request.wait;
   enters(line, now, request);
   return {
@@ -144,11 +147,12 @@ function keptFree(now: number, request: WaitingRequest, line: Line): Decision<Ac
 }
 
 /** A call stands in line from now on, or at its place there. Returns whether it does: there may be no room. */
-function enters(line: Line, now: number, { token, wait }: WaitingRequest): boolean {
+function enters(line: Line, now: number, { token, wait, at }: WaitingRequest & Arrival): boolean {
   const { process, limit } = wait;
   const known = line.find(token);
   if (known === undefined && line.standing.length >= MOST) return false;
-  const place = known?.place ?? wait.place ?? newPlace(line, placeAt(Math.trunc(now * 1_000), wait.priority));
+  const place =
+    known?.place ?? wait.place ?? newPlace(line, placeAt(at ?? Math.trunc(now * 1_000), wait.priority));
   line.enter({ token, process, place, until: now + limit });
   return true;
 }

@@ -1,22 +1,14 @@
 import type { Clock } from '../../clock.js';
 import { changeOf, lookAt } from '../../store/changes.js';
 import type { ReadDocument } from '../../store/port.js';
-import { type Decision, isTaken, type LockDocument, NOTHING } from '../../store/rules/document.js';
-import { firstPlace } from '../../store/rules/in-line.js';
-import { isHeld, regrant } from '../../store/rules/regrant.js';
+import type { Decision, LockDocument } from '../../store/rules/document.js';
 import { readableLock } from '../../store/state.js';
-import type { NextOptions } from '../queued-call-store.js';
-import { placeAt } from '../line.js';
-import type { LeaseRef } from '../lock-store.js';
 import { RETENTION, TICK_RETENTION } from '../rules.js';
 import type { MemoryHints } from './hints.js';
 import type { MemoryDocuments } from './memory-documents.js';
 
 /** The locks in this memory. Answers at once. */
 export class MemoryLocks {
-  /** The newest place in a line or a queue, without its priority. */
-  #newest = 0;
-
   constructor(
     private readonly documents: MemoryDocuments,
     private readonly hints: MemoryHints,
@@ -35,48 +27,6 @@ export class MemoryLocks {
       if (hint !== undefined) this.hints.send(hint.process, hint.token);
       return answer;
     }
-  }
-
-  isFree(name: string): boolean {
-    const { lock, now } = this.#look(name);
-    return !isTaken(lock, now);
-  }
-
-  /** The place of the first call in line. */
-  firstPlace(name: string): number | undefined {
-    return firstPlace(this.#look(name).lock);
-  }
-
-  /** A place for another call, of this priority. It keeps its order also if two come at once, or the clock was set back. */
-  newPlace(priority: number): number {
-    this.#newest = Math.max(this.#newest + 1, Math.trunc(this.clock.now() * 1_000));
-    return placeAt(this.#newest, priority);
-  }
-
-  isHeld(lease: LeaseRef): boolean {
-    const { lock, now } = this.#look(lease.name);
-    return isHeld(lock, now, lease);
-  }
-
-  /** The fencing token of a live lease that has the same token, and was granted after this one. */
-  newer({ name, token, fencingToken }: LeaseRef): number | undefined {
-    const { fencingToken: newest = 0 } = this.#look(name).lock.lease ?? {};
-    const isNewer =
-      newest > fencingToken && this.isHeld({ name, token, fencingToken: newest, ttl: 0, holder: '' });
-    return isNewer ? newest : undefined;
-  }
-
-  /** Gives a held lease another fencing token, for a run of this job. `undefined`: it has ended. */
-  renew(lease: LeaseRef, taker: NextOptions['takes'][number]): number | undefined {
-    return this.decide(lease.name, (document, now) => regrant(document, now, lease, taker));
-  }
-
-  #look(name: string): { lock: LockDocument; now: number } {
-    const {
-      now,
-      documents: [read],
-    } = this.documents.look([name]);
-    return { lock: read === undefined ? NOTHING : readableLock(read), now };
   }
 }
 

@@ -6,7 +6,9 @@ import { systemClock, type Clock } from '../../clock.js';
 import { extend } from '../../store/rules/extend.js';
 import { acquireInLine, lineInfo, releaseInLine } from '../../store/rules/in-line.js';
 import { inspect } from '../../store/rules/inspect.js';
+import { Moments } from '../../store/moments.js';
 import { EntryHistory } from '../../store/side/history.js';
+import { EntryQueue } from '../../store/side/queue.js';
 import { readableLock } from '../../store/state.js';
 import type { QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
@@ -20,9 +22,9 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
+import { placeAt } from '../line.js';
 import type { LockInfo } from '../lock-info.js';
 import { MemoryHints } from './hints.js';
-import { MemoryQueuedCalls } from './queued-calls.js';
 import { MemoryLocks, retentionOf } from './locks.js';
 import { MemoryDocuments } from './memory-documents.js';
 import { MemoryEntries } from './memory-entries.js';
@@ -35,20 +37,29 @@ export class MemoryLockStore implements LockStore {
   readonly label = 'the memory of this process';
   readonly queuedCalls: QueuedCallStore;
   readonly history: HistoryStore;
-  readonly #queuedCalls: MemoryQueuedCalls;
+  readonly #queue: EntryQueue;
   readonly #history: EntryHistory;
   readonly #hints = new MemoryHints();
+  readonly #moments = new Moments();
   readonly #locks: MemoryLocks;
   readonly #documents: MemoryDocuments;
+  readonly #clock: Clock;
 
   constructor({ clock = systemClock }: { clock?: Clock } = {}) {
+    this.#clock = clock;
     const documents = new MemoryDocuments(clock);
     const entries = new MemoryEntries(clock);
     const locks = new MemoryLocks(documents, this.#hints, clock);
     this.#documents = documents;
     this.#locks = locks;
     this.history = this.#history = new EntryHistory(entries, documents, clock);
-    this.queuedCalls = this.#queuedCalls = new MemoryQueuedCalls(locks, this.#hints, this.#history, clock);
+    this.queuedCalls = this.#queue = new EntryQueue(entries, {
+      locks: { read: (names) => documents.read(names), decide: async (...rule) => locks.decide(...rule) },
+      history: this.#history,
+      moments: this.#moments,
+      clock,
+      announce: (text) => this.#hints.announce(text),
+    });
     documents.retention = (read) => (entries.has(read.name) ? Infinity : retentionOf(read));
   }
 
@@ -67,17 +78,19 @@ export class MemoryLockStore implements LockStore {
 
   async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', record } = options;
-    this.#queuedCalls.end(lease, outcome);
+    const ending = this.#queue.end(lease, outcome);
+    if (ending !== undefined) await ending;
     this.#history.ended(lease, outcome, record);
     return this.#locks.decide(lease.name, (document, now) => releaseInLine(document, now, lease, options));
   }
 
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     const { now, documents } = this.#documents.look(names ?? 'all');
+    const queuedCalls = await this.#queue.shown(documents.map(({ name }) => name));
     return documents.map((read) => {
       const document = readableLock(read);
       const shown = { ...inspect(read.name, document, now), ...lineInfo(document, now) };
-      return { ...shown, ...this.#queuedCalls.of(read.name) };
+      return { ...shown, ...queuedCalls(read.name) };
     });
   }
 
@@ -94,6 +107,7 @@ export class MemoryLockStore implements LockStore {
   #placed(request: AcquireRequest): AcquireRequest {
     const { wait } = request;
     if (wait === undefined || wait.place !== undefined) return request;
-    return { ...request, wait: { ...wait, place: this.#locks.newPlace(wait.priority) } };
+    const at = this.#moments.at(this.#clock.now());
+    return { ...request, wait: { ...wait, place: placeAt(at, wait.priority) } };
   }
 }

@@ -86,7 +86,7 @@ export function documentContract(remembers = false): LockStoreContractOptions {
     },
     inspects: true,
     lines: true,
-    ...(remembers && { history: true }),
+    ...(remembers && { history: true, queuedCalls: true }),
     setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),
     wait: (ms) => clock.advance(ms),
     forget: () => clock.advance(LONGER_THAN_ANY_LEASE),

@@ -70,6 +70,7 @@ export function mongoContract(clients: () => readonly MongoClient[]): LockStoreC
   return {
     inspects: true,
     lines: true,
+    queuedCalls: true,
     history: true,
     create: async () => {
       const [store, ...others] = clients().map(

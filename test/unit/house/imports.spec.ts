@@ -97,7 +97,7 @@ describe('the rules catch', () => {
       'stores/redis/keys.ts',
       "import type { Lease } from '../../lease/lease.js';",
     ],
-    ['a rule that imports a place', 'store/rules/a.ts', "import '../../stores/memory/lines.js';"],
+    ['a rule that imports a place', 'store/rules/a.ts', "import '../../stores/memory/hints.js';"],
     ['a store that imports another store', 'stores/memory/a.ts', "export { x } from '../redis/keys.js';"],
     ['a database that imports another', 'stores/mysql/a.ts', "export { x } from '../postgres/schema.js';"],
     ['a place that imports what databases share', 'stores/mongo/a.ts', "import '../sql/failure.js';"],

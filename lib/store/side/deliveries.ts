@@ -1,0 +1,175 @@
+import type { LeaseRef, ReleaseOutcome } from '../../stores/lock-store.js';
+import {
+  DEAD_KEPT,
+  type DeadLetter,
+  type NextOptions,
+  type NextResult,
+} from '../../stores/queued-call-store.js';
+import type { EntryQuery, LockEntries } from '../entries.js';
+import type { LockDocuments } from '../port.js';
+import { type Decision, isTaken, type LockDocument } from '../rules/document.js';
+import { firstPlace } from '../rules/in-line.js';
+import { regrant } from '../rules/regrant.js';
+import { readableLock } from '../state.js';
+import {
+  CALL,
+  DEAD,
+  deadEntry,
+  delivered,
+  keyOfCall,
+  letterOf,
+  openedEntry,
+  type StoredCall,
+  storedCall,
+  takenBy,
+  takenEntry,
+  unreadableEntry,
+} from './queue-entries.js';
+import { AGAIN } from './tries.js';
+
+/** How many dead letters one clean-up deletes at most. */
+const MOST_DROPPED = 100;
+
+/** What queued calls ask of the locks. */
+export interface QueueLocks extends Pick<LockDocuments, 'read'> {
+  /** Does to a lock what a rule decides. */
+  decide<T>(
+    name: string,
+    decide: (document: LockDocument | undefined, now: number) => Decision<T>,
+  ): Promise<T>;
+}
+
+/** A queued call, and the database's time when it was read. */
+interface Read {
+  readonly call: StoredCall;
+  readonly now: number;
+}
+
+/** How queued calls are delivered to the holders of their locks, and how they end. */
+export class Deliveries {
+  constructor(
+    private readonly entries: LockEntries,
+    private readonly locks: QueueLocks,
+  ) {}
+
+  /**
+   * See `QueuedCallStore.next`.
+   *
+   * @returns one try of it
+   */
+  next(
+    lease: LeaseRef,
+    { outcome, takes }: Pick<NextOptions, 'outcome' | 'takes'>,
+  ): (isAgain: boolean) => Promise<NextResult | typeof AGAIN> {
+    const dead: DeadLetter[] = [];
+    return async (isAgain) => {
+      const document = await this.#held(lease);
+      const fencingToken = document?.lease?.fencingToken ?? NaN;
+      if (fencingToken > lease.fencingToken) return this.#takenBefore(lease, fencingToken);
+      if (outcome !== undefined) await this.end(lease, outcome);
+      if (fencingToken !== lease.fencingToken) return { held: false, dead };
+      const read = await this.#firstAlive(lease, { takes, isAgain, dead });
+      if (read === undefined) return { held: true, dead };
+      const { place } = read.call.entry;
+      const first = firstPlace(document) ?? Infinity;
+      return first < place ? { held: true, place, dead } : this.#take(lease, read, { takes, dead });
+    };
+  }
+
+  /** The run of the queued call of a lease, if it has one, has ended. */
+  async end({ name, token, queuedCall }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
+    if (queuedCall === undefined) return;
+    const key = keyOfCall(name, queuedCall);
+    if (outcome === 'completed') return void (await this.entries.drop([{ ...key, version: takenBy(token) }]));
+    const read = await this.#read({ lock: name, ids: [key.id], kinds: [CALL] });
+    if (read?.call.taken !== token) return;
+    if (outcome === 'failed' || outcome === 'timed-out') await this.#bury(read, outcome);
+    else await this.entries.put([openedEntry(read.call, read.now)]);
+  }
+
+  /** The lock, if a lease with the token of this one is live. */
+  async #held({ name, token }: LeaseRef): Promise<LockDocument | undefined> {
+    const { now, documents } = await this.locks.read([name]);
+    const document = documents[0] && readableLock(documents[0]);
+    if (document?.lease?.token !== token || document.ended !== undefined || document.stranger !== undefined)
+      return undefined;
+    return isTaken(document, now) ? document : undefined;
+  }
+
+  /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
+  async #takenBefore({ name, token }: LeaseRef, fencingToken: number): Promise<NextResult> {
+    const read = await this.#read({ lock: name, slots: [takenBy(token)] });
+    if (read === undefined) return { held: false, dead: [] };
+    return { held: true, queuedCall: delivered(read.call), fencingToken, dead: [] };
+  }
+
+  /** The first queued call that may be delivered. Those before it that were delivered too often become dead letters. */
+  async #firstAlive(
+    { name: lock, token }: LeaseRef,
+    { takes, isAgain, dead }: Pick<NextOptions, 'takes'> & { isAgain: boolean; dead: DeadLetter[] },
+  ): Promise<Read | undefined> {
+    const jobs = takes.map(({ job }) => job);
+    if (jobs.length === 0) return undefined;
+    // A try before this one may have taken a call, and another one may have come before it since.
+    const own = isAgain ? await this.#read({ lock, slots: [takenBy(token)], jobs }) : undefined;
+    if (own !== undefined) return own;
+    for (;;) {
+      const read = await this.#read({ lock, kinds: [CALL], jobs, limit: 1 });
+      if (read === undefined) return undefined;
+      const { taken, delivery, redeliver } = read.call;
+      if (taken === token || delivery <= redeliver) return read;
+      dead.push(...(await this.#bury(read, 'interrupted')));
+    }
+  }
+
+  /** The lease goes on with a queued call. */
+  async #take(
+    lease: LeaseRef,
+    { call, now }: Read,
+    { takes, dead }: Pick<NextOptions, 'takes'> & { readonly dead: readonly DeadLetter[] },
+  ): Promise<NextResult | typeof AGAIN> {
+    const { job } = call;
+    const isTakenNow = call.taken === lease.token;
+    if (!isTakenNow) {
+      const [written] = await this.entries.put([takenEntry(call, lease.token, now)]);
+      // Another call was merged into it, or another holder has taken it, so the lease has run out.
+      if (written !== true) return AGAIN;
+    }
+    const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
+    const fencingToken = await this.locks.decide(lease.name, (document, time) =>
+      regrant(document, time, lease, { job, ttl }),
+    );
+    // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
+    if (fencingToken === undefined) return AGAIN;
+    return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead };
+  }
+
+  /** Makes a queued call a dead letter. Returns nothing if another holder has done so. */
+  async #bury({ call, now }: Read, reason: DeadLetter['reason']): Promise<DeadLetter[]> {
+    const [written] = await this.entries.put([deadEntry(call, reason, now)]);
+    if (written !== true) return [];
+    await this.#trim(call.entry.lock);
+    return [letterOf(call, reason, now)];
+  }
+
+  /** Deletes all but the newest dead letters of a lock. */
+  async #trim(lock: string): Promise<void> {
+    const beyond = { skip: DEAD_KEPT, limit: MOST_DROPPED };
+    const { entries } = await this.entries.list({ lock, kinds: [DEAD], newest: true, ...beyond });
+    if (entries.length > 0) await this.entries.drop(entries);
+  }
+
+  /** The first queued call that a query finds. Puts aside what cannot be read. */
+  async #read(query: EntryQuery): Promise<Read | undefined> {
+    for (;;) {
+      const {
+        now,
+        entries: [entry],
+      } = await this.entries.list(query);
+      if (entry === undefined) return undefined;
+      const call = storedCall(entry);
+      if (call !== undefined) return { call, now };
+      await this.entries.put([unreadableEntry(entry)]);
+    }
+  }
+}

@@ -1,0 +1,200 @@
+import type { Clock } from '../../clock.js';
+import { SchedulerLockConfigError, StoreUnavailableError } from '../../errors.js';
+import { placeAt } from '../../stores/line.js';
+import type { LockInfo } from '../../stores/lock-info.js';
+import type { LeaseRef, ReleaseOutcome } from '../../stores/lock-store.js';
+import {
+  type CallOptions,
+  DEAD_KEPT,
+  type DeadLetter,
+  type Enqueued,
+  type LeftCalls,
+  LOOK_FOR_QUEUED,
+  type NewQueuedCall,
+  type NextOptions,
+  type NextResult,
+  type QueuedCallStore,
+} from '../../stores/queued-call-store.js';
+import { isAttended } from '../../stores/rules.js';
+import type { Entry, LockEntries } from '../entries.js';
+import type { Moments } from '../moments.js';
+import { isTaken } from '../rules/document.js';
+import { firstPlace } from '../rules/in-line.js';
+import { readableLock } from '../state.js';
+import { Deliveries, type QueueLocks } from './deliveries.js';
+import type { EntryHistory } from './history.js';
+import {
+  CALL,
+  DEAD,
+  keyOfCall,
+  letterOf,
+  mergedEntry,
+  newEntry,
+  openSlot,
+  placeOf,
+  revivedEntry,
+  type StoredCall,
+  storedCall,
+  unreadableEntry,
+} from './queue-entries.js';
+import { AGAIN, Tries } from './tries.js';
+
+/** How many locks a search for left queued calls finds at most. */
+const MOST_LEFT = 1_000;
+/** How many locks one look at queued calls asks for. */
+const MOST_SHOWN = 1_000;
+/** What {@link EntryQueue} needs besides entries. */
+export interface QueueParts {
+  readonly locks: QueueLocks;
+  readonly history: Pick<EntryHistory, 'ended'>;
+  /** When calls come: the same as for calls in line. */
+  readonly moments: Moments;
+  readonly clock: Clock;
+  /** Sends a hint to every process that hears hints. Absent: nobody hears any. */
+  readonly announce?: (text: string) => void;
+}
+
+/** The fields of a lock that show its queued calls. */
+export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
+
+/**
+ * Rule 15: queued calls, over entries of locks. Only the holder of a lock takes its queued calls, so a few calls of the database, one after
+ * another, do what has to look like one operation: each writes over what was seen.
+ */
+export class EntryQueue implements QueuedCallStore {
+  readonly announce?: () => Promise<void>;
+  readonly #tries: Tries;
+  readonly #deliveries: Deliveries;
+
+  constructor(
+    private readonly entries: LockEntries,
+    private readonly parts: QueueParts,
+  ) {
+    this.#tries = new Tries(parts.clock);
+    this.#deliveries = new Deliveries(entries, parts.locks);
+    const { announce } = parts;
+    if (announce !== undefined) this.announce = async () => announce(LOOK_FOR_QUEUED);
+  }
+
+  /** @throws SchedulerLockConfigError if the database can keep no entries */
+  async init(): Promise<void> {
+    const problem = await this.entries.init?.();
+    if (problem !== undefined)
+      throw new SchedulerLockConfigError([`store: queued calls cannot be kept. ${problem}`]);
+  }
+
+  enqueue(queuedCall: NewQueuedCall, options?: CallOptions): Promise<Enqueued> {
+    const slot = openSlot(queuedCall);
+    const enqueue = () => this.#tries.of('not-applied', () => this.#enqueue(queuedCall, slot), options);
+    // Calls that become one with another would only get in each other's way.
+    return slot === undefined ? enqueue() : this.#tries.inTurn([queuedCall.name, slot], enqueue);
+  }
+
+  next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
+    if (outcome !== undefined) this.parts.history.ended(lease, outcome, record);
+    const next = this.#deliveries.next(lease, { takes, ...(outcome && { outcome }) });
+    return this.#tries.of('unknown', next, { limit });
+  }
+
+  async left(jobs: readonly string[]): Promise<LeftCalls[]> {
+    const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LEFT });
+    if (sums.length === 0) return [];
+    const { now, documents } = await this.parts.locks.read(sums.map(({ lock }) => lock));
+    const locks = new Map(documents.map((read) => [read.name, readableLock(read)]));
+    const left = sums.map(({ lock, place }) => ({ name: lock, place }));
+    return left.filter((call) => {
+      const lock = locks.get(call.name);
+      return lock === undefined || !isTaken(lock, now) || !isAttended(call, firstPlace(lock));
+    });
+  }
+
+  async redeliver(name: string, id?: string): Promise<number> {
+    const ids = id === undefined ? {} : { ids: [keyOfCall(name, id).id] };
+    const { now, entries } = await this.entries.list({ lock: name, kinds: [DEAD], ...ids });
+    const letters = entries.flatMap((entry) => storedCall(entry) ?? []);
+    if (letters.length === 0) return 0;
+    const written = await this.entries.put(letters.map((letter) => revivedEntry(letter, now)));
+    return written.filter((isWritten) => isWritten).length;
+  }
+
+  /** The run of the queued call of a lease has ended; nothing to wait for if it has none. */
+  end(lease: LeaseRef, outcome: ReleaseOutcome): Promise<void> | undefined {
+    return lease.queuedCall === undefined ? undefined : this.#deliveries.end(lease, outcome);
+  }
+
+  /**
+   * The queued calls and dead letters of these locks, for people.
+   *
+   * @returns a function that gives the fields of a lock. If the database refuses the read, `unknown` says why, for each lock
+   */
+  async shown(locks: readonly string[]): Promise<(lock: string) => QueuedCallsInfo> {
+    const infos = new Map<string, { queued?: number; dead?: readonly DeadLetter[] }>();
+    try {
+      for (let i = 0; i < locks.length; i += MOST_SHOWN) {
+        const which = { locks: locks.slice(i, i + MOST_SHOWN), kinds: [CALL, DEAD] };
+        for (const { lock, kind, count } of await this.entries.sums(which)) {
+          const info = kind === CALL ? { queued: count } : await this.#letters(lock);
+          infos.set(lock, { ...infos.get(lock), ...info });
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError) || !error.refused) throw error;
+      const unknown = { unknown: error.message };
+      return () => unknown;
+    }
+    return (lock) => infos.get(lock) ?? {};
+  }
+
+  async #letters(lock: string): Promise<{ dead?: readonly DeadLetter[] }> {
+    const { entries } = await this.entries.list({ lock, kinds: [DEAD], newest: true, limit: DEAD_KEPT });
+    const dead = entries.flatMap((entry) => {
+      const call = storedCall(entry);
+      return call?.dead === undefined ? [] : [letterOf(call, call.dead, entry.at)];
+    });
+    return dead.length === 0 ? {} : { dead };
+  }
+
+  async #enqueue(queuedCall: NewQueuedCall, slot: string | undefined): Promise<Enqueued | typeof AGAIN> {
+    const { name: lock, id, priority, max } = queuedCall;
+    const merged = slot === undefined ? undefined : await this.#merge(queuedCall, slot);
+    if (merged !== undefined) return merged;
+    const full = await this.entries.list({ lock, kinds: [CALL], skip: max - 1, limit: 1 });
+    const isFull = full.entries.length > 0;
+    if (!isFull) {
+      const place = placeAt(this.parts.moments.at(full.now), priority);
+      const [written] = await this.entries.put([newEntry(queuedCall, full.now, place)]);
+      if (written === true) return { queued: true, place, merged: 0 };
+    }
+    // The same call, sent again; or another one with its key was faster.
+    const { entries } = await this.entries.list(queryOf(keyOfCall(lock, id)));
+    const [same] = entries.flatMap((entry) => storedCall(entry) ?? []);
+    if (same !== undefined) return { queued: true, place: placeOf(same), merged: same.merged };
+    return isFull ? { queued: false } : AGAIN;
+  }
+
+  /** @returns `undefined` if no call with its key waits */
+  async #merge(
+    { name: lock, id, args }: NewQueuedCall,
+    slot: string,
+  ): Promise<Enqueued | typeof AGAIN | undefined> {
+    const { now, entries } = await this.entries.list({ lock, slots: [slot] });
+    const call = await this.#readable(entries[0]);
+    if (call === undefined || call === AGAIN) return call;
+    const { merged } = call;
+    const place = placeOf(call);
+    if (call.id === id) return { queued: true, place, merged };
+    const [written] = await this.entries.put([mergedEntry(call, args, now)]);
+    // In between, a holder took the call, or another call was merged into it.
+    return written === true ? { queued: true, place, merged: merged + 1, id: call.id } : AGAIN;
+  }
+
+  /** What an entry says; `undefined` if there is none. */
+  async #readable(entry: Entry | undefined): Promise<StoredCall | typeof AGAIN | undefined> {
+    const call = entry && storedCall(entry);
+    if (entry === undefined || call !== undefined) return call;
+    await this.entries.put([unreadableEntry(entry)]);
+    return AGAIN;
+  }
+}
+
+const queryOf = ({ lock, id }: { readonly lock: string; readonly id: string }) => ({ lock, ids: [id] });

@@ -1,0 +1,67 @@
+import { type Clock, noLongerThan } from '../../clock.js';
+import { StoreUnavailableError } from '../../errors.js';
+import type { CallOptions } from '../../stores/queued-call-store.js';
+
+/** Somebody else was faster: what was read is something else by now. */
+export const AGAIN = Symbol('again');
+
+/** How long a caller waits by default, ms. */
+const WAITS = 2_000;
+/** How often something is tried at most. */
+const MOST = 100;
+/** So many tries follow each other at once: the others may be done by then. */
+const AT_ONCE = 3;
+/** The longest pause between two tries, ms. */
+const LONGEST_PAUSE = 50;
+/** How long a turn waits for the one before it, ms. */
+const PATIENCE = 1_000;
+
+/** Calls of a database that write over what was read, and begin again if somebody else was faster. */
+export class Tries {
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /**
+   * Tries until there is an answer.
+   *
+   * @param outcome what is known of the call if there is none
+   */
+  async of<T>(
+    outcome: 'not-applied' | 'unknown',
+    attempt: (isAgain: boolean) => Promise<T | typeof AGAIN>,
+    { limit = WAITS }: CallOptions = {},
+  ): Promise<T> {
+    const until = this.clock.monotonic() + limit;
+    for (let tries = 0; tries < MOST && (tries === 0 || this.clock.monotonic() < until); tries++) {
+      const answer = await attempt(tries > 0);
+      if (answer !== AGAIN) return answer;
+      if (tries >= AT_ONCE) await this.#pause(tries);
+    }
+    throw new StoreUnavailableError(
+      'Others changed the queued calls of the lock again and again meanwhile.',
+      {
+        outcome,
+      },
+    );
+  }
+
+  /** Does what has the same key one after another; what does not end is passed by. */
+  inTurn<T>(key: readonly string[], work: () => Promise<T>): Promise<T> {
+    const text = JSON.stringify(key);
+    const before = this.#turns.get(text);
+    const turn = before === undefined ? work() : noLongerThan(PATIENCE, before, this.clock).then(work);
+    const over = turn.catch(() => undefined);
+    this.#turns.set(text, over);
+    void over.then(() => {
+      if (this.#turns.get(text) === over) this.#turns.delete(text);
+    });
+    return turn;
+  }
+
+  /** Those who collide would collide again if all came back at once. */
+  #pause(tries: number): Promise<void> {
+    const pause = Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
+    return new Promise((resolve) => this.clock.setTimer(resolve, pause, { keepAlive: true }));
+  }
+}
