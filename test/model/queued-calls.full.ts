@@ -4,12 +4,15 @@ import { MemoryLockStore } from '../../lib/stores/memory/memory-lock.store.js';
 import { brokenStores } from '../contract/support/broken-stores.js';
 import { ReferenceStore } from '../contract/support/reference-store.js';
 import { DATABASES } from '../support/database.js';
+import { isThereMongo } from '../support/mongo-server.js';
 import { parameters } from './support/parameters.js';
 import { QueuePlay } from './support/queue-play.js';
 import { queueSteps } from './support/queue-steps.js';
 import {
   databaseSubject,
+  farSubject,
   manualSubject,
+  mongoSubject,
   redisSubject,
   type ServedSubject,
   type StoreSubject,
@@ -30,6 +33,10 @@ test('the memory store answers as the model of queued calls', async () => {
   await agreesWithModel(() => manualSubject((clock) => new MemoryLockStore({ clock })), 3_000);
 });
 
+test('a store of documents and entries answers as the model of queued calls, with three instances', async () => {
+  await agreesWithModel(farSubject, 1_000);
+});
+
 test('a correct store answers as the model of queued calls', async () => {
   await agreesWithModel(() => manualSubject((clock) => new ReferenceStore(clock)), 3_000, false);
 });
@@ -48,13 +55,16 @@ describe('the model finds out about a store that breaks', () => {
 });
 
 /** With how often each is tried: a command takes longer in a database. */
-const SERVED: readonly [name: string, runs: number, serve: () => Promise<ServedSubject>][] = [
+const SERVED: readonly (readonly [name: string, runs: number, serve: () => Promise<ServedSubject>])[] = [
   ['Redis', 150, redisSubject],
   ...DATABASES.map((database): [string, number, () => Promise<ServedSubject>] => [
     database.name,
     60,
     () => databaseSubject(database),
   ]),
+  ...((await isThereMongo('the model of queued calls on MongoDB'))
+    ? [['MongoDB', 60, mongoSubject] as const]
+    : []),
 ];
 
 describe.each(SERVED)('the %s store', (_name, runs, serve) => {

@@ -61,6 +61,24 @@ class FarEntries implements LockEntries {
   }
 }
 
+/** Three instances on one such place, with clocks of their own. */
+export function farStores(
+  clock: ManualClock,
+  documents = new FarDocuments(clock),
+  remembers = true,
+): { store: DocumentLockStore; others: DocumentLockStore[] } {
+  // The time of the place stands still between the steps of a case, and theirs with it: what a busy machine takes is none of it.
+  const own = { ...systemClock, monotonic: clock.monotonic.bind(clock) };
+  const entries = new FarEntries(new MemoryEntries(clock));
+  const [store, ...others] = [1, 2, 3].map(() =>
+    remembers
+      ? new RememberingLockStore(documents, entries, { clock: own })
+      : new DocumentLockStore(documents, { clock: own }),
+  );
+  if (store === undefined) throw new Error('No store was made');
+  return { store, others };
+}
+
 /**
  * The contract on a place that takes time to answer: instances with clocks of their own gather and guess.
  *
@@ -73,16 +91,7 @@ export function documentContract(remembers = false): LockStoreContractOptions {
     create: () => {
       clock = new ManualClock();
       documents = new FarDocuments(clock);
-      // The time of the place stands still between the steps of a case, and theirs with it: what a busy machine takes is none of it.
-      const own = { ...systemClock, monotonic: clock.monotonic.bind(clock) };
-      const entries = new FarEntries(new MemoryEntries(clock));
-      const [store, ...others] = [1, 2, 3].map(() =>
-        remembers
-          ? new RememberingLockStore(documents, entries, { clock: own })
-          : new DocumentLockStore(documents, { clock: own }),
-      );
-      if (store === undefined) throw new Error('No store was made');
-      return { store, others };
+      return farStores(clock, documents, remembers);
     },
     inspects: true,
     lines: true,

@@ -56,6 +56,7 @@ export class QueuePlay {
   async step(step: QueueStep): Promise<void> {
     if (this.#isOver) return;
     const { stores } = this.subject;
+    await this.subject.tick?.();
     const began = Date.now();
     try {
       await this.#do(step, stores[step.store % stores.length] ?? stores[0]);

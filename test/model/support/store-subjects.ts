@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { LockStore } from '../../../lib/index.js';
 import { historyKeys, instanceKeys, stateKey } from '../../../lib/stores/redis/keys.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { MongoLockStore } from '../../../lib/stores/mongo/index.js';
+import { farStores } from '../../contract/support/document-subject.js';
 import type { TestDatabase, TestPool } from '../../support/database.js';
 import { uniqueTable } from '../../support/database-server.js';
 import { provideMongo, testMongo } from '../../support/mongo-server.js';
@@ -25,6 +27,11 @@ export interface StoreSubject {
   pass(name: string): Promise<void>;
   /** What is remembered of a lock, and of instances whose names begin with its name, becomes so much older, ms. Its lease may end. */
   age(name: string, ms: number): Promise<void>;
+  /**
+   * Time passes between two steps, as much as the store's clock can tell: what comes to two instances in one moment of that clock has no
+   * order. Absent: some always passes.
+   */
+  tick?(): Promise<void>;
   /** What is too old or too much is deleted, where that waits for its turn. */
   settle(): Promise<void>;
   /** Whether then no more is left than was asked for; Redis keeps some more. */
@@ -51,6 +58,20 @@ export const manualSubject = (make: (clock: ManualClock) => LockStore, ttl = HOU
     age: (_name, ms) => clock.advance(ms),
     settle: () => Promise.resolve(),
     trims: true,
+  };
+};
+
+/** Three instances on one place that takes time to answer. */
+export const farSubject = (): StoreSubject => {
+  const clock = new ManualClock();
+  const { store, others } = farStores(clock);
+  return {
+    ...manualSubject(() => store),
+    stores: [store, ...others],
+    expire: () => clock.advance(HOUR + 1),
+    pass: () => clock.advance(2_001),
+    age: (_name, ms) => clock.advance(ms),
+    tick: () => clock.advance(1),
   };
 };
 
@@ -195,7 +216,18 @@ export async function mongoSubject(): Promise<ServedSubject> {
     stores: [store, ...others],
     isTimed: true,
     expire: async (_id) => void (await locks.updateOne({ _id }, { $set: { lockUntil: new Date(1) } })),
-    pass: () => Promise.reject(new Error('nobody is called')),
+    async pass(lock) {
+      // Who is called is written when somebody looks.
+      const look = { name: lock, token: randomUUID(), ttl: HOUR, holder: 'host' };
+      if ((await store.acquire(look)).acquired) throw new Error('nobody is called');
+      const text = (await locks.findOne({ _id: lock }))?.state ?? '{}';
+      const state = JSON.parse(text) as { line?: { called?: { until: number } } };
+      if (state.line?.called === undefined) throw new Error('nobody is called');
+      state.line.called.until = 0;
+      const $set = { state: JSON.stringify(state), version: randomUUID() };
+      await locks.updateOne({ _id: lock }, { $set });
+    },
+    tick: () => sleep(2),
     async age(lock, ms) {
       const found = await entries.find({}).toArray();
       for (const { _id, at, expiresAt, place, ...entry } of found) {
