@@ -39,6 +39,8 @@ export interface DocumentLockStoreOptions {
   readonly locked?: (name: string) => SchedulerLockError;
   /** Tells a process that a call of it is called. */
   readonly hint?: (hint: Hint) => void;
+  /** Tells every process that hears hints. Only of use for a store that keeps queued calls. */
+  readonly announce?: (text: string) => void | Promise<void>;
   /** Keeps what else there is to keep when a lease ends; the release waits for it if it is a promise. */
   readonly ending?: (lease: LeaseRef, options: ReleaseOptions) => Promise<void> | undefined;
 }

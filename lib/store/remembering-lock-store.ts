@@ -34,6 +34,7 @@ export class RememberingLockStore extends DocumentLockStore {
       history,
       moments: this.moments,
       clock,
+      ...(options.announce && { announce: options.announce }),
     });
     const { acquire, release } = this.fastPort;
     this.fastPort = {

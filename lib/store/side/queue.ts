@@ -51,7 +51,7 @@ export interface QueueParts {
   readonly moments: Moments;
   readonly clock: Clock;
   /** Sends a hint to every process that hears hints. Absent: nobody hears any. */
-  readonly announce?: (text: string) => void;
+  readonly announce?: (text: string) => void | Promise<void>;
 }
 
 /** The fields of a lock that show its queued calls. */

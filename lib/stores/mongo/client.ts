@@ -17,7 +17,10 @@ export interface MongoCollection {
 
 /** What the store needs of a `ChangeStream` of the package `mongodb`. */
 export interface MongoChangeStream {
-  on(event: 'change', listener: (change: { readonly fullDocument?: { readonly text?: unknown } }) => void): unknown;
+  on(
+    event: 'change',
+    listener: (change: { readonly fullDocument?: { readonly text?: unknown } }) => void,
+  ): unknown;
   on(event: 'error' | 'close', listener: () => void): unknown;
   close(): Promise<unknown>;
 }

@@ -4,10 +4,12 @@
  */
 import { SchedulerLockConfigError } from '../../errors.js';
 import { RememberingLockStore } from '../../store/remembering-lock-store.js';
+import type { HintChannel } from '../lock-store.js';
 import { databaseOf, type MongoDatabase, type MongoGiven } from './client.js';
 import { failed, isDenied, reasonOf } from './errors.js';
 import { MongoDocuments } from './mongo-documents.js';
 import { MongoEntries } from './mongo-entries.js';
+import { MongoHints } from './mongo-hints.js';
 import { lookAtServer } from './server.js';
 
 /** Options of {@link MongoLockStore}. */
@@ -35,12 +37,13 @@ const ENTRIES = '_entries';
  * 1. The client is yours: the store never closes the client.
  * 2. Each statement goes to the primary, waits until a majority of the replica set has the write, and belongs to no session or transaction of
  *    yours, whatever the settings of the client.
- * 3. The store keeps locks, ticks, intervals, lines and histories. Calls in line ask for their turn. It has no queued calls yet: the start
- *    refuses `onHeld: 'queue'`.
+ * 3. On a replica set, calls in line are told of their turn by a change stream, which each process opens with the first call that waits. On
+ *    other servers they ask for it a few times a second.
  */
 export class MongoLockStore extends RememberingLockStore {
   readonly #database: () => MongoDatabase;
   readonly #collection: string;
+  readonly #hints: MongoHints;
   #warning: string | undefined;
 
   /**
@@ -51,9 +54,20 @@ export class MongoLockStore extends RememberingLockStore {
     const { collection = DEFAULT_COLLECTION } = options;
     const database = databaseOf(given);
     checkName(collection);
-    super(new MongoDocuments(database, collection), new MongoEntries(database, `${collection}${ENTRIES}`));
+    const beside = `${collection}${ENTRIES}`;
+    const hints = new MongoHints(database, beside);
+    super(new MongoDocuments(database, collection), new MongoEntries(database, beside), {
+      hint: ({ process, token }) => void hints.send(process, token),
+      announce: (text) => hints.announce(text),
+    });
     this.#database = database;
     this.#collection = collection;
+    this.#hints = hints;
+  }
+
+  /** `undefined` if the server has no change streams: then calls in line ask for their turn. */
+  override hints(process: string, called: (token: string) => void): HintChannel | undefined {
+    return this.#hints.listen(process, called);
   }
 
   get label(): string {
@@ -69,7 +83,9 @@ export class MongoLockStore extends RememberingLockStore {
    */
   async init(): Promise<void> {
     try {
-      this.#warning = await lookAtServer(this.#database(), this.#collection);
+      const { warning, hasChangeStreams } = await lookAtServer(this.#database(), this.#collection);
+      this.#warning = warning;
+      this.#hints.areThere = hasChangeStreams;
       await this.inspect(['-']);
     } catch (error) {
       if (error instanceof SchedulerLockConfigError) throw error;

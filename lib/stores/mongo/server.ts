@@ -11,6 +11,15 @@ interface Hello {
   readonly setName?: unknown;
   /** `isdbgrid`: the server is a `mongos`, before a sharded cluster. */
   readonly msg?: unknown;
+  /** When it answered, by the log of its replica set: without it there are no change streams. */
+  readonly operationTime?: unknown;
+}
+
+/** What a look at the server has found. */
+interface Looked {
+  /** What a person should change, for the log. */
+  readonly warning: string | undefined;
+  readonly hasChangeStreams: boolean;
 }
 
 interface BuildInfo {
@@ -30,16 +39,15 @@ interface CollectionInfo {
 /**
  * Checks a server, and the collection of the locks.
  *
- * @returns what a person should change, for the log
  * @throws SchedulerLockConfigError if no locks can be kept there
  */
-export async function lookAtServer(db: MongoDatabase, name: string): Promise<string | undefined> {
+export async function lookAtServer(db: MongoDatabase, name: string): Promise<Looked> {
   const ask = (command: object): Promise<unknown> => db.command(command, { readPreference: 'primary' });
   const hello = (await ask({ hello: 1 })) as Hello;
   const info = (await ask({ buildInfo: 1 })) as BuildInfo;
   const problem = serverProblem(info) ?? (await collectionProblem(db, name));
   if (problem !== undefined) throw new SchedulerLockConfigError([`store: ${problem}`]);
-  return standaloneWarning(hello);
+  return { warning: standaloneWarning(hello), hasChangeStreams: hello.operationTime !== undefined };
 }
 
 function serverProblem({ version, ferretdbVersion }: BuildInfo): string | undefined {
