@@ -13,8 +13,8 @@ import { lookAtServer } from './server.js';
 /** Options of {@link MongoLockStore}. */
 export interface MongoLockStoreOptions {
   /**
-   * The collection of the locks. MongoDB creates the collection with the first lock. Histories are in another one, with `_entries` behind
-   * this name.
+   * The collection of the locks. MongoDB creates the collection with the first lock. Queued calls and histories are in another one, with
+   * `_entries` behind this name.
    *
    * @default 'shedLock', as ShedLock has it
    */
@@ -35,8 +35,7 @@ const ENTRIES = '_entries';
  * 1. The client is yours: the store never closes the client.
  * 2. Each statement goes to the primary, waits until a majority of the replica set has the write, and belongs to no session or transaction of
  *    yours, whatever the settings of the client.
- * 3. The store keeps locks, ticks, intervals, lines and histories. Calls in line ask for their turn. It has no queued calls yet: the start
- *    refuses `onHeld: 'queue'`.
+ * 3. Instances are told nothing: calls in line ask for their turn, and instances look for queued calls of others.
  */
 export class MongoLockStore extends RememberingLockStore {
   readonly #database: () => MongoDatabase;
