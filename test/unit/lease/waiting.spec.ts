@@ -33,6 +33,8 @@ class LossyStore extends MemoryLockStore {
   late: { readonly holder: string; readonly until: Promise<void> } | undefined;
   /** Whether hints are lost on their way. */
   mute = false;
+  /** What the attempts of this holder say of the lease that has refused them. */
+  heard: { readonly holder: string; readonly notBefore: (number | undefined)[] } | undefined;
 
   override hints(process: string, called: (token: string) => void): HintChannel {
     return super.hints(process, (token) => void (this.mute || called(token)));
@@ -40,6 +42,7 @@ class LossyStore extends MemoryLockStore {
 
   override async acquire(request: AcquireRequest): Promise<AcquireResult> {
     this.attempts += 1;
+    if (this.heard?.holder === request.holder) this.heard.notBefore.push(request.wait?.notBefore);
     if (this.cut === request.holder) throw new StoreUnavailableError('cut off', { outcome: 'not-applied' });
     if (this.away === request.holder) return new Promise(() => undefined);
     if (this.late?.holder === request.holder) await this.late.until;
@@ -117,6 +120,16 @@ beforeEach(() => void (fleet = new Fleet()));
 afterEach(() => fleet.shutdown());
 
 const MINUTE = { wait: 60_000 };
+
+const OF_TICK = { job: 'Jobs.tick', kind: 'fired' as const, start: { tick: 1_000 } };
+
+/** The store grants the lock to an instance in line, which does not hear of it, nor of anything else until it is no longer `away`. */
+async function grantUnheard(instance: string, holder: Call): Promise<void> {
+  fleet.store.deaf = instance;
+  await fleet.end(holder);
+  fleet.store.deaf = undefined;
+  fleet.store.away = instance;
+}
 
 const enqueue = (id: string) =>
   fleet.store.queuedCalls.enqueue({
@@ -329,16 +342,74 @@ describe('calls that wait', () => {
 
   test('of a tick run it although the store has granted it before, and the answer was lost for longer than a ttl', async () => {
     const holder = await fleet.call('a');
-    const start = { job: 'Jobs.tick', kind: 'fired' as const, start: { tick: 1_000 } };
-    const waiting = await fleet.call('b', MINUTE, start);
-    fleet.store.deaf = 'b';
-    await fleet.end(holder);
-    fleet.store.deaf = undefined;
-    fleet.store.away = 'b';
+    const waiting = await fleet.call('b', MINUTE, OF_TICK);
+    await grantUnheard('b', holder);
     await fleet.clock.advance(15_000);
     fleet.store.away = undefined;
     await fleet.clock.advance(5_000);
     expect(waiting.lock).toMatchObject({ tick: 1_000, attempt: 1 });
+    await fleet.end(waiting);
+  });
+
+  test('whose tick the store has started already come back to their place in line', async () => {
+    const holder = await fleet.call('a');
+    const first = await fleet.call('b', MINUTE, OF_TICK);
+    const second = await fleet.call('c', MINUTE);
+    await grantUnheard('b', holder);
+    await fleet.clock.advance(15_000);
+    expect(second.lock).toBeDefined();
+    const third = await fleet.call('d', MINUTE);
+    fleet.store.away = undefined;
+    await fleet.clock.advance(5_000);
+    await fleet.end(second);
+    expect([first.lock?.tick, third.lock]).toEqual([1_000, undefined]);
+    await fleet.end(first);
+    expect(third.lock).toBeDefined();
+    await fleet.end(third);
+  });
+
+  test('whose tick another instance runs when they have come back learn so at once', async () => {
+    const holder = await fleet.call('a');
+    const waiting = await fleet.call('b', MINUTE, OF_TICK);
+    await grantUnheard('b', holder);
+    await fleet.clock.advance(15_000);
+    fleet.store.away = undefined;
+    const { job, start } = OF_TICK;
+    const other = { name: 'lock', token: 'theirs', ttl: 60_000, holder: 'd', job, ...start };
+    // As soon as the start is taken back, and before the call asks again.
+    for (let tries = 0; !(await fleet.store.acquire(other)).acquired; tries++) {
+      expect(tries).toBeLessThan(1_000);
+      await fleet.clock.advance(10);
+    }
+    expect(waiting.result).toBeUndefined();
+    await fleet.clock.advance(2_000);
+    expect(waiting.result).toMatchObject({ ran: false, reason: 'already-ran', tick: 1_000 });
+  });
+
+  test('that give up when the answer with their grant is lost give it back, and the next one is called', async () => {
+    const holder = await fleet.call('a');
+    const aborting = new AbortController();
+    const waiting = await fleet.call('b', MINUTE, { signal: aborting.signal });
+    const next = await fleet.call('c', MINUTE);
+    await grantUnheard('b', holder);
+    await fleet.clock.advance(2_000);
+    const gaveUp = new Error('gave up');
+    aborting.abort(gaveUp);
+    await fleet.clock.advance(0);
+    expect(waiting.error).toBe(gaveUp);
+    expect(next.lock).toBeDefined();
+    await fleet.end(next);
+  });
+
+  test('tell the store for how long the lease that has refused them can be live', async () => {
+    await fleet.call('a', { heartbeat: false });
+    await fleet.clock.advance(2_500);
+    fleet.store.heard = { holder: 'b', notBefore: [] };
+    const waiting = await fleet.call('b', MINUTE);
+    await fleet.clock.advance(2_000);
+    expect(fleet.store.heard.notBefore).toEqual([undefined, 6_500, 5_500]);
+    await fleet.clock.advance(6_000);
+    expect(waiting.lock).toBeDefined();
     await fleet.end(waiting);
   });
 
