@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { StoreUnavailableError } from '../../../lib/errors.js';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
+import { currentLock, type Lock } from '../../../lib/lease/current-lock.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import type { NewQueuedCall } from '../../../lib/stores/queued-call-store.js';
@@ -37,16 +38,21 @@ async function enqueue(id: string) {
   return outcome;
 }
 
-test('the run that a shutdown waits for is the last one, and is told of with its end', async () => {
+test('the run that a shutdown waits for is the last one, knows its call, and is told of with its end', async () => {
   for (const id of ['one', 'two']) await enqueue(id);
   const job = gate();
   const settings = { ...SETTINGS, wait: 60_000 };
-  const run = () => job.opened;
+  let seen: Lock | undefined;
+  const run = () => {
+    seen = currentLock();
+    return job.opened;
+  };
   const queueJob = { job: 'Jobs.sync', lock: undefined, settings, run, isGone: () => false };
   const jobs = new Map([['Jobs.sync', queueJob]]);
   const drainer = { jobs, asks: () => undefined, standsBehind: () => undefined };
   void runner.drain({ kind: 'drain', name: 'lock', job: undefined, settings }, drainer);
   await clock.advance(1_000);
+  expect(seen?.queuedCall).toMatchObject({ delivery: 1, merged: 0 });
   const closed = runner.shutdown(10_000);
   job.open();
   await clock.advance(0);
