@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, jest, test } from '@jest/globals';
 import { StoreUnavailableError } from '../../../lib/errors.js';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import { currentLock, type Lock } from '../../../lib/lease/current-lock.js';
@@ -21,6 +21,8 @@ beforeEach(() => {
   events = [];
   runner = new LockRunner(store, 'here', clock, (event) => events.push(event), SETTINGS.storeTimeout);
 });
+
+const notConnected = new StoreUnavailableError('not connected', { outcome: 'not-applied' });
 
 const callOf = (id: string): NewQueuedCall => ({
   name: 'lock',
@@ -65,11 +67,30 @@ test('the run that a shutdown waits for is the last one, knows its call, and is 
 });
 
 test('a call that could not be queued counts as skipped by the outage', async () => {
-  const error = new StoreUnavailableError('not connected', { outcome: 'not-applied' });
   const put = store.queuedCalls.enqueue.bind(store.queuedCalls);
-  store.queuedCalls.enqueue = () => Promise.reject(error);
-  for (const id of ['one', 'two']) expect(await enqueue(id)).toEqual({ error });
+  store.queuedCalls.enqueue = () => Promise.reject(notConnected);
+  for (const id of ['one', 'two']) expect(await enqueue(id)).toEqual({ error: notConnected });
   store.queuedCalls.enqueue = put;
   expect(await enqueue('three')).toMatchObject({ result: { queued: true } });
   expect(events).toMatchObject([{ type: 'outage-started' }, { type: 'outage-ended', skipped: 2 }]);
+});
+
+test('a lock whose queued calls cannot be asked for is given back, once', async () => {
+  await enqueue('one');
+  store.queuedCalls.next = () => Promise.reject(notConnected);
+  const release = jest.spyOn(store, 'release');
+  const drainer = { jobs: new Map(), asks: () => undefined, standsBehind: () => undefined };
+  const settings = { ...SETTINGS, wait: 60_000 };
+  void runner.drain({ kind: 'drain', name: 'lock', job: undefined, settings }, drainer);
+  await clock.advance(2 * SETTINGS.ttl);
+  expect(release).toHaveBeenCalledTimes(1);
+  expect(await store.inspect(['lock'])).toMatchObject([{ state: 'free' }]);
+});
+
+test('hints of queued calls are heard until a shutdown, from a store that sends them', async () => {
+  expect(runner.openHints()).toBe(true);
+  await runner.shutdown(0);
+  expect(runner.openHints()).toBe(false);
+  const bare = { acquire: store.acquire, extend: store.extend, release: store.release };
+  expect(new LockRunner(bare, 'here', clock, () => undefined, 2_000).openHints()).toBe(false);
 });

@@ -185,6 +185,27 @@ describe('the first of two attempts', () => {
   });
 });
 
+it('two attempts that are carried out one after the other, and never answered, leave no lease behind', async () => {
+  const app = new Harness();
+  const later = gate();
+  const unheard =
+    (until: Promise<void>): Behaviour =>
+    async (carryOut) => {
+      await until;
+      await carryOut();
+      return silence(carryOut);
+    };
+  app.store.next('acquire', unheard(Promise.resolve()), unheard(later.opened));
+  const result = app.runner.run(ofTick(app), () => 'ran');
+  await app.clock.advance(2 * LIMIT);
+  expect(await result).toMatchObject({ ran: false, reason: 'store-unavailable' });
+  // The lease of the first one is given back by now.
+  later.open();
+  await app.clock.advance(SETTINGS.ttl / 2);
+  const other = new Harness(app, 'there');
+  expect(await other.runner.run(ofTick(other), () => 'ran')).toEqual({ ran: true, value: 'ran' });
+});
+
 it.each([
   ['its caller gives up', (_: Harness, aborting: AbortController) => aborting.abort()],
   ['a shutdown begins', (app: Harness) => void app.runner.shutdown(0)],

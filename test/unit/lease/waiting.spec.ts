@@ -40,6 +40,14 @@ class LossyStore extends MemoryLockStore {
     return super.hints(process, (token) => void (this.mute || called(token)));
   }
 
+  /** The connection is back. */
+  readonly available = new Set<() => void>();
+
+  onAvailable(listener: () => void): () => void {
+    this.available.add(listener);
+    return () => this.available.delete(listener);
+  }
+
   override async acquire(request: AcquireRequest): Promise<AcquireResult> {
     this.attempts += 1;
     if (this.heard?.holder === request.holder) this.heard.notBefore.push(request.wait?.notBefore);
@@ -291,6 +299,22 @@ describe('calls that wait', () => {
     },
   );
 
+  test('that give up while an ask is on its way are over with its answer, although the store is back meanwhile', async () => {
+    const holder = await fleet.call('a');
+    const aborting = new AbortController();
+    const waiting = await fleet.call('b', MINUTE, { signal: aborting.signal });
+    const answer = gate();
+    fleet.store.slow = { holder: 'b', until: answer.opened };
+    await fleet.clock.advance(1_000);
+    const gaveUp = new Error('gave up');
+    aborting.abort(gaveUp);
+    for (const listener of fleet.store.available) listener();
+    answer.open();
+    await fleet.clock.advance(0);
+    expect(waiting.error).toBe(gaveUp);
+    await fleet.end(holder);
+  });
+
   test('take over from a holder that has died, within its ttl', async () => {
     await fleet.call('a', { heartbeat: false });
     const waiting = await fleet.call('b', MINUTE);
@@ -536,6 +560,31 @@ describe('calls that wait', () => {
       ['one', ['two']],
     ]);
     expect(fleet.of('skipped').map(({ holding }) => holding)).toEqual([['one'], ['two']]);
+  });
+
+  test('say nothing of a lock that their job has lost, nor of one of another application', async () => {
+    await fleet.call('a', {}, { name: 'taken' });
+    const settings = { ...SETTINGS, heartbeat: false as const };
+    const job = { job: undefined, kind: 'by-hand' as const };
+    const [there, here] = [
+      new LockRunner(fleet.store, 'c', fleet.clock, () => undefined, 2_000),
+      fleet.instance('b'),
+    ];
+    const lost = gate();
+    const waits = { ...job, name: 'taken', settings: { ...SETTINGS, wait: 1_000 } };
+    const inner = there.run({ ...job, name: 'theirs', settings: SETTINGS }, () =>
+      here.run({ ...job, name: 'ours', settings: SETTINGS }, () =>
+        here.run({ ...job, name: 'lost', settings }, async () => {
+          await lost.opened;
+          return here.run(waits, () => 'never');
+        }),
+      ),
+    );
+    await fleet.clock.advance(SETTINGS.ttl);
+    lost.open();
+    await fleet.clock.advance(1_000);
+    await inner;
+    expect(fleet.of('waiting')).toMatchObject([{ lock: 'taken', holding: ['ours'] }]);
   });
 
   test('with a store that has no lines is refused', async () => {
