@@ -163,6 +163,8 @@ const there = await isThereMongo('MongoLockStore on a server');
       await store.queuedCalls.next(run, { takes, outcome: 'completed' });
       expect(words()).toBe('aggregate delete aggregate hello update hello update');
       await store.queuedCalls.left(['job']);
+      expect(words()).toBe('aggregate aggregate');
+      await store.queuedCalls.left(['other']);
       expect(words()).toBe('aggregate');
     });
   });
