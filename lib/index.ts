@@ -177,9 +177,11 @@ export type {
   Entry as LockEntry,
   EntryKey as LockEntryKey,
   EntryQuery as LockEntryQuery,
+  EntrySum as LockEntrySum,
   LockEntries,
   NewEntry as NewLockEntry,
   SeenEntry as SeenLockEntry,
+  SumQuery as LockEntrySumQuery,
 } from './store/entries.js';
 export type {
   Change as DocumentChange,

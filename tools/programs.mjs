@@ -1,6 +1,6 @@
 // Makes `.build`: the programs of tests that are processes of their own, the benchmark, the chaos run, the demo, and what they import.
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transformFile } from '@swc/core';
 import { SWC } from './swc.mjs';
@@ -20,7 +20,7 @@ const IMPORT = /\b(?:from|import|import\()\s*['"](\.\.?\/[^'"]+)\.js['"]/g;
 const seen = new Set();
 await Promise.all(FOLDERS.flatMap(scriptsIn).map(build));
 // What was built before, and has no source any more, would go on to run. The others stay: a program of them may be starting.
-const built = new Set([...seen].map((file) => file.replace(/\.tsx?$/, '.js')));
+const built = new Set([...seen].map(scriptOf).flatMap((script) => [script, `${script}.map`]));
 for (const folder of ['lib', 'test', 'sample-app'])
   for (const file of filesIn(join(root, '.build', folder)))
     if (!built.has(join(folder, file))) rmSync(join(root, '.build', folder, file));
@@ -41,12 +41,19 @@ function filesIn(folder) {
 async function build(file) {
   if (seen.has(file)) return;
   seen.add(file);
-  const { code } = await transformFile(join(root, file), SWC);
-  const target = join(root, '.build', file.replace(/\.tsx?$/, '.js'));
+  // A map within a script would be most of its text, which node keeps: the garbage collector would cost what the benchmark measures.
+  const { code, map } = await transformFile(join(root, file), { ...SWC, sourceMaps: true });
+  const target = join(root, '.build', scriptOf(file));
+  const mapFile = `${target}.map`;
   mkdirSync(dirname(target), { recursive: true });
-  writeFileSync(target, code);
+  writeFileSync(mapFile, map);
+  writeFileSync(target, `${code}//# sourceMappingURL=${basename(mapFile)}\n`);
   const imported = Array.from(code.matchAll(IMPORT), ([, path]) => join(dirname(file), path));
   await Promise.all(imported.map((path) => build(sourceOf(path))));
+}
+
+function scriptOf(file) {
+  return file.replace(/\.tsx?$/, '.js');
 }
 
 function sourceOf(path) {

@@ -42,11 +42,8 @@ interface Delivery {
   readonly run: (lease: Lease) => unknown;
 }
 
-/**
- * Why there is no delivery. `silent`: the store has not heard how the last run ended, so the release has to say it. `unknown`: the same, and
- * the store may have granted a lease for the next queued call, or may still grant it.
- */
-type NoDelivery = 'none' | 'silent' | 'unknown';
+/** That there is no delivery. `unknown`: the store may have granted a lease for the next queued call, or may still grant it. */
+type NoDelivery = 'none' | 'unknown';
 
 /** Takes a lock once, and runs its queued calls one after another, each with a fencing token of its own. */
 export class Drain extends Holding {
@@ -105,8 +102,8 @@ export class Drain extends Holding {
   /** @param end how the last run ended */
   async #giveBack(lease: Lease, end: EndOfRun | undefined, why: NoDelivery): Promise<void> {
     const { releases } = this.engine;
-    // The store has the record of the last run, if it has answered.
-    const unsaid = why === 'none' || end === this.#reported ? undefined : end;
+    // The release has to say how the last run ended, unless the store has heard it already.
+    const unsaid = end === this.#reported ? undefined : end;
     const release = this.releaseOf(lease, end?.outcome ?? 'completed', unsaid);
     const asked = releases.send(release);
     const answer = releases.tried(release, asked, await asked.outcome);
@@ -122,7 +119,7 @@ export class Drain extends Holding {
    */
   async #next(lease: Lease, end: EndOfRun | undefined): Promise<Delivery | NoDelivery> {
     const { engine, drainer } = this;
-    if (engine.closing || lease.lostReason !== undefined) return 'silent';
+    if (engine.closing || lease.lostReason !== undefined) return 'none';
     const sentAt = engine.clock.monotonic();
     drainer.asks();
     this.#asked = [...drainer.jobs.values()].filter(
@@ -134,7 +131,7 @@ export class Drain extends Holding {
     const outcome = await engine.store.next(lease.ref, options, storeTimeout, sentAt).outcome;
     if ('error' in outcome) {
       engine.outages.failed(outcome.error, { call: 'release', locks: [lease.ref.name] });
-      return wasNotApplied(outcome.error) ? 'silent' : 'unknown';
+      return wasNotApplied(outcome.error) ? 'none' : 'unknown';
     }
     engine.outages.succeeded('release', lease.ref.name);
     return this.#answered(lease, outcome.result, end, sentAt);

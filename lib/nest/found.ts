@@ -29,6 +29,20 @@ export function knownNames(found: readonly Found[], elections: ReadonlyMap<unkno
 export const isSameMethod = (one: Found, other: Found): boolean =>
   one.instance.constructor === other.instance.constructor && one.method.key === other.method.key;
 
+/** All that count as one method, together. There may be thousands, so they are not compared with each other. */
+export function byMethod(found: readonly Found[]): readonly [Found, ...Found[]][] {
+  const classes = new Map<unknown, Map<string | symbol, [Found, ...Found[]]>>();
+  for (const one of found) {
+    const { constructor } = one.instance;
+    const methods = classes.get(constructor) ?? new Map<string | symbol, [Found, ...Found[]]>();
+    classes.set(constructor, methods);
+    const same = methods.get(one.method.key);
+    if (same === undefined) methods.set(one.method.key, [one]);
+    else same.push(one);
+  }
+  return [...classes.values()].flatMap((methods) => [...methods.values()]);
+}
+
 export const hasOwnJob = ({ method }: Found): boolean => method.options.job !== undefined;
 
 export const whereOf = ({ instance, method }: Found): string =>

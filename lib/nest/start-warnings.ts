@@ -1,7 +1,7 @@
 import { mayWait } from '../lease/lock-call.js';
 import { schedulesOf } from '../scheduler/scheduler-parts.js';
 import type { BoundJob } from './bound-job.js';
-import { type Found, hasOwnJob, isFired, isSameMethod, whereOf } from './found.js';
+import { byMethod, type Found, hasOwnJob, isFired, whereOf } from './found.js';
 import { names } from './start-line.js';
 
 /**
@@ -73,13 +73,10 @@ function schedulesLeftOut(found: readonly Found[]): string | undefined {
 
 /** A warning about classes of which the application has several instances, in one line: the scheduler fires the methods of each. */
 function severalInstances(found: readonly Found[]): string | undefined {
-  const fired = found.filter(isFired);
-  const list = fired.flatMap((one) => {
-    const modules = new Map(
-      fired.filter((other) => isSameMethod(one, other)).map(({ instance, module }) => [instance, module]),
-    );
+  const list = byMethod(found.filter(isFired)).flatMap((same) => {
+    const modules = new Map(same.map(({ instance, module }) => [instance, module]));
     const of = [...new Set(modules.values())].join(' and ');
-    return modules.size < 2 ? [] : `${whereOf(one)} (${modules.size} instances, of ${of})`;
+    return modules.size < 2 ? [] : `${whereOf(same[0])} (${modules.size} instances, of ${of})`;
   });
   if (list.length === 0) return undefined;
   return (

@@ -138,6 +138,38 @@ const there = await isThereMongo('MongoLockStore on a server');
     });
   });
 
+  test('to queue a call costs four statements, six with a key and three for another with that one; to run it, seven', async () => {
+    await watched(async (store, sent) => {
+      const words = (): string =>
+        sent
+          .splice(0)
+          .map(({ commandName }) => commandName)
+          .join(' ');
+      await store.queuedCalls.init?.();
+      const lease = await taken(store);
+      const call = { name: 'job', job: 'job', args: '[]', priority: 0, max: 10, redeliver: 0 };
+      const queue = (fields = {}) => store.queuedCalls.enqueue({ ...call, id: randomUUID(), ...fields });
+      sent.length = 0;
+      await queue();
+      expect(words()).toBe('aggregate hello hello update');
+      await queue({ key: 'k' });
+      expect(words()).toBe('aggregate hello aggregate hello hello update');
+      await queue({ key: 'k' });
+      expect(words()).toBe('aggregate hello update');
+      const takes = [{ job: 'job', ttl: HOUR }];
+      const next = await store.queuedCalls.next(lease, { takes });
+      if (next.queuedCall === undefined) throw new Error('no queued call');
+      expect(words()).toBe('aggregate aggregate hello update hello update');
+      const run = { ...lease, fencingToken: next.fencingToken, queuedCall: next.queuedCall.id };
+      await store.queuedCalls.next(run, { takes, outcome: 'completed' });
+      expect(words()).toBe('aggregate delete aggregate hello update hello update');
+      await store.queuedCalls.left(['job']);
+      expect(words()).toBe('aggregate aggregate');
+      await store.queuedCalls.left(['other']);
+      expect(words()).toBe('aggregate');
+    });
+  });
+
   test('the records of runs that end together cost few writes, and only the first time lists that find what is too much', async () => {
     await watched(async (store, sent) => {
       const requests = Array.from({ length: 50 }, (_, i) => attempt({ name: `job-${i}` }));

@@ -76,11 +76,22 @@ export class EntryQueue implements QueuedCallStore {
     if (announce !== undefined) this.announce = async () => announce(LOOK_FOR_QUEUED);
   }
 
-  /** @throws SchedulerLockConfigError if the database can keep no entries */
+  /** @throws SchedulerLockConfigError if the database can keep no entries, or deletes none: then no queued call would ever end */
   async init(): Promise<void> {
-    const problem = await this.entries.init?.();
+    const problem = (await this.entries.init?.()) ?? (await this.#deletes());
     if (problem !== undefined)
       throw new SchedulerLockConfigError([`store: queued calls cannot be kept. ${problem}`]);
+  }
+
+  /** Why nothing can be deleted, if the database refuses it. */
+  async #deletes(): Promise<string | undefined> {
+    try {
+      await this.entries.drop([{ lock: '', id: 'none', version: '' }]);
+      return undefined;
+    } catch (error) {
+      if (error instanceof StoreUnavailableError && error.refused) return error.message;
+      throw error;
+    }
   }
 
   enqueue(queuedCall: NewQueuedCall, options?: CallOptions): Promise<Enqueued> {

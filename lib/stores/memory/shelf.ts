@@ -58,6 +58,7 @@ export class Shelf {
     const candidates = this.#candidates(query);
     const { length } = candidates;
     const found: ShelvedEntry[] = [];
+    if (length <= skip) return found;
     let left = skip;
     for (let i = 0; i < length && found.length < limit; i++) {
       const entry = candidates[newest === true ? length - 1 - i : i];

@@ -15,8 +15,8 @@ import { lookAtServer } from './server.js';
 /** Options of {@link MongoLockStore}. */
 export interface MongoLockStoreOptions {
   /**
-   * The collection of the locks. MongoDB creates the collection with the first lock. Histories are in another one, with `_entries` behind
-   * this name.
+   * The collection of the locks. MongoDB creates the collection with the first lock. Queued calls and histories are in another one, with
+   * `_entries` behind this name.
    *
    * @default 'shedLock', as ShedLock has it
    */

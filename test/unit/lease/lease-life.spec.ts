@@ -1,5 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { LockLostError, LockNotHeldError } from '../../../lib/errors.js';
+import type { Wanted } from '../../../lib/events/events.js';
 import type { SchedulerLockEvent } from '../../../lib/index.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
 import type { LockStore } from '../../../lib/stores/lock-store.js';
@@ -244,6 +245,23 @@ describe('the life of a lease', () => {
       await app.clock.advance(0);
       expect(await run).toEqual({ ran: true, value: 'done' });
       expect(heard).toEqual([wanted]);
+    },
+  );
+
+  it.each([
+    ['refusal', undefined],
+    ['released', true],
+  ] as const)(
+    'is asked for in detail if somebody hears of refusals: who hears "%s"',
+    async (heard, brief) => {
+      const app = new Harness();
+      const acquire = jest.spyOn(app.store, 'acquire');
+      const hears = (type: Wanted): boolean => type === heard;
+      const runner = new LockRunner(app.store, 'here', app.clock, () => undefined, 1_000, hears);
+      const run = runner.run({ ...app.call(), brief: true }, () => 'done');
+      await app.clock.advance(0);
+      await run;
+      expect(acquire.mock.calls.map(([request]) => request.brief)).toEqual([brief]);
     },
   );
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { SchedulerLockConfigError } from '../../../lib/errors.js';
 import { Harness } from './harness.js';
 import { brokenConnection, failsWith, hold, notConnected, silence } from './scripted-store.js';
 
@@ -24,6 +25,38 @@ describe('the release of a lease', () => {
     await app.clock.advance(0);
     expect(job.error).toBe(error);
     expect(app.of('released')).toMatchObject([{ outcome: 'failed', error, confirmed: true }]);
+  });
+
+  it('frees the lock of a job whose work is still to be done when it returns', async () => {
+    const app = new Harness();
+    const work = function* (): Generator<number> {
+      yield 1;
+    };
+    const refused = expect(app.runner.run(app.call(), work)).rejects.toThrow(SchedulerLockConfigError);
+    await app.clock.advance(0);
+    await refused;
+    expect(app.of('released')).toMatchObject([
+      { outcome: 'failed', error: expect.any(SchedulerLockConfigError), confirmed: true },
+    ]);
+  });
+
+  it('tells that the lock was deleted, unless the lease has ended before', async () => {
+    const app = new Harness();
+    const other = new Harness(app, 'there');
+    const settings = { heartbeat: false } as const;
+    for (const [runsFor, told] of [
+      [9_897, ['released', 'lock-deleted']],
+      [9_898, ['lost', 'released']],
+    ] as const) {
+      const job = await app.start('report', settings);
+      app.store.forget();
+      (await other.start()).end();
+      app.events.splice(0);
+      await app.clock.advance(runsFor);
+      job.end();
+      await app.clock.advance(0);
+      expect(app.events.map(({ type }) => type).sort()).toEqual([...told].sort());
+    }
   });
 
   it('reports the end of the call only when the store has been told', async () => {

@@ -1,8 +1,13 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { StoreUnavailableError } from '../../../lib/errors.js';
 import type { JobStart } from '../../../lib/job-start.js';
+import { AskedTwice } from '../../../lib/lease/asked-twice.js';
 import type { LockCall } from '../../../lib/lease/lock-call.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
+import { Asked } from '../../../lib/store-access/asked.js';
+import { TimeLimits } from '../../../lib/store-access/time-limits.js';
+import type { AcquireResult } from '../../../lib/stores/lock-store.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { gate, Harness, SETTINGS } from './harness.js';
 import {
   type Behaviour,
@@ -16,6 +21,8 @@ import {
 const TICK = 1_760_000_000_000;
 const LIMIT = SETTINGS.storeTimeout;
 const MINUTE = 60_000;
+
+type Copy = Asked<AcquireResult>;
 
 const callOf = (app: Harness, start: JobStart, settings: Partial<typeof SETTINGS> = {}): LockCall => ({
   ...app.call('report', settings, true),
@@ -176,6 +183,62 @@ describe('the first of two attempts', () => {
     await app.clock.advance(10 * MINUTE);
     expect(app.clock.pending).toBe(0);
   });
+});
+
+it('two attempts that are carried out one after the other, and never answered, leave no lease behind', async () => {
+  const app = new Harness();
+  const later = gate();
+  const unheard =
+    (until: Promise<void>): Behaviour =>
+    async (carryOut) => {
+      await until;
+      await carryOut();
+      return silence(carryOut);
+    };
+  app.store.next('acquire', unheard(Promise.resolve()), unheard(later.opened));
+  const result = app.runner.run(ofTick(app), () => 'ran');
+  await app.clock.advance(2 * LIMIT);
+  expect(await result).toMatchObject({ ran: false, reason: 'store-unavailable' });
+  // The lease of the first one is given back by now.
+  later.open();
+  await app.clock.advance(SETTINGS.ttl / 2);
+  const other = new Harness(app, 'there');
+  expect(await other.runner.run(ofTick(other), () => 'ran')).toEqual({ ran: true, value: 'ran' });
+});
+
+it.each([
+  ['its caller gives up', (_: Harness, aborting: AbortController) => aborting.abort()],
+  ['a shutdown begins', (app: Harness) => void app.runner.shutdown(0)],
+])('there is no second attempt if %s before there is another connection', async (_, happens) => {
+  const app = new Harness();
+  const aborting = new AbortController();
+  const connected = gate();
+  Object.assign(app.store, { reconnect: () => connected.opened });
+  app.store.next('acquire', silence);
+  const result = app.runner.run({ ...ofTick(app), signal: aborting.signal }, () => 'ran');
+  await app.clock.advance(LIMIT);
+  happens(app, aborting);
+  connected.open();
+  await app.clock.advance(2 * LIMIT);
+  expect(await result).toMatchObject({ ran: false });
+  expect(app.store.of('acquire')).toHaveLength(1);
+});
+
+it('what a copy answers before anybody listens is told to who listens then', async () => {
+  const clock = new ManualClock();
+  const limits = new TimeLimits(clock);
+  const copies = [0, 1].map(() => new Asked<AcquireResult>(limits, LIMIT, 0)) as [Copy, Copy];
+  const error = new StoreUnavailableError('no answer', { outcome: 'unknown' });
+  copies[0].giveUp(error);
+  const both = new AskedTwice(copies[0], error);
+  both.again(copies[1]);
+  const grants = [1, 2].map((fencingToken) => ({ acquired: true as const, fencingToken }));
+  copies.forEach((copy, index) => copy.answered(grants[index] as AcquireResult));
+  await clock.advance(0);
+  expect(await both.outcome).toEqual({ result: grants[0] });
+  const late: unknown[] = [];
+  both.listen((outcome) => late.push(outcome));
+  expect(late).toEqual([{ result: grants[1] }]);
 });
 
 it('a store is told that a connection may be dead, and the second attempt waits until it has another one', async () => {

@@ -102,6 +102,18 @@ describe('a shutdown', () => {
     expect(job.result).toEqual({ ran: true, value: 'done' });
   });
 
+  it('renews nothing any more once the signals have aborted', async () => {
+    const app = new Harness();
+    await app.start('report', { heartbeat: 300 });
+    const shutdown = shutDown(app);
+    await app.clock.advance(25_000);
+    const { length } = app.store.of('extend');
+    expect(length).toBeGreaterThan(80);
+    await app.clock.advance(1_000);
+    expect(shutdown.done).toBe(true);
+    expect(app.store.of('extend')).toHaveLength(length);
+  });
+
   it('keeps atLeast', async () => {
     const app = new Harness();
     const other = new Harness(app, 'there');

@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import type { JobStart } from '../../../lib/job-start.js';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import type { LockSettings } from '../../../lib/lease/lock-call.js';
+import { pauseHolder } from '../../../lib/stores/pause.js';
 import { Harness } from './harness.js';
 import { notConnected } from './scripted-store.js';
 
@@ -116,6 +117,13 @@ test('a call that is skipped, whatever the reason', async () => {
   expect(await skipped({ tick: future, maxClockSkew: 1_000 })).toMatchObject({
     ...of('clock-skew', { tick: future }),
     callTick: future,
+  });
+  const paused = { actor: 'Ada', reason: 'migration', until: tick + 60_000 };
+  const lock = { name: 'nightly', token: 'paused', ttl: 60_000, holder: pauseHolder(paused) };
+  expect(await there.store.acquire(lock)).toMatchObject({ acquired: true });
+  expect(await skipped({ tick: tick + 1 })).toMatchObject({
+    ...of('paused', { paused }),
+    callTick: tick + 1,
   });
   const shutdown = here.runner.shutdown(1_000);
   expect(await skipped()).toMatchObject(of('shutting-down'));

@@ -33,13 +33,24 @@ class LossyStore extends MemoryLockStore {
   late: { readonly holder: string; readonly until: Promise<void> } | undefined;
   /** Whether hints are lost on their way. */
   mute = false;
+  /** What the attempts of this holder say of the lease that has refused them. */
+  heard: { readonly holder: string; readonly notBefore: (number | undefined)[] } | undefined;
 
   override hints(process: string, called: (token: string) => void): HintChannel {
     return super.hints(process, (token) => void (this.mute || called(token)));
   }
 
+  /** The connection is back. */
+  readonly available = new Set<() => void>();
+
+  onAvailable(listener: () => void): () => void {
+    this.available.add(listener);
+    return () => this.available.delete(listener);
+  }
+
   override async acquire(request: AcquireRequest): Promise<AcquireResult> {
     this.attempts += 1;
+    if (this.heard?.holder === request.holder) this.heard.notBefore.push(request.wait?.notBefore);
     if (this.cut === request.holder) throw new StoreUnavailableError('cut off', { outcome: 'not-applied' });
     if (this.away === request.holder) return new Promise(() => undefined);
     if (this.late?.holder === request.holder) await this.late.until;
@@ -117,6 +128,16 @@ beforeEach(() => void (fleet = new Fleet()));
 afterEach(() => fleet.shutdown());
 
 const MINUTE = { wait: 60_000 };
+
+const OF_TICK = { job: 'Jobs.tick', kind: 'fired' as const, start: { tick: 1_000 } };
+
+/** The store grants the lock to an instance in line, which does not hear of it, nor of anything else until it is no longer `away`. */
+async function grantUnheard(instance: string, holder: Call): Promise<void> {
+  fleet.store.deaf = instance;
+  await fleet.end(holder);
+  fleet.store.deaf = undefined;
+  fleet.store.away = instance;
+}
 
 const enqueue = (id: string) =>
   fleet.store.queuedCalls.enqueue({
@@ -278,6 +299,22 @@ describe('calls that wait', () => {
     },
   );
 
+  test('that give up while an ask is on its way are over with its answer, although the store is back meanwhile', async () => {
+    const holder = await fleet.call('a');
+    const aborting = new AbortController();
+    const waiting = await fleet.call('b', MINUTE, { signal: aborting.signal });
+    const answer = gate();
+    fleet.store.slow = { holder: 'b', until: answer.opened };
+    await fleet.clock.advance(1_000);
+    const gaveUp = new Error('gave up');
+    aborting.abort(gaveUp);
+    for (const listener of fleet.store.available) listener();
+    answer.open();
+    await fleet.clock.advance(0);
+    expect(waiting.error).toBe(gaveUp);
+    await fleet.end(holder);
+  });
+
   test('take over from a holder that has died, within its ttl', async () => {
     await fleet.call('a', { heartbeat: false });
     const waiting = await fleet.call('b', MINUTE);
@@ -329,16 +366,74 @@ describe('calls that wait', () => {
 
   test('of a tick run it although the store has granted it before, and the answer was lost for longer than a ttl', async () => {
     const holder = await fleet.call('a');
-    const start = { job: 'Jobs.tick', kind: 'fired' as const, start: { tick: 1_000 } };
-    const waiting = await fleet.call('b', MINUTE, start);
-    fleet.store.deaf = 'b';
-    await fleet.end(holder);
-    fleet.store.deaf = undefined;
-    fleet.store.away = 'b';
+    const waiting = await fleet.call('b', MINUTE, OF_TICK);
+    await grantUnheard('b', holder);
     await fleet.clock.advance(15_000);
     fleet.store.away = undefined;
     await fleet.clock.advance(5_000);
     expect(waiting.lock).toMatchObject({ tick: 1_000, attempt: 1 });
+    await fleet.end(waiting);
+  });
+
+  test('whose tick the store has started already come back to their place in line', async () => {
+    const holder = await fleet.call('a');
+    const first = await fleet.call('b', MINUTE, OF_TICK);
+    const second = await fleet.call('c', MINUTE);
+    await grantUnheard('b', holder);
+    await fleet.clock.advance(15_000);
+    expect(second.lock).toBeDefined();
+    const third = await fleet.call('d', MINUTE);
+    fleet.store.away = undefined;
+    await fleet.clock.advance(5_000);
+    await fleet.end(second);
+    expect([first.lock?.tick, third.lock]).toEqual([1_000, undefined]);
+    await fleet.end(first);
+    expect(third.lock).toBeDefined();
+    await fleet.end(third);
+  });
+
+  test('whose tick another instance runs when they have come back learn so at once', async () => {
+    const holder = await fleet.call('a');
+    const waiting = await fleet.call('b', MINUTE, OF_TICK);
+    await grantUnheard('b', holder);
+    await fleet.clock.advance(15_000);
+    fleet.store.away = undefined;
+    const { job, start } = OF_TICK;
+    const other = { name: 'lock', token: 'theirs', ttl: 60_000, holder: 'd', job, ...start };
+    // As soon as the start is taken back, and before the call asks again.
+    for (let tries = 0; !(await fleet.store.acquire(other)).acquired; tries++) {
+      expect(tries).toBeLessThan(1_000);
+      await fleet.clock.advance(10);
+    }
+    expect(waiting.result).toBeUndefined();
+    await fleet.clock.advance(2_000);
+    expect(waiting.result).toMatchObject({ ran: false, reason: 'already-ran', tick: 1_000 });
+  });
+
+  test('that give up when the answer with their grant is lost give it back, and the next one is called', async () => {
+    const holder = await fleet.call('a');
+    const aborting = new AbortController();
+    const waiting = await fleet.call('b', MINUTE, { signal: aborting.signal });
+    const next = await fleet.call('c', MINUTE);
+    await grantUnheard('b', holder);
+    await fleet.clock.advance(2_000);
+    const gaveUp = new Error('gave up');
+    aborting.abort(gaveUp);
+    await fleet.clock.advance(0);
+    expect(waiting.error).toBe(gaveUp);
+    expect(next.lock).toBeDefined();
+    await fleet.end(next);
+  });
+
+  test('tell the store for how long the lease that has refused them can be live', async () => {
+    await fleet.call('a', { heartbeat: false });
+    await fleet.clock.advance(2_500);
+    fleet.store.heard = { holder: 'b', notBefore: [] };
+    const waiting = await fleet.call('b', MINUTE);
+    await fleet.clock.advance(2_000);
+    expect(fleet.store.heard.notBefore).toEqual([undefined, 6_500, 5_500]);
+    await fleet.clock.advance(6_000);
+    expect(waiting.lock).toBeDefined();
     await fleet.end(waiting);
   });
 
@@ -465,6 +560,31 @@ describe('calls that wait', () => {
       ['one', ['two']],
     ]);
     expect(fleet.of('skipped').map(({ holding }) => holding)).toEqual([['one'], ['two']]);
+  });
+
+  test('say nothing of a lock that their job has lost, nor of one of another application', async () => {
+    await fleet.call('a', {}, { name: 'taken' });
+    const settings = { ...SETTINGS, heartbeat: false as const };
+    const job = { job: undefined, kind: 'by-hand' as const };
+    const [there, here] = [
+      new LockRunner(fleet.store, 'c', fleet.clock, () => undefined, 2_000),
+      fleet.instance('b'),
+    ];
+    const lost = gate();
+    const waits = { ...job, name: 'taken', settings: { ...SETTINGS, wait: 1_000 } };
+    const inner = there.run({ ...job, name: 'theirs', settings: SETTINGS }, () =>
+      here.run({ ...job, name: 'ours', settings: SETTINGS }, () =>
+        here.run({ ...job, name: 'lost', settings }, async () => {
+          await lost.opened;
+          return here.run(waits, () => 'never');
+        }),
+      ),
+    );
+    await fleet.clock.advance(SETTINGS.ttl);
+    lost.open();
+    await fleet.clock.advance(1_000);
+    await inner;
+    expect(fleet.of('waiting')).toMatchObject([{ lock: 'taken', holding: ['ours'] }]);
   });
 
   test('with a store that has no lines is refused', async () => {

@@ -324,11 +324,16 @@ describe('a database', () => {
     await expect(store.inspect([LOCK])).rejects.toThrow('away');
   });
 
-  test('that can keep no entries stops the start', async () => {
+  test('that can keep no entries, or deletes none, stops the start; one that is away does not', async () => {
     await store.queuedCalls.init?.();
     entries.problem = 'It is full.';
     const failure = store.queuedCalls.init?.();
     await expect(failure).rejects.toThrow(SchedulerLockConfigError);
     await expect(failure).rejects.toThrow('store: queued calls cannot be kept. It is full.');
+    entries.problem = undefined;
+    entries.failure = unavailable({ refused: true });
+    await expect(store.queuedCalls.init?.()).rejects.toThrow('store: queued calls cannot be kept. away');
+    entries.failure = unavailable();
+    await expect(store.queuedCalls.init?.()).rejects.toThrow(StoreUnavailableError);
   });
 });

@@ -1,0 +1,96 @@
+import { beforeEach, expect, jest, test } from '@jest/globals';
+import { StoreUnavailableError } from '../../../lib/errors.js';
+import type { SchedulerLockEvent } from '../../../lib/events/events.js';
+import { currentLock, type Lock } from '../../../lib/lease/current-lock.js';
+import { LockRunner } from '../../../lib/lease/lock-runner.js';
+import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
+import type { NewQueuedCall } from '../../../lib/stores/queued-call-store.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
+import { gate, SETTINGS } from './harness.js';
+
+/** Calls that are queued, and run for nobody: what the lease tells of them. */
+
+let clock: ManualClock;
+let store: MemoryLockStore;
+let events: SchedulerLockEvent[];
+let runner: LockRunner;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  store = new MemoryLockStore({ clock });
+  events = [];
+  runner = new LockRunner(store, 'here', clock, (event) => events.push(event), SETTINGS.storeTimeout);
+});
+
+const notConnected = new StoreUnavailableError('not connected', { outcome: 'not-applied' });
+
+const callOf = (id: string): NewQueuedCall => ({
+  name: 'lock',
+  id,
+  job: 'Jobs.sync',
+  args: '[]',
+  priority: 0,
+  max: 10,
+  redeliver: 0,
+});
+
+async function enqueue(id: string) {
+  const outcome = runner.enqueue(callOf(id), SETTINGS.storeTimeout);
+  await clock.advance(0);
+  return outcome;
+}
+
+test('the run that a shutdown waits for is the last one, knows its call, and is told of with its end', async () => {
+  for (const id of ['one', 'two']) await enqueue(id);
+  const job = gate();
+  const settings = { ...SETTINGS, wait: 60_000 };
+  let seen: Lock | undefined;
+  const run = () => {
+    seen = currentLock();
+    return job.opened;
+  };
+  const queueJob = { job: 'Jobs.sync', lock: undefined, settings, run, isGone: () => false };
+  const jobs = new Map([['Jobs.sync', queueJob]]);
+  const drainer = { jobs, asks: () => undefined, standsBehind: () => undefined };
+  void runner.drain({ kind: 'drain', name: 'lock', job: undefined, settings }, drainer);
+  await clock.advance(1_000);
+  expect(seen?.queuedCall).toMatchObject({ delivery: 1, merged: 0 });
+  const closed = runner.shutdown(10_000);
+  job.open();
+  await clock.advance(0);
+  await closed;
+  expect(events.filter(({ type }) => type === 'released')).toMatchObject([
+    { job: 'Jobs.sync', outcome: 'completed', duration: 1_000, confirmed: true },
+  ]);
+  expect(await store.inspect(['lock'])).toMatchObject([{ state: 'free' }]);
+  expect(await store.queuedCalls.left(['Jobs.sync'])).toMatchObject([{ name: 'lock' }]);
+});
+
+test('a call that could not be queued counts as skipped by the outage', async () => {
+  const put = store.queuedCalls.enqueue.bind(store.queuedCalls);
+  store.queuedCalls.enqueue = () => Promise.reject(notConnected);
+  for (const id of ['one', 'two']) expect(await enqueue(id)).toEqual({ error: notConnected });
+  store.queuedCalls.enqueue = put;
+  expect(await enqueue('three')).toMatchObject({ result: { queued: true } });
+  expect(events).toMatchObject([{ type: 'outage-started' }, { type: 'outage-ended', skipped: 2 }]);
+});
+
+test('a lock whose queued calls cannot be asked for is given back, once', async () => {
+  await enqueue('one');
+  store.queuedCalls.next = () => Promise.reject(notConnected);
+  const release = jest.spyOn(store, 'release');
+  const drainer = { jobs: new Map(), asks: () => undefined, standsBehind: () => undefined };
+  const settings = { ...SETTINGS, wait: 60_000 };
+  void runner.drain({ kind: 'drain', name: 'lock', job: undefined, settings }, drainer);
+  await clock.advance(2 * SETTINGS.ttl);
+  expect(release).toHaveBeenCalledTimes(1);
+  expect(await store.inspect(['lock'])).toMatchObject([{ state: 'free' }]);
+});
+
+test('hints of queued calls are heard until a shutdown, from a store that sends them', async () => {
+  expect(runner.openHints()).toBe(true);
+  await runner.shutdown(0);
+  expect(runner.openHints()).toBe(false);
+  const bare = { acquire: store.acquire, extend: store.extend, release: store.release };
+  expect(new LockRunner(bare, 'here', clock, () => undefined, 2_000).openHints()).toBe(false);
+});
