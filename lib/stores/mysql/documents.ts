@@ -1,5 +1,6 @@
 import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../store/port.js';
 import { LockStateError } from '../../errors.js';
+import type { Written } from '../sql/dialect.js';
 import { describeFailure } from '../sql/failure.js';
 import type { Row } from '../sql/row.js';
 import { type MysqlClient, read, write } from './client.js';
@@ -70,7 +71,7 @@ export async function writeDocuments(
   client: MysqlClient,
   table: MysqlTableInfo,
   changes: readonly Change[],
-): Promise<boolean[]> {
+): Promise<Written[]> {
   if (changes.length > 1 && !table.mariadb)
     await read(
       client,
@@ -89,8 +90,28 @@ export async function writeDocuments(
       changes.map(({ name }) => name),
     ),
   );
-  const versions = new Set(rows.map(({ version }) => version));
-  return changes.map(({ version }) => versions.has(version));
+  const versions = new Map(rows.map(({ name, version }) => [nameOf(String(name)), textOf(version)]));
+  return whichOf(changes, count, versions);
+}
+
+/**
+ * Which changes were written, by the versions that are there after them. Where others have written, too, the count tells if it is of all
+ * or of none of these.
+ */
+function whichOf(
+  changes: readonly Change[],
+  count: number,
+  versions: ReadonlyMap<string, string>,
+): Written[] {
+  const found = changes.map(({ name, seen, version }) => {
+    const there = versions.get(name);
+    if (there === version) return true;
+    return there === seen?.version ? false : undefined;
+  });
+  const left = count - found.filter((written) => written === true).length;
+  const isOpen = (written: Written): boolean => written === undefined;
+  if (left > 0 && left < found.filter(isOpen).length) return found;
+  return found.map((written) => written ?? left > 0);
 }
 
 export async function renewDocuments(
