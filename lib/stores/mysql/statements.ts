@@ -3,11 +3,11 @@ import {
   afterMicroseconds,
   bytesOf,
   clockOf,
-  endOf,
   EPOCH_MICROSECONDS,
   freeOf,
   isNamed,
   isText,
+  laterEnd,
   microsecondsAt,
   microsecondsOf,
   type MysqlTable,
@@ -84,10 +84,16 @@ type SeenChange = Change & { readonly seen: Seen };
 /** Texts of {@link changeStatement}, each with what picks its values: the text is the same for most changes. */
 const CHANGES = new WeakMap<MysqlTable, Map<string, Sql>>();
 
+/** @param microseconds what stands for the end */
+function untilAfter(table: MysqlTable, { seen, by, end }: SeenChange, microseconds: unknown): Sql {
+  if (end === undefined) return raw('lock_until');
+  return (seen.by === by ? laterEnd : afterMicroseconds)(table, microseconds);
+}
+
 /** Changes a row if it is as it was seen. */
 export function changeStatement(table: MysqlTable, change: SeenChange): Sql {
   const { seen, end, begins = false } = change;
-  const shape = `${seen.taken} ${seen.version === ''} ${isOurs(seen.by)} ${end === undefined} ${begins}`;
+  const shape = `${seen.taken} ${seen.version === ''} ${isOurs(seen.by)} ${end === undefined} ${begins} ${seen.by === change.by}`;
   let known = CHANGES.get(table);
   if (known === undefined) CHANGES.set(table, (known = new Map<string, Sql>()));
   let made = known.get(shape);
@@ -99,10 +105,11 @@ type PickOf = (change: SeenChange) => unknown;
 const pick = (of: PickOf): PickOf => of;
 
 /** The statement for all changes of this shape. Its values pick what they stand for. */
-function changeSql(table: MysqlTable, { seen, end, begins }: SeenChange): Sql {
+function changeSql(table: MysqlTable, change: SeenChange): Sql {
+  const { seen, begins } = change;
   const [version, by, state] = [pick((of) => of.version), pick((of) => of.by), pick((of) => of.state)];
   const microseconds = pick((of) => untilMicroseconds(of.end ?? 0));
-  const until = end === undefined ? raw('lock_until') : afterMicroseconds(table, microseconds);
+  const until = untilAfter(table, change, microseconds);
   const since = begins === true ? nowOf(table) : raw('locked_at');
   const name = pick((of) => storedName(of.name));
   const asSeen = { version: pick((of) => of.seen.version), by: pick((of) => of.seen.by) };
@@ -117,7 +124,7 @@ WHERE ${isNamed(table, name)} AND ${isAsSeen(table, seen, asSeen)}`;
 export function changeManyStatement(table: MysqlTable, changes: readonly SeenChange[]): Sql {
   const each = (value: (change: SeenChange) => unknown): Sql =>
     sql`CASE name ${pieces(changes.map((change) => sql`WHEN ${storedName(change.name)} THEN ${value(change)} `))}END`;
-  const until = each(({ end }) => (end === undefined ? raw('lock_until') : untilOf(table, end)));
+  const until = each((change) => untilAfter(table, change, untilMicroseconds(change.end ?? 0)));
   const since = each(({ begins }) => (begins === true ? nowOf(table) : raw('locked_at')));
   return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${until}, locked_at = ${since},
   locked_by = ${each(({ by }) => by)}, state = ${each(({ state }) => state)}, version = ${each(({ version }) => version)}
@@ -127,7 +134,7 @@ WHERE name IN ${list(changes.map(({ name }) => storedName(name)))} AND ${each(({
 /** Lets rows that are taken end later. Forces the index, as above. */
 export function renewStatement(table: MysqlTable, renewals: readonly Renewal[]): Sql {
   const wanted = renewals.map(({ name, by }) => sql`(${storedName(name)}, ${bytesOf(sql`${by}`)})`);
-  return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${endOf(table, ttlOf(renewals))}, locked_at = locked_at
+  return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${laterEnd(table, ttlOf(renewals))}, locked_at = locked_at
 WHERE name IN ${list(renewals.map(({ name }) => storedName(name)))} AND (name, ${bytesOf(raw('locked_by'))}) IN (${joined(wanted)})
   AND lock_until > ${clockOf(table)}`;
 }
@@ -163,12 +170,13 @@ function isAsSeen(
 const isOurs = (by: string): boolean => OURS.test(by);
 const OURS = /\/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\/\d+(?:\/[a-z-]+)?$/;
 
-/** The ttl of each; mostly all are the same. */
+/** The ttl of each, microseconds; mostly all are the same. */
 function ttlOf(renewals: readonly Renewal[]): number | Sql {
   const [{ ttl: first } = { ttl: 0 }] = renewals;
   const others = renewals.filter(({ ttl }) => ttl !== first);
-  if (others.length === 0) return first;
-  return sql`(CASE locked_by ${pieces(others.map(({ by, ttl }) => sql`WHEN ${by} THEN ${ttl} `))}ELSE ${first} END)`;
+  if (others.length === 0) return microsecondsOf(first);
+  const each = others.map(({ by, ttl }) => sql`WHEN ${by} THEN ${microsecondsOf(ttl)} `);
+  return sql`(CASE locked_by ${pieces(each)}ELSE ${microsecondsOf(first)} END)`;
 }
 
 const pieces = (all: readonly Sql[]): Sql => joined(all, '');

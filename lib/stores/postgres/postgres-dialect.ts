@@ -161,7 +161,13 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
 
   async #change(table: PostgresTableInfo, change: Change, seen: Seen): Promise<boolean> {
     const { name, version, by, state, end, begins = false } = change;
-    const shape = { taken: seen.taken, unversioned: seen.version === '', ends: end !== undefined, begins };
+    const shape = {
+      taken: seen.taken,
+      unversioned: seen.version === '',
+      ends: end !== undefined,
+      begins,
+      goesOn: seen.by === by,
+    };
     const values = [name, version, by, state, seen.version, seen.by];
     if (end !== undefined) values.push(String(end));
     const text = table.change(shape);
