@@ -3,8 +3,9 @@ import { LockStateError } from '../../errors.js';
 import type { Written } from '../sql/dialect.js';
 import { describeFailure } from '../sql/failure.js';
 import type { Row } from '../sql/row.js';
+import { problemsOf, untilOf } from '../sql/strange-rows.js';
 import { type MysqlClient, read, write } from './client.js';
-import { nameOf } from './columns.js';
+import { nameOf, storedName } from './columns.js';
 import {
   changeManyStatement,
   changeStatement,
@@ -49,21 +50,30 @@ export async function readDocuments(
   else if (names.length === 1) rows = await known.read(client, table, names[0] as string);
   else if (names.length > 1) rows = await read(client, readSome(table, names));
   const [{ now } = {}] = rows.length > 0 ? rows : await read(client, READ_TIME);
-  const documents = rows.flatMap((row) => documentOf(row) ?? []);
-  const found = { now: Number(now) / 1_000, documents };
-  if (names === 'all' || table.exact) return found;
-  const asked = new Set(names);
-  const others = rows.filter((row) => typeof row['name'] === 'string' && !asked.has(nameOf(row['name'])));
-  if (others.length === 0) return found;
-  const problems = others.flatMap((row) => {
-    const name = names[Number(row['asked'] ?? 1) - 1];
-    return name === undefined ? [] : [[name, confusable(name, shown, table.names.widening)] as const];
+  const found = rows.flatMap((row) => documentOf(row) ?? []);
+  const asked = names === 'all' ? undefined : new Set(names);
+  const documents = found.filter(({ name }) => asked?.has(name) !== false);
+  const problems = problemsOf(rows, shown, nameOf);
+  if (asked !== undefined && documents.length < found.length)
+    problems.push(...others(rows, [...asked], shown, table));
+  return { now: Number(now) / 1_000, documents, problems: new Map(problems) };
+}
+
+/** Rows that the database takes for those of locks with other names. */
+function others(rows: readonly Row[], names: readonly string[], shown: string, table: MysqlTableInfo) {
+  return rows.flatMap((row): [string, LockStateError][] => {
+    const stored = String(row['name']);
+    const name = names.includes(nameOf(stored)) ? undefined : namedBy(row, names);
+    return name === undefined ? [] : [[name, confusable(name, stored, shown, table)]];
   });
-  return {
-    ...found,
-    documents: documents.filter(({ name }) => asked.has(name)),
-    problems: new Map(problems),
-  };
+}
+
+/** The lock for whose row the database takes this one. */
+function namedBy({ name: stored, asked }: Row, names: readonly string[]): string | undefined {
+  if (names.length === 1) return names[0];
+  return asked === undefined
+    ? names.find((name) => storedName(name) === withoutBlanks(String(stored)))
+    : names[Number(asked) - 1];
 }
 
 /** Changes of rows that are there, or rows that are new, never both at once. */
@@ -125,11 +135,11 @@ export async function renewDocuments(
   const { affectedRows } = await write(client, renewStatement(table, renewals));
   if (Number(affectedRows) === renewals.length) return renewals.map(() => true);
   // Some were not renewed. One that is taken after the statement was taken when it was renewed.
-  const { now, documents } = await readDocuments(client, table, names, how);
+  const { now, documents, problems } = await readDocuments(client, table, names, how);
   const byName = new Map(documents.map((document) => [document.name, document]));
   return renewals.map(({ name, by }) => {
     const found = byName.get(name);
-    return found?.by === by && found.until > now;
+    return found?.by === by && found.until > now && problems?.has(name) !== true;
   });
 }
 
@@ -158,7 +168,7 @@ function documentOf({ name, version, by, until, since, state }: Row): ReadDocume
     name: nameOf(name),
     version: textOf(version),
     by: textOf(by),
-    until: Number(until) / 1_000,
+    until: untilOf(until) / 1_000,
     since: Number(since) / 1_000,
     state: textOf(state),
   };
@@ -166,8 +176,17 @@ function documentOf({ name, version, by, until, since, state }: Row): ReadDocume
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-const confusable = (name: string, shown: string, widening: string): LockStateError =>
-  new LockStateError(
+const withoutBlanks = (text: string): string => text.replace(/ +$/, '');
+
+/** @param stored the name in the row */
+function confusable(name: string, stored: string, shown: string, { names }: MysqlTableInfo): LockStateError {
+  if (withoutBlanks(stored) === storedName(name))
+    return new LockStateError(
+      name,
+      `${shown} has a row named "${stored}", and for the database blanks at the end make no other name. Rename or delete that row.`,
+    );
+  return new LockStateError(
     name,
-    `the collation of the column name of ${shown} takes it for the name of another lock. Run this, or rename one: ${widening};`,
+    `the collation of the column name of ${shown} takes it for the name of another lock. Run this, or rename one: ${names.widening};`,
   );
+}

@@ -159,7 +159,7 @@ function isAsSeen(
   values: { version: unknown; by: unknown },
 ): Sql {
   const isVersion = version === '' ? sql`COALESCE(version, '') = ''` : sql`version = ${values.version}`;
-  const isBy = isOurs(by) ? sql`locked_by = ${values.by}` : isText('locked_by', values.by);
+  const isBy = isOurs(by) ? sql`locked_by = ${values.by}` : isText(sql`COALESCE(locked_by, '')`, values.by);
   return sql`${isVersion} AND ${isBy} AND lock_until ${raw(taken ? '>' : '<=')} ${clockOf(table)}`;
 }
 

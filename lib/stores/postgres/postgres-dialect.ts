@@ -5,6 +5,7 @@ import type { SqlFailure } from '../sql/failure.js';
 import type { HistoryDialect } from '../sql/history-dialect.js';
 import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import type { Row } from '../sql/row.js';
+import { problemsOf, untilOf } from '../sql/strange-rows.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { countOf, type PostgresClient, rowsOf, Sender } from './client.js';
@@ -133,7 +134,9 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     else if (names.length === 1) rows = await this.#sender.rows(readOne, [names[0]]);
     // A name that no lock has: its row tells the time.
     else rows = await this.#sender.rows(readSome, [JSON.stringify(names.length === 0 ? [''] : names)]);
-    return { now: Number(rows[0]?.['now']), documents: rows.flatMap((row) => documentOf(row) ?? []) };
+    const now = Number(rows[0]?.['now']);
+    const problems = new Map(problemsOf(rows, this.table));
+    return { now, documents: rows.flatMap((row) => documentOf(row) ?? []), problems };
   }
 
   async write(table: PostgresTableInfo, changes: readonly Change[]): Promise<boolean[]> {
@@ -163,7 +166,6 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const { name, version, by, state, end, begins = false } = change;
     const shape = {
       taken: seen.taken,
-      unversioned: seen.version === '',
       ends: end !== undefined,
       begins,
       goesOn: seen.by === by,
@@ -196,7 +198,7 @@ function documentOf({ name, version, by, until, since, state }: Row): ReadDocume
     name,
     version: textOf(version),
     by: textOf(by),
-    until: Number(until),
+    until: untilOf(until),
     since: Number(since),
     state: textOf(state),
   };

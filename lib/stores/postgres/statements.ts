@@ -17,8 +17,6 @@ export interface PostgresTable {
 export interface ChangeShape {
   /** Whether the lock has to be taken, and not free. */
   readonly taken: boolean;
-  /** Whether the row that was seen was never written by one of ours. */
-  readonly unversioned: boolean;
   readonly ends: boolean;
   readonly begins: boolean;
   /** Whether its lease goes on. */
@@ -96,11 +94,11 @@ SELECT ${columns} FROM (SELECT) one LEFT JOIN ${table} l ON true ORDER BY l.name
 }
 
 function changeStatements({ table, now, clock, end, laterEnd }: Words) {
-  const change = ({ taken, unversioned, ends, begins, goesOn }: ChangeShape): string => `
+  const change = ({ taken, ends, begins, goesOn }: ChangeShape): string => `
 UPDATE ${table} l SET version = $2::text, locked_by = $3::text, state = $4::text${
     ends ? `, lock_until = ${(goesOn ? laterEnd : end)('$7::text::bigint')}` : ''
   }${begins ? `, locked_at = ${now}` : ''}
-WHERE name = $1::text AND ${unversioned ? `coalesce(version, '')` : 'version'} = $5::text AND locked_by = $6::text
+WHERE name = $1::text AND coalesce(version, '') = $5::text AND coalesce(locked_by, '') = $6::text
   AND lock_until ${taken ? '>' : '<='} ${clock} AND ${BRIEFLY}`;
   const texts = new Map<string, string>();
   return {
@@ -121,7 +119,7 @@ WITH wanted AS (
     begins boolean, version text, by text, state text)
 ), free AS (
   SELECT w.i FROM wanted w JOIN ${table} l ON l.name = w.name
-  WHERE coalesce(l.version, '') = w.seen AND l.locked_by = w."seenBy" AND (l.lock_until > ${clock}) = w.taken
+  WHERE coalesce(l.version, '') = w.seen AND coalesce(l.locked_by, '') = w."seenBy" AND (l.lock_until > ${clock}) = w.taken
   ORDER BY l.name FOR NO KEY UPDATE OF l SKIP LOCKED
 )
 UPDATE ${table} l SET version = w.version, locked_by = w.by, state = w.state,
