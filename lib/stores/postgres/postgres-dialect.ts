@@ -17,7 +17,14 @@ import { isPool } from './pool.js';
 import { postgresQueuedCalls } from './queued-calls.js';
 import { postgresNames, withLockTimeout } from './schema.js';
 import { setupOf } from './setup.js';
-import { isReadOnly, LOOK_AT_TABLE, notAllowed, type PostgresTableInfo, readLook } from './table-look.js';
+import {
+  encodingProblem,
+  isReadOnly,
+  LOOK_AT_TABLE,
+  notAllowed,
+  type PostgresTableInfo,
+  readLook,
+} from './table-look.js';
 
 /** Options of the store. */
 export interface PostgresStoreOptions extends SqlStoreOptions {
@@ -113,8 +120,8 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return 'PostgreSQL keeps no text with a NUL character, or with half a character. Give another name.';
   }
 
-  nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {
-    return nameProblem(this.table, name, names);
+  nameProblem(table: PostgresTableInfo, name: string): string | undefined {
+    return encodingProblem(table, name) ?? nameProblem(this.table, name, table.names);
   }
 
   reconnect(silence: number | undefined): void {
