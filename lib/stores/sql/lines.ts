@@ -6,7 +6,6 @@ import {
   isTaken,
   type Kept,
   type LockDocument,
-  NOTHING,
 } from '../../store/rules/document.js';
 import { release } from '../../store/rules/release.js';
 import { isWaiting, Line, placeAt, placed, shownLine, type WaitingRequest } from '../line.js';
@@ -49,7 +48,7 @@ export function acquireInLine(
   if (document === undefined && isKept(request)) return keptFree(now, request, new Line());
   if (!hasLine(document)) return decision;
   const line = lineOf(document);
-  const before = beforeOthers(document ?? NOTHING, now, request, line);
+  const before = beforeOthers(document, now, request, line);
   if (before !== undefined) return before;
   line.leave(request.token);
   return { ...decision, change: { ...decision.change, kept: withLine(decision.change.kept, line) } };
@@ -185,7 +184,8 @@ const heldFor = (ms: number): AcquireRefusal => ({
   expiresIn: Math.max(0, Math.ceil(ms)),
 });
 
-const hasLine = (document: LockDocument | undefined): boolean => document?.more?.['line'] !== undefined;
+const hasLine = (document: LockDocument | undefined): document is LockDocument =>
+  document?.more?.['line'] !== undefined;
 
 function lineOf(document: LockDocument | undefined): Line {
   const { calls = {}, called, missed } = (document?.more?.['line'] ?? {}) as Partial<StoredLine>;
