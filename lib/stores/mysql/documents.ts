@@ -50,30 +50,35 @@ export async function readDocuments(
   else if (names.length === 1) rows = await known.read(client, table, names[0] as string);
   else if (names.length > 1) rows = await read(client, readSome(table, names));
   const [{ now } = {}] = rows.length > 0 ? rows : await read(client, READ_TIME);
-  const found = rows.flatMap((row) => documentOf(row) ?? []);
-  const asked = names === 'all' ? undefined : new Set(names);
-  const documents = found.filter(({ name }) => asked?.has(name) !== false);
-  const problems = problemsOf(rows, shown, nameOf);
-  if (asked !== undefined && documents.length < found.length)
-    problems.push(...others(rows, [...asked], shown, table));
-  return { now: Number(now) / 1_000, documents, problems: new Map(problems) };
+  const asked = new Set(names === 'all' ? [] : names);
+  const own = names === 'all' ? rows : rows.filter((row) => isOf(row, asked));
+  const problems = problemsOf(own, shown, nameOf);
+  if (names !== 'all' && own.length < rows.length)
+    for (const row of rows) if (!own.includes(row)) problems.push(...problemOf(row, names, { shown, table }));
+  return {
+    now: Number(now) / 1_000,
+    documents: own.flatMap((row) => documentOf(row) ?? []),
+    problems: new Map(problems),
+  };
 }
 
-/** Rows that the database takes for those of locks with other names. */
-function others(rows: readonly Row[], names: readonly string[], shown: string, table: MysqlTableInfo) {
-  return rows.flatMap((row): [string, LockStateError][] => {
-    const stored = String(row['name']);
-    const name = names.includes(nameOf(stored)) ? undefined : namedBy(row, names);
-    return name === undefined ? [] : [[name, confusable(name, stored, shown, table)]];
-  });
+/** Whether a row is that of one of these locks: {@link storedName} never ends with a blank. */
+function isOf({ name: stored }: Row, names: ReadonlySet<string>): boolean {
+  if (typeof stored !== 'string') return false;
+  const name = nameOf(stored);
+  return names.has(name) && storedName(name) === stored;
 }
 
-/** The lock for whose row the database takes this one. */
-function namedBy({ name: stored, asked }: Row, names: readonly string[]): string | undefined {
-  if (names.length === 1) return names[0];
-  return asked === undefined
-    ? names.find((name) => storedName(name) === withoutBlanks(String(stored)))
-    : names[Number(asked) - 1];
+/** The problem of the lock for whose row the database takes this one. */
+function problemOf(
+  { name: stored, asked }: Row,
+  names: readonly string[],
+  where: { readonly shown: string; readonly table: MysqlTableInfo },
+): [name: string, problem: LockStateError][] {
+  if (typeof stored !== 'string') return [];
+  const isBlank = (name: string): boolean => storedName(name) === withoutBlanks(stored);
+  const name = names.find(isBlank) ?? names[Number(asked ?? 1) - 1];
+  return name === undefined ? [] : [[name, confusable(name, stored, isBlank(name), where)]];
 }
 
 /** Changes of rows that are there, or rows that are new, never both at once. */
@@ -178,15 +183,15 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const withoutBlanks = (text: string): string => text.replace(/ +$/, '');
 
-/** @param stored the name in the row */
-function confusable(name: string, stored: string, shown: string, { names }: MysqlTableInfo): LockStateError {
-  if (withoutBlanks(stored) === storedName(name))
-    return new LockStateError(
-      name,
-      `${shown} has a row named "${stored}", and for the database blanks at the end make no other name. Rename or delete that row.`,
-    );
-  return new LockStateError(
-    name,
-    `the collation of the column name of ${shown} takes it for the name of another lock. Run this, or rename one: ${names.widening};`,
-  );
+/** @param stored the name in the row @param isBlank whether it only differs by blanks at the end */
+function confusable(
+  name: string,
+  stored: string,
+  isBlank: boolean,
+  { shown, table }: { readonly shown: string; readonly table: MysqlTableInfo },
+): LockStateError {
+  const problem = isBlank
+    ? `${shown} has a row named "${stored}", and for the database blanks at the end make no other name. Rename or delete that row.`
+    : `the collation of the column name of ${shown} takes it for the name of another lock. Run this, or rename one: ${table.names.widening};`;
+  return new LockStateError(name, problem);
 }
