@@ -1,8 +1,9 @@
 import { afterThis, atEndOfTurn } from '../clock.js';
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../errors.js';
 import type { Told } from '../stores/fast-port.js';
+import type { Written } from './changes.js';
 import type { Renewal, Seen } from './port.js';
-import type { Decision, LockDocument } from './rules/document.js';
+import type { Decision, Hint, LockDocument } from './rules/document.js';
 
 /** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
 const LONGEST_PAUSE = 100;
@@ -36,6 +37,29 @@ export interface Lane {
   since: number;
   /** What its last change was to be written over, and was not. */
   missed?: Seen | null | undefined;
+  /** Whether nobody can tell if a change of the first one was written. */
+  isUnsure?: boolean;
+}
+
+/** What the first call of a lane wants to write. */
+export interface Wanted extends Written {
+  readonly lane: Lane;
+  readonly answer: unknown;
+  readonly hint?: Hint | undefined;
+}
+
+/** The change of the first call of a lane was not written. @param isWritten `undefined`: nobody can tell */
+export function miss(lane: Lane, seen: Seen | null, isWritten: false | undefined): void {
+  lane.missed = seen;
+  lane.tries += 1;
+  // An attempt that is decided once more finds its own grant.
+  if (isWritten === undefined && lane.tasks[0]?.isAttempt !== true) lane.isUnsure = true;
+}
+
+/** The first call of a lane is over. */
+export function takeFirst(lane: Lane, now: number): Task<unknown> | undefined {
+  Object.assign(lane, { tries: 0, missed: undefined, isUnsure: false, since: now });
+  return lane.tasks.shift();
 }
 
 /** Whether the first call of a lane begins with a renewal. */
@@ -56,6 +80,13 @@ export function pauseBefore(missed: readonly Lane[], now: number): number {
   const left = Math.min(...missed.map(({ tasks }) => tasks[0]?.until ?? now)) - now;
   return Math.random() * Math.min(2 ** tries, LONGEST_PAUSE, Math.max(left, 1));
 }
+
+/** Others have written since, so what is there does not tell whether the change was written before. */
+export const overtaken = (): StoreUnavailableError =>
+  new StoreUnavailableError(
+    'Others were faster to change the lock than the store was to tell whether this call had changed it.',
+    { outcome: 'unknown' },
+  );
 
 /** Nobody waits for the call any more, and nothing of it was sent. */
 export function tooLate(): StoreUnavailableError {

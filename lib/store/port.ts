@@ -29,9 +29,9 @@ export interface LockDocuments {
    * Writes changes, each over exactly the document that was seen.
    *
    * @param changes of locks that differ
-   * @returns for each whether it was written
+   * @returns for each whether it was written. `undefined`: others have written since, so that nobody can tell
    */
-  write(changes: readonly Change[]): Promise<boolean[]>;
+  write(changes: readonly Change[]): Promise<(boolean | undefined)[]>;
   /**
    * Lets documents that are taken end so many milliseconds from now; all else stays as it is.
    *

@@ -1,9 +1,21 @@
 import type { Clock } from '../clock.js';
 import type { SchedulerLockError } from '../errors.js';
 import type { Told } from '../stores/fast-port.js';
-import { changeOf, isSame, lookAt, type Written } from './changes.js';
+import { changeOf, isSame, lookAt } from './changes.js';
 import { Guesses, type Look, nowOf } from './guesses.js';
-import { isRenewal, type Lane, momentFor, pauseBefore, type Task, tooLate, unsettled } from './lanes.js';
+import {
+  isRenewal,
+  type Lane,
+  miss,
+  momentFor,
+  overtaken,
+  pauseBefore,
+  takeFirst,
+  type Task,
+  tooLate,
+  unsettled,
+  type Wanted,
+} from './lanes.js';
 import type { DocumentsRead, LockDocuments, ReadDocument } from './port.js';
 import type { Hint } from './rules/document.js';
 
@@ -12,13 +24,6 @@ const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
 /** How long a call waits for an unanswered call before it, ms. Then the next call that is made passes that one, and takes the rest with it. */
 const PATIENCE = 1_000;
-
-/** What the first task of a lane wants to write. */
-interface Wanted extends Written {
-  readonly lane: Lane;
-  readonly answer: unknown;
-  readonly hint?: Hint | undefined;
-}
 
 /** What {@link Rounds} need besides a place: see `DocumentLockStoreOptions`. */
 interface RoundsOptions {
@@ -178,7 +183,8 @@ export class Rounds {
   #judged(lane: Lane, look: () => Look): { answer: unknown } | { wanted: Wanted } | { error: Error } {
     try {
       const { answer, wanted } = this.#decide(lane, look());
-      return wanted === undefined ? { answer } : { wanted };
+      if (wanted !== undefined) return { wanted };
+      return lane.isUnsure === true ? { error: overtaken() } : { answer };
     } catch (error) {
       return { error: error as Error };
     }
@@ -211,7 +217,7 @@ export class Rounds {
         left.unshift(...asked);
         const written = Array.from(await this.documents.write(asked.map(({ change }) => change)));
         left.splice(0, asked.length);
-        const missed = asked.filter((one, i) => !this.#wrote(one, written[i] === true));
+        const missed = asked.filter((one, i) => !this.#wrote(one, written[i]));
         if (missed.length > 0) return [...missed, ...left].map(({ lane }) => lane);
       }
       return [];
@@ -223,16 +229,12 @@ export class Rounds {
     }
   }
 
-  #wrote({ lane, change, after, answer, hint }: Wanted, isWritten: boolean): boolean {
-    if (isWritten) {
-      this.#guesses.wrote(lane.name, after);
-      if (hint !== undefined) this.options.hint?.(hint);
-      this.#done(lane, answer);
-    } else {
-      lane.missed = change.seen;
-      lane.tries += 1;
-    }
-    return isWritten;
+  #wrote({ lane, change, after, answer, hint }: Wanted, isWritten: boolean | undefined): boolean {
+    if (isWritten !== true) return (miss(lane, change.seen, isWritten), false);
+    this.#guesses.wrote(lane.name, after);
+    if (hint !== undefined) this.options.hint?.(hint);
+    this.#done(lane, answer);
+    return true;
   }
 
   async #pause(missed: readonly Lane[]): Promise<void> {
@@ -273,7 +275,8 @@ export class Rounds {
 
   #fail(lanes: readonly Lane[], error: unknown): [] {
     for (const lane of lanes) {
-      this.#tell(lane, (told) => told.failed(error as Error));
+      const failure = lane.isUnsure === true ? overtaken() : (error as Error);
+      this.#tell(lane, (told) => told.failed(failure));
       this.#goOn(lane);
     }
     return [];
@@ -281,10 +284,7 @@ export class Rounds {
 
   /** The first task of a lane is over. */
   #tell(lane: Lane, tell: (told: Told<unknown>) => void): void {
-    const task = lane.tasks.shift();
-    lane.tries = 0;
-    lane.missed = undefined;
-    lane.since = this.#clock.monotonic();
+    const task = takeFirst(lane, this.#clock.monotonic());
     if (task !== undefined) tell(task.told);
   }
 

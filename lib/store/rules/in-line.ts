@@ -10,15 +10,7 @@ import type {
 } from '../../stores/lock-store.js';
 import { NOTHING_RAN, STEP_OF_PRIORITY } from '../../stores/rules.js';
 import { acquire } from './acquire.js';
-import {
-  become,
-  type Decision,
-  type Hint,
-  isTaken,
-  type Kept,
-  type LockDocument,
-  NOTHING,
-} from './document.js';
+import { become, type Decision, type Hint, isTaken, type Kept, type LockDocument } from './document.js';
 import { release } from './release.js';
 
 /** The most calls in a line: each look reads all of them. One more is refused, and has to ask again. */
@@ -52,7 +44,7 @@ export function acquireInLine(
   if (document === undefined && isKept(request)) return keptFree(now, request, new Line());
   if (!hasLine(document)) return decision;
   const line = lineOf(document);
-  const before = beforeOthers(document ?? NOTHING, now, request, line);
+  const before = beforeOthers(document, now, request, line);
   if (before !== undefined) return before;
   line.leave(request.token);
   return { ...decision, change: { ...decision.change, kept: withLine(decision.change.kept, line) } };
@@ -189,7 +181,8 @@ const heldFor = (ms: number): AcquireRefusal => ({
   expiresIn: Math.max(0, Math.ceil(ms)),
 });
 
-const hasLine = (document: LockDocument | undefined): boolean => document?.more?.['line'] !== undefined;
+const hasLine = (document: LockDocument | undefined): document is LockDocument =>
+  document?.more?.['line'] !== undefined;
 
 function lineOf(document: LockDocument | undefined): Line {
   const { calls = {}, called, missed } = (document?.more?.['line'] ?? {}) as Partial<StoredLine>;

@@ -26,9 +26,17 @@ export const EPOCH_MICROSECONDS = raw("TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00
 export const afterMicroseconds = (table: MysqlTable, microseconds: unknown): Sql =>
   sql`TIMESTAMPADD(MICROSECOND, ${microseconds}, ${nowOf(table)})`;
 
-/** The end of a lease, rounded up: its beginning is rounded down, and columns round to milliseconds. */
-export const endOf = (table: MysqlTable, ttl: number | Sql): Sql =>
-  afterMicroseconds(table, typeof ttl === 'number' ? microsecondsOf(ttl) : sql`(${ttl} + 1) * 1000`);
+/** For how long the statement has waited, microseconds. Only SYSDATE goes on meanwhile, unless the server runs with sysdate-is-now. */
+const WAITED = 'TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6))';
+
+/**
+ * The end of a lease that goes on. A later statement may have prolonged it while this one waited: that end stays. One that lies further
+ * ahead comes from no such statement, but from a longer ttl, or a clock that was set back since.
+ */
+export function laterEnd(table: MysqlTable, microseconds: unknown): Sql {
+  const end = afterMicroseconds(table, microseconds);
+  return sql`GREATEST(${end}, LEAST(lock_until, TIMESTAMPADD(MICROSECOND, ${raw(WAITED)}, ${end})))`;
+}
 
 /**
  * `lock_until` of a released lock: a day ago, so that the lock stays free even if the clock is set back. Not longer ago: people
@@ -48,15 +56,14 @@ export function microsecondsAt(table: MysqlTable, column: 'lock_until' | 'locked
 /** Whether the row has this name. Uses the index first, then compares bytes if the collation is not exact. */
 export function isNamed({ exact }: MysqlTable, name: unknown): Sql {
   if (exact) return sql`name = ${name}`;
-  return sql`name = ${name} AND ${isText('name', name)}`;
+  return sql`name = ${name} AND ${isText(raw('name'), name)}`;
 }
 
 /** A text as bytes: collations take different texts for equal. */
 export const bytesOf = (text: Sql): Sql => sql`CAST(CONVERT(${text} USING utf8mb4) AS BINARY)`;
 
 /** Whether a column has this text, byte by byte. */
-export const isText = (column: 'name' | 'locked_by', text: unknown): Sql =>
-  sql`${bytesOf(raw(column))} = ${bytesOf(sql`${text}`)}`;
+export const isText = (column: Sql, text: unknown): Sql => sql`${bytesOf(column)} = ${bytesOf(sql`${text}`)}`;
 
 /**
  * A name as the column has it. Collations ignore spaces at the end; no name of a lock has braces.

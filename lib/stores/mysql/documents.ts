@@ -1,9 +1,11 @@
 import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../store/port.js';
 import { LockStateError } from '../../errors.js';
+import type { Written } from '../sql/dialect.js';
 import { describeFailure } from '../sql/failure.js';
 import type { Row } from '../sql/row.js';
+import { problemsOf, untilOf } from '../sql/strange-rows.js';
 import { type MysqlClient, read, write } from './client.js';
-import { nameOf } from './columns.js';
+import { nameOf, storedName } from './columns.js';
 import {
   changeManyStatement,
   changeStatement,
@@ -48,21 +50,35 @@ export async function readDocuments(
   else if (names.length === 1) rows = await known.read(client, table, names[0] as string);
   else if (names.length > 1) rows = await read(client, readSome(table, names));
   const [{ now } = {}] = rows.length > 0 ? rows : await read(client, READ_TIME);
-  const documents = rows.flatMap((row) => documentOf(row) ?? []);
-  const found = { now: Number(now) / 1_000, documents };
-  if (names === 'all' || table.exact) return found;
-  const asked = new Set(names);
-  const others = rows.filter((row) => typeof row['name'] === 'string' && !asked.has(nameOf(row['name'])));
-  if (others.length === 0) return found;
-  const problems = others.flatMap((row) => {
-    const name = names[Number(row['asked'] ?? 1) - 1];
-    return name === undefined ? [] : [[name, confusable(name, shown, table.names.widening)] as const];
-  });
+  const asked = new Set(names === 'all' ? [] : names);
+  const own = names === 'all' ? rows : rows.filter((row) => isOf(row, asked));
+  const problems = problemsOf(own, shown, nameOf);
+  if (names !== 'all' && own.length < rows.length)
+    for (const row of rows) if (!own.includes(row)) problems.push(...problemOf(row, names, { shown, table }));
   return {
-    ...found,
-    documents: documents.filter(({ name }) => asked.has(name)),
+    now: Number(now) / 1_000,
+    documents: own.flatMap((row) => documentOf(row) ?? []),
     problems: new Map(problems),
   };
+}
+
+/** Whether a row is that of one of these locks: {@link storedName} never ends with a blank. */
+function isOf({ name: stored }: Row, names: ReadonlySet<string>): boolean {
+  if (typeof stored !== 'string') return false;
+  const name = nameOf(stored);
+  return names.has(name) && storedName(name) === stored;
+}
+
+/** The problem of the lock for whose row the database takes this one. */
+function problemOf(
+  { name: stored, asked }: Row,
+  names: readonly string[],
+  where: { readonly shown: string; readonly table: MysqlTableInfo },
+): [name: string, problem: LockStateError][] {
+  if (typeof stored !== 'string') return [];
+  const isBlank = (name: string): boolean => storedName(name) === withoutBlanks(stored);
+  const name = names.find(isBlank) ?? names[Number(asked ?? 1) - 1];
+  return name === undefined ? [] : [[name, confusable(name, stored, isBlank(name), where)]];
 }
 
 /** Changes of rows that are there, or rows that are new, never both at once. */
@@ -70,7 +86,7 @@ export async function writeDocuments(
   client: MysqlClient,
   table: MysqlTableInfo,
   changes: readonly Change[],
-): Promise<boolean[]> {
+): Promise<Written[]> {
   if (changes.length > 1 && !table.mariadb)
     await read(
       client,
@@ -89,8 +105,28 @@ export async function writeDocuments(
       changes.map(({ name }) => name),
     ),
   );
-  const versions = new Set(rows.map(({ version }) => version));
-  return changes.map(({ version }) => versions.has(version));
+  const versions = new Map(rows.map(({ name, version }) => [nameOf(String(name)), textOf(version)]));
+  return whichOf(changes, count, versions);
+}
+
+/**
+ * Which changes were written, by the versions that are there after them. Where others have written, too, the count tells if it is of all
+ * or of none of these.
+ */
+function whichOf(
+  changes: readonly Change[],
+  count: number,
+  versions: ReadonlyMap<string, string>,
+): Written[] {
+  const found = changes.map(({ name, seen, version }) => {
+    const there = versions.get(name);
+    if (there === version) return true;
+    return there === seen?.version ? false : undefined;
+  });
+  const left = count - found.filter((written) => written === true).length;
+  const isOpen = (written: Written): boolean => written === undefined;
+  if (left > 0 && left < found.filter(isOpen).length) return found;
+  return found.map((written) => written ?? left > 0);
 }
 
 export async function renewDocuments(
@@ -104,11 +140,11 @@ export async function renewDocuments(
   const { affectedRows } = await write(client, renewStatement(table, renewals));
   if (Number(affectedRows) === renewals.length) return renewals.map(() => true);
   // Some were not renewed. One that is taken after the statement was taken when it was renewed.
-  const { now, documents } = await readDocuments(client, table, names, how);
+  const { now, documents, problems } = await readDocuments(client, table, names, how);
   const byName = new Map(documents.map((document) => [document.name, document]));
   return renewals.map(({ name, by }) => {
     const found = byName.get(name);
-    return found?.by === by && found.until > now;
+    return found?.by === by && found.until > now && problems?.has(name) !== true;
   });
 }
 
@@ -137,7 +173,7 @@ function documentOf({ name, version, by, until, since, state }: Row): ReadDocume
     name: nameOf(name),
     version: textOf(version),
     by: textOf(by),
-    until: Number(until) / 1_000,
+    until: untilOf(until) / 1_000,
     since: Number(since) / 1_000,
     state: textOf(state),
   };
@@ -145,8 +181,17 @@ function documentOf({ name, version, by, until, since, state }: Row): ReadDocume
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-const confusable = (name: string, shown: string, widening: string): LockStateError =>
-  new LockStateError(
-    name,
-    `the collation of the column name of ${shown} takes it for the name of another lock. Run this, or rename one: ${widening};`,
-  );
+const withoutBlanks = (text: string): string => text.replace(/ +$/, '');
+
+/** @param stored the name in the row @param isBlank whether it only differs by blanks at the end */
+function confusable(
+  name: string,
+  stored: string,
+  isBlank: boolean,
+  { shown, table }: { readonly shown: string; readonly table: MysqlTableInfo },
+): LockStateError {
+  const problem = isBlank
+    ? `${shown} has a row named "${stored}", and for the database blanks at the end make no other name. Rename or delete that row.`
+    : `the collation of the column name of ${shown} takes it for the name of another lock. Run this, or rename one: ${table.names.widening};`;
+  return new LockStateError(name, problem);
+}

@@ -29,8 +29,6 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   1264: 'lock', // ER_WARN_DATA_OUT_OF_RANGE
   1292: 'lock', // ER_TRUNCATED_WRONG_VALUE
   1366: 'lock', // ER_TRUNCATED_WRONG_VALUE_FOR_FIELD
-  3140: 'lock', // ER_INVALID_JSON_TEXT
-  3141: 'lock', // ER_INVALID_JSON_TEXT_IN_PARAM
   1644: 'lock', // ER_SIGNAL_EXCEPTION: by a trigger
   3819: 'lock', // ER_CHECK_CONSTRAINT_VIOLATED
   4025: 'lock', // ER_CONSTRAINT_FAILED: MariaDB, a CHECK

@@ -1,5 +1,5 @@
 import type { Change, DocumentsRead, Renewal } from '../../store/port.js';
-import { LOCK_WAIT, type SqlDialect, type TableLook } from '../sql/dialect.js';
+import { LOCK_WAIT, type SqlDialect, type TableLook, type Written } from '../sql/dialect.js';
 import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
 import type { HistoryDialect } from '../sql/history-dialect.js';
@@ -99,7 +99,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     return readDocuments(this.client, table, names, { shown: this.table, known: this.#known });
   }
 
-  write(table: MysqlTableInfo, changes: readonly Change[]): Promise<boolean[]> {
+  write(table: MysqlTableInfo, changes: readonly Change[]): Promise<Written[]> {
     return writeDocuments(this.client, table, changes);
   }
 

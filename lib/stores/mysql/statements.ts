@@ -3,11 +3,11 @@ import {
   afterMicroseconds,
   bytesOf,
   clockOf,
-  endOf,
   EPOCH_MICROSECONDS,
   freeOf,
   isNamed,
   isText,
+  laterEnd,
   microsecondsAt,
   microsecondsOf,
   type MysqlTable,
@@ -81,33 +81,12 @@ export function makeStatement(table: MysqlTable, changes: readonly Change[]): Sq
 
 type SeenChange = Change & { readonly seen: Seen };
 
-/** Texts of {@link changeStatement}, each with what picks its values: the text is the same for most changes. */
-const CHANGES = new WeakMap<MysqlTable, Map<string, Sql>>();
-
 /** Changes a row if it is as it was seen. */
 export function changeStatement(table: MysqlTable, change: SeenChange): Sql {
-  const { seen, end, begins = false } = change;
-  const shape = `${seen.taken} ${seen.version === ''} ${isOurs(seen.by)} ${end === undefined} ${begins}`;
-  let known = CHANGES.get(table);
-  if (known === undefined) CHANGES.set(table, (known = new Map<string, Sql>()));
-  let made = known.get(shape);
-  if (made === undefined) known.set(shape, (made = changeSql(table, change)));
-  return { text: made.text, values: made.values.map((of) => (of as PickOf)(change)) };
-}
-
-type PickOf = (change: SeenChange) => unknown;
-const pick = (of: PickOf): PickOf => of;
-
-/** The statement for all changes of this shape. Its values pick what they stand for. */
-function changeSql(table: MysqlTable, { seen, end, begins }: SeenChange): Sql {
-  const [version, by, state] = [pick((of) => of.version), pick((of) => of.by), pick((of) => of.state)];
-  const microseconds = pick((of) => untilMicroseconds(of.end ?? 0));
-  const until = end === undefined ? raw('lock_until') : afterMicroseconds(table, microseconds);
-  const since = begins === true ? nowOf(table) : raw('locked_at');
-  const name = pick((of) => storedName(of.name));
-  const asSeen = { version: pick((of) => of.seen.version), by: pick((of) => of.seen.by) };
-  return sql`${AT_ONCE}UPDATE ${table.table} SET version = ${version}, locked_by = ${by}, state = ${state}, lock_until = ${until}, locked_at = ${since}
-WHERE ${isNamed(table, name)} AND ${isAsSeen(table, seen, asSeen)}`;
+  const { name, seen, version, by, state } = change;
+  return sql`${AT_ONCE}UPDATE ${table.table} SET version = ${version}, locked_by = ${by}, state = ${state}, lock_until = ${untilAfter(table, change)},
+  locked_at = ${sinceAfter(table, change)}
+WHERE ${isNamed(table, storedName(name))} AND ${isAsSeen(table, seen)}`;
 }
 
 /**
@@ -117,17 +96,16 @@ WHERE ${isNamed(table, name)} AND ${isAsSeen(table, seen, asSeen)}`;
 export function changeManyStatement(table: MysqlTable, changes: readonly SeenChange[]): Sql {
   const each = (value: (change: SeenChange) => unknown): Sql =>
     sql`CASE name ${pieces(changes.map((change) => sql`WHEN ${storedName(change.name)} THEN ${value(change)} `))}END`;
-  const until = each(({ end }) => (end === undefined ? raw('lock_until') : untilOf(table, end)));
-  const since = each(({ begins }) => (begins === true ? nowOf(table) : raw('locked_at')));
-  return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${until}, locked_at = ${since},
+  return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET
+  lock_until = ${each((change) => untilAfter(table, change))}, locked_at = ${each((change) => sinceAfter(table, change))},
   locked_by = ${each(({ by }) => by)}, state = ${each(({ state }) => state)}, version = ${each(({ version }) => version)}
-WHERE name IN ${list(changes.map(({ name }) => storedName(name)))} AND ${each(({ seen }) => isAsSeen(table, seen, seen))}`;
+WHERE name IN ${list(changes.map(({ name }) => storedName(name)))} AND ${each(({ seen }) => isAsSeen(table, seen))}`;
 }
 
 /** Lets rows that are taken end later. Forces the index, as above. */
 export function renewStatement(table: MysqlTable, renewals: readonly Renewal[]): Sql {
   const wanted = renewals.map(({ name, by }) => sql`(${storedName(name)}, ${bytesOf(sql`${by}`)})`);
-  return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${endOf(table, ttlOf(renewals))}, locked_at = locked_at
+  return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${laterEnd(table, ttlOf(renewals))}, locked_at = locked_at
 WHERE name IN ${list(renewals.map(({ name }) => storedName(name)))} AND (name, ${bytesOf(raw('locked_by'))}) IN (${joined(wanted)})
   AND lock_until > ${clockOf(table)}`;
 }
@@ -145,14 +123,19 @@ const untilOf = (table: MysqlTable, end: number): Sql => afterMicroseconds(table
 
 const untilMicroseconds = (end: number): number => (end > 0 ? microsecondsOf(Math.ceil(end)) : end * 1_000);
 
-/** @param values what stands for the values of the row that was seen */
-function isAsSeen(
-  table: MysqlTable,
-  { version, by, taken }: Seen,
-  values: { version: unknown; by: unknown },
-): Sql {
-  const isVersion = version === '' ? sql`COALESCE(version, '') = ''` : sql`version = ${values.version}`;
-  const isBy = isOurs(by) ? sql`locked_by = ${values.by}` : isText('locked_by', values.by);
+/** What becomes of `lock_until`. */
+function untilAfter(table: MysqlTable, { seen, by, end }: SeenChange): Sql {
+  if (end === undefined) return raw('lock_until');
+  return (seen.by === by ? laterEnd : afterMicroseconds)(table, untilMicroseconds(end));
+}
+
+/** What becomes of `locked_at`. */
+const sinceAfter = (table: MysqlTable, { begins }: SeenChange): Sql =>
+  begins === true ? nowOf(table) : raw('locked_at');
+
+function isAsSeen(table: MysqlTable, { version, by, taken }: Seen): Sql {
+  const isVersion = version === '' ? sql`COALESCE(version, '') = ''` : sql`version = ${version}`;
+  const isBy = isOurs(by) ? sql`locked_by = ${by}` : isText(sql`COALESCE(locked_by, '')`, by);
   return sql`${isVersion} AND ${isBy} AND lock_until ${raw(taken ? '>' : '<=')} ${clockOf(table)}`;
 }
 
@@ -163,12 +146,13 @@ function isAsSeen(
 const isOurs = (by: string): boolean => OURS.test(by);
 const OURS = /\/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\/\d+(?:\/[a-z-]+)?$/;
 
-/** The ttl of each; mostly all are the same. */
+/** The ttl of each, microseconds; mostly all are the same. */
 function ttlOf(renewals: readonly Renewal[]): number | Sql {
   const [{ ttl: first } = { ttl: 0 }] = renewals;
   const others = renewals.filter(({ ttl }) => ttl !== first);
-  if (others.length === 0) return first;
-  return sql`(CASE locked_by ${pieces(others.map(({ by, ttl }) => sql`WHEN ${by} THEN ${ttl} `))}ELSE ${first} END)`;
+  if (others.length === 0) return microsecondsOf(first);
+  const each = others.map(({ by, ttl }) => sql`WHEN ${by} THEN ${microsecondsOf(ttl)} `);
+  return sql`(CASE locked_by ${pieces(each)}ELSE ${microsecondsOf(first)} END)`;
 }
 
 const pieces = (all: readonly Sql[]): Sql => joined(all, '');

@@ -5,6 +5,7 @@ import type { SqlFailure } from '../sql/failure.js';
 import type { HistoryDialect } from '../sql/history-dialect.js';
 import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import type { Row } from '../sql/row.js';
+import { problemsOf, untilOf } from '../sql/strange-rows.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { countOf, type PostgresClient, rowsOf, Sender } from './client.js';
@@ -16,7 +17,14 @@ import { isPool } from './pool.js';
 import { postgresQueuedCalls } from './queued-calls.js';
 import { postgresNames, withLockTimeout } from './schema.js';
 import { setupOf } from './setup.js';
-import { isReadOnly, LOOK_AT_TABLE, notAllowed, type PostgresTableInfo, readLook } from './table-look.js';
+import {
+  encodingProblem,
+  isReadOnly,
+  LOOK_AT_TABLE,
+  notAllowed,
+  type PostgresTableInfo,
+  readLook,
+} from './table-look.js';
 
 /** Options of the store. */
 export interface PostgresStoreOptions extends SqlStoreOptions {
@@ -112,8 +120,8 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return 'PostgreSQL keeps no text with a NUL character, or with half a character. Give another name.';
   }
 
-  nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {
-    return nameProblem(this.table, name, names);
+  nameProblem(table: PostgresTableInfo, name: string): string | undefined {
+    return encodingProblem(table, name) ?? nameProblem(this.table, name, table.names);
   }
 
   reconnect(silence: number | undefined): void {
@@ -133,7 +141,9 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     else if (names.length === 1) rows = await this.#sender.rows(readOne, [names[0]]);
     // A name that no lock has: its row tells the time.
     else rows = await this.#sender.rows(readSome, [JSON.stringify(names.length === 0 ? [''] : names)]);
-    return { now: Number(rows[0]?.['now']), documents: rows.flatMap((row) => documentOf(row) ?? []) };
+    const now = Number(rows[0]?.['now']);
+    const problems = new Map(problemsOf(rows, this.table));
+    return { now, documents: rows.flatMap((row) => documentOf(row) ?? []), problems };
   }
 
   async write(table: PostgresTableInfo, changes: readonly Change[]): Promise<boolean[]> {
@@ -161,7 +171,12 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
 
   async #change(table: PostgresTableInfo, change: Change, seen: Seen): Promise<boolean> {
     const { name, version, by, state, end, begins = false } = change;
-    const shape = { taken: seen.taken, unversioned: seen.version === '', ends: end !== undefined, begins };
+    const shape = {
+      taken: seen.taken,
+      ends: end !== undefined,
+      begins,
+      goesOn: seen.by === by,
+    };
     const values = [name, version, by, state, seen.version, seen.by];
     if (end !== undefined) values.push(String(end));
     const text = table.change(shape);
@@ -190,7 +205,7 @@ function documentOf({ name, version, by, until, since, state }: Row): ReadDocume
     name,
     version: textOf(version),
     by: textOf(by),
-    until: Number(until),
+    until: untilOf(until),
     since: Number(since),
     state: textOf(state),
   };

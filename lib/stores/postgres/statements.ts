@@ -17,10 +17,10 @@ export interface PostgresTable {
 export interface ChangeShape {
   /** Whether the lock has to be taken, and not free. */
   readonly taken: boolean;
-  /** Whether the row that was seen was never written by one of ours. */
-  readonly unversioned: boolean;
   readonly ends: boolean;
   readonly begins: boolean;
+  /** Whether its lease goes on. */
+  readonly goesOn: boolean;
 }
 
 /*
@@ -54,18 +54,26 @@ interface Words {
   epoch(time: string): string;
   /** @param ms SQL: from now on, milliseconds */
   end(ms: string): string;
+  /**
+   * The same for a lease that goes on. The statement may have waited, and a later one has prolonged the lease meanwhile: that end stays.
+   * One that lies further ahead comes from no such statement, but from a longer ttl, or a clock that was set back since.
+   */
+  laterEnd(ms: string): string;
 }
 
 function wordsOf({ sql: table, zoned, exact }: PostgresTable): Words {
   const local = (time: string): string => (zoned ? time : `(${time} AT TIME ZONE 'utc')`);
   const now = local(exact ? 'statement_timestamp()' : `date_trunc('milliseconds', statement_timestamp())`);
   const rounding = exact ? '' : ` + interval '1 millisecond'`;
+  const clock = local('clock_timestamp()');
+  const after = (time: string, ms: string): string => `${time} + ${ms} * interval '1 millisecond'${rounding}`;
   return {
     table,
     now,
-    clock: local('clock_timestamp()'),
+    clock,
     epoch: (time) => `extract(epoch FROM ${time}) * 1000`,
-    end: (ms) => `${now} + ${ms} * interval '1 millisecond'${rounding}`,
+    end: (ms) => after(now, ms),
+    laterEnd: (ms) => `greatest(${after(now, ms)}, least(l.lock_until, ${after(clock, ms)}))`,
   };
 }
 
@@ -85,25 +93,18 @@ SELECT ${columns} FROM (SELECT) one LEFT JOIN ${table} l ON true ORDER BY l.name
   };
 }
 
-function changeStatements({ table, now, clock, end }: Words) {
-  const change = ({ taken, unversioned, ends, begins }: ChangeShape): string => `
-UPDATE ${table} SET version = $2::text, locked_by = $3::text, state = $4::text${
-    ends ? `, lock_until = ${end('$7::text::bigint')}` : ''
-  }${begins ? `, locked_at = ${now}` : ''}
-WHERE name = $1::text AND ${unversioned ? `coalesce(version, '')` : 'version'} = $5::text AND locked_by = $6::text
-  AND lock_until ${taken ? '>' : '<='} ${clock} AND ${BRIEFLY}`;
-  const texts = new Map<string, string>();
+function changeStatements({ table, now, clock, end, laterEnd }: Words) {
   return {
     /*
      * Changes a row if it is as it was seen: the number of rows tells. $1 name  $2 version  $3 locked_by  $4 state  $5 the version
      * that was seen  $6 the locked_by that was seen  $7 ms from now to lock_until, if it `ends`
      */
-    change(shape: ChangeShape): string {
-      const key = Object.values(shape).join();
-      let text = texts.get(key);
-      if (text === undefined) texts.set(key, (text = change(shape)));
-      return text;
-    },
+    change: ({ taken, ends, begins, goesOn }: ChangeShape): string => `
+UPDATE ${table} l SET version = $2::text, locked_by = $3::text, state = $4::text${
+      ends ? `, lock_until = ${(goesOn ? laterEnd : end)('$7::text::bigint')}` : ''
+    }${begins ? `, locked_at = ${now}` : ''}
+WHERE name = $1::text AND coalesce(version, '') = $5::text AND coalesce(locked_by, '') = $6::text
+  AND lock_until ${taken ? '>' : '<='} ${clock} AND ${BRIEFLY}`,
     /* Changes many rows. $1 a list in JSON, see below  Answers `i` of each that was changed. */
     changeMany: `
 WITH wanted AS (
@@ -111,11 +112,12 @@ WITH wanted AS (
     begins boolean, version text, by text, state text)
 ), free AS (
   SELECT w.i FROM wanted w JOIN ${table} l ON l.name = w.name
-  WHERE coalesce(l.version, '') = w.seen AND l.locked_by = w."seenBy" AND (l.lock_until > ${clock}) = w.taken
+  WHERE coalesce(l.version, '') = w.seen AND coalesce(l.locked_by, '') = w."seenBy" AND (l.lock_until > ${clock}) = w.taken
   ORDER BY l.name FOR NO KEY UPDATE OF l SKIP LOCKED
 )
 UPDATE ${table} l SET version = w.version, locked_by = w.by, state = w.state,
-  lock_until = coalesce(${end('w."end"')}, l.lock_until), locked_at = CASE WHEN w.begins THEN ${now} ELSE l.locked_at END
+  lock_until = coalesce(CASE WHEN l.locked_by = w.by THEN ${laterEnd('w."end"')} ELSE ${end('w."end"')} END, l.lock_until),
+  locked_at = CASE WHEN w.begins THEN ${now} ELSE l.locked_at END
 FROM wanted w JOIN free f ON f.i = w.i WHERE l.name = w.name
 RETURNING w.i`,
     /*
@@ -130,7 +132,7 @@ WITH wanted AS (
   SELECT w.i FROM wanted w JOIN ${table} l ON l.name = w.name
   WHERE l.locked_by = w.by AND l.lock_until > ${clock} ORDER BY l.name FOR NO KEY UPDATE OF l SKIP LOCKED
 )
-UPDATE ${table} l SET lock_until = ${end('w.ttl')} FROM wanted w JOIN free f ON f.i = w.i WHERE l.name = w.name
+UPDATE ${table} l SET lock_until = ${laterEnd('w.ttl')} FROM wanted w JOIN free f ON f.i = w.i WHERE l.name = w.name
 RETURNING w.i`,
   };
 }

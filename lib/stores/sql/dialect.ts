@@ -15,6 +15,9 @@ export const LOCK_WAIT = 2;
  */
 export const TRY_LIMIT = 60_000;
 
+/** Whether a change was written. `undefined`: others have written since, so that nobody can tell. */
+export type Written = boolean | undefined;
+
 /** What {@link SqlLockStore} needs of a kind of database. `Table` is what the dialect knows of a table that can be used. */
 export interface SqlDialect<Table> {
   /** The kind of database. */
@@ -57,7 +60,7 @@ export interface SqlDialect<Table> {
    */
   read(table: Table, names: readonly string[] | 'all'): Promise<DocumentsRead>;
   /** Changes of rows that are there, or rows that are new, never both at once. */
-  write(table: Table, changes: readonly Change[]): Promise<boolean[]>;
+  write(table: Table, changes: readonly Change[]): Promise<Written[]>;
   renew(table: Table, renewals: readonly Renewal[]): Promise<boolean[]>;
 
   /** Opens the channel for hints, if the database can send any. */

@@ -1,6 +1,6 @@
 import { SchedulerLockError, StoreUnavailableError } from '../../errors.js';
 import type { Change, DocumentsRead, LockDocuments, Renewal } from '../../store/port.js';
-import type { SqlDialect } from './dialect.js';
+import type { SqlDialect, Written } from './dialect.js';
 import { AGAIN, type Operations } from './operations.js';
 
 /** The documents of locks in a table, a row each. */
@@ -46,16 +46,16 @@ export class SqlDocuments<Table> implements LockDocuments {
     }
   }
 
-  write(changes: readonly Change[]): Promise<boolean[]> {
+  write(changes: readonly Change[]): Promise<Written[]> {
     const [first] = changes;
     if (first === undefined || changes.length > 1) return this.#writeMany(changes);
     return this.#run(changes, { lock: first.name }, (table, all) => this.dialect.write(table, all));
   }
 
-  async #writeMany(changes: readonly Change[]): Promise<boolean[]> {
+  async #writeMany(changes: readonly Change[]): Promise<Written[]> {
     // As they are locked in one order, no two batches wait for each other.
     const sorted = changes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    const written = new Map<Change, boolean | undefined>();
+    const written = new Map<Change, Written>();
     for (const isNew of [false, true]) {
       const some = sorted.filter(({ seen }) => (seen === null) === isNew);
       if (some.length === 0) continue;
@@ -63,7 +63,7 @@ export class SqlDocuments<Table> implements LockDocuments {
       const answers = await this.#more([...written.values()], some, write);
       for (const [i, change] of some.entries()) written.set(change, answers[i]);
     }
-    return changes.map((change) => written.get(change) === true);
+    return changes.map((change) => written.get(change));
   }
 
   async renew(renewals: readonly Renewal[]): Promise<boolean[]> {
@@ -94,11 +94,11 @@ export class SqlDocuments<Table> implements LockDocuments {
     return { ...found, problems: new Map([...(found.problems ?? []), ...problems]) };
   }
 
-  #run<T>(
+  #run<T, Answer extends Written>(
     all: readonly T[],
     how: { readonly lock?: string; readonly ofLease?: boolean },
-    send: (table: Table, some: readonly T[]) => Promise<boolean[]>,
-  ): Promise<boolean[]> {
+    send: (table: Table, some: readonly T[]) => Promise<Answer[]>,
+  ): Promise<(Answer | false)[]> {
     const isAlone = all.length === 1;
     return this.operations.run((table) => this.#halved(all, isAlone, (some) => send(table, some)), how);
   }
@@ -107,11 +107,11 @@ export class SqlDocuments<Table> implements LockDocuments {
    * If one row of a batch stops the others, sends its halves, and halves of those. A row that the database refuses counts as not written
    * unless it is alone: it comes again by itself, and gets its error then.
    */
-  async #halved<T>(
+  async #halved<T, Answer extends Written>(
     batch: readonly T[],
     isAlone: boolean,
-    send: (some: readonly T[]) => Promise<boolean[]>,
-  ): Promise<boolean[]> {
+    send: (some: readonly T[]) => Promise<Answer[]>,
+  ): Promise<(Answer | false)[]> {
     try {
       return await send(batch);
     } catch (error) {
@@ -131,17 +131,17 @@ export class SqlDocuments<Table> implements LockDocuments {
    * Goes on with a batch of which some is written. What certainly was not is answered so: the error of a statement would say of the whole
    * batch that it was not.
    */
-  async #more<T>(
-    done: readonly (boolean | undefined)[],
+  async #more<T, Answer extends Written>(
+    done: readonly Written[],
     rest: readonly T[],
-    send: () => Promise<boolean[]>,
-  ): Promise<boolean[]> {
+    send: () => Promise<Answer[]>,
+  ): Promise<(Answer | false)[]> {
     try {
       return await send();
     } catch (error) {
       const mayBeWritten =
         error instanceof SchedulerLockError ? isUnknown(error) : this.dialect.failure(error) === 'unknown';
-      if (mayBeWritten || !done.includes(true)) throw error;
+      if (mayBeWritten || done.every((written) => written === false)) throw error;
       return rest.map(() => false);
     }
   }

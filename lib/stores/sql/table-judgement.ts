@@ -95,8 +95,10 @@ function unfitFor({ table, columns, unique, problem, setsUp }: TableFacts, ddl: 
 
 /** The column of the names. */
 export interface NameColumn {
-  /** How many characters it takes. */
+  /** How many characters it takes, or bytes. */
   readonly length: number;
+  /** @default 'characters' */
+  readonly unit?: 'characters' | 'bytes';
   /** Whether it takes every character. */
   readonly unicode: boolean;
   readonly widening: string;
@@ -112,11 +114,12 @@ export function nameProblem(table: string, stored: string, column: NameColumn): 
   if (!column.unicode && /[^\u0000-\u007f]/.test(stored)) {
     return `the column name of ${table} does not take every character. Give it another name, or run this: ${column.widening};`;
   }
+  const { unit = 'characters' } = column;
   // It is at most as long in characters as in units of UTF-16.
-  if (stored.length <= column.length) return undefined;
-  const { length } = Array.from(stored);
+  if (unit === 'characters' && stored.length <= column.length) return undefined;
+  const { length } = unit === 'bytes' ? Buffer.from(stored) : Array.from(stored);
   if (length <= column.length) return undefined;
-  return `it has ${length} characters, and the column name of ${table} has room for ${column.length}. Give a shorter name, or run this: ${column.widening};`;
+  return `it has ${length} ${unit}, and the column name of ${table} has room for ${column.length}. Give a shorter name, or run this: ${column.widening};`;
 }
 
 /** The table cannot be used. The message says what to do. */

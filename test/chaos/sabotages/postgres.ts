@@ -56,8 +56,8 @@ export const POSTGRES_SABOTAGES: Sabotages = {
   },
   'renewal-that-outlives-its-ttl': {
     file: STATEMENTS,
-    search: "SET lock_until = ${end('w.ttl')} FROM",
-    replace: "SET lock_until = ${end('w.ttl * 10')} FROM",
+    search: "SET lock_until = ${laterEnd('w.ttl')} FROM",
+    replace: "SET lock_until = ${laterEnd('w.ttl * 10')} FROM",
     caughtBy: 'take-over',
     only: ['kill'],
     seed: 328,

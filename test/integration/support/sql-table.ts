@@ -5,6 +5,8 @@ import { closeApps } from '../app.js';
 
 /** What the hooks of {@link useTable} fill in: to be read in a test. */
 export interface UsedTable {
+  /** Of the database. */
+  url: string;
   pool: TestPool;
   table: string;
   /** A store that has made the table. */
@@ -18,6 +20,7 @@ export function useTable(database: TestDatabase, label: string): UsedTable {
 
   beforeAll(async () => {
     server = await database.provide();
+    used.url = server.url;
     used.pool = database.pool(server.url);
   }, 60_000);
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../../lib/clock.js';
-import type { AcquireRequest, AcquireResult } from '../../../lib/index.js';
+import type { AcquireRequest, AcquireResult, DocumentChange, LeaseRef } from '../../../lib/index.js';
 import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../../../lib/errors.js';
 import { DocumentLockStore } from '../../../lib/store/document-lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
@@ -88,6 +88,49 @@ test('so do releases, and renewals of a lease that was forgotten', async () => {
   losing(12);
   const newer = { ...request(), fencingToken: Number.MAX_SAFE_INTEGER };
   expect(await store.extend([newer])).toEqual([{ held: true, restored: true }]);
+});
+
+describe('a place that cannot tell whether it has written, as others have written since', () => {
+  /** Writes, and lets others write before it answers. */
+  function overtaking(others: () => unknown): void {
+    const { write } = place;
+    const overtaken = async (changes: readonly DocumentChange[]): Promise<undefined[]> => {
+      place.write = write;
+      await write.call(place, changes);
+      await others();
+      return changes.map(() => undefined);
+    };
+    Object.assign(place, { write: overtaken });
+  }
+  const unknown = { code: 'STORE_UNAVAILABLE', outcome: 'unknown' };
+  const held = async (): Promise<LeaseRef> => {
+    const asked = request();
+    const { fencingToken } = (await store.acquire(asked)) as { fencingToken: number };
+    return { ...asked, fencingToken };
+  };
+
+  test('does not make a release tell a lie', async () => {
+    const lease = await held();
+    const other = new DocumentLockStore(place);
+    overtaking(() => other.acquire(request('a', { holder: 'host:2:def' })));
+    expect(await outcome(store.release(lease))).toMatchObject(unknown);
+    expect(await store.release(lease)).toEqual({ released: false, reason: 'taken' });
+  });
+
+  test('does not make it one that was certainly not carried out, if nobody tells more', async () => {
+    const lease = await held();
+    const away = new StoreUnavailableError('The place is away.', { outcome: 'not-applied' });
+    overtaking(() => Object.assign(place, { read: () => Promise.reject(away) }));
+    expect(await outcome(store.release(lease))).toMatchObject(unknown);
+  });
+
+  test('costs an attempt nothing: it finds its own grant', async () => {
+    overtaking(() => undefined);
+    expect(await store.acquire(request())).toMatchObject({ acquired: true });
+    const refused = request('b');
+    overtaking(() => place.rows.clear());
+    expect(await store.acquire(refused)).toMatchObject({ acquired: true });
+  });
 });
 
 test('an attempt that loses a race to a new holder is refused', async () => {
