@@ -43,6 +43,7 @@ import { AGAIN, Tries } from './tries.js';
 const MOST_LEFT = 1_000;
 /** How many locks one look at queued calls asks for. */
 const MOST_SHOWN = 1_000;
+
 /** What {@link EntryQueue} needs besides entries. */
 export interface QueueParts {
   readonly locks: QueueLocks;
@@ -81,17 +82,6 @@ export class EntryQueue implements QueuedCallStore {
     const problem = (await this.entries.init?.()) ?? (await this.#deletes());
     if (problem !== undefined)
       throw new SchedulerLockConfigError([`store: queued calls cannot be kept. ${problem}`]);
-  }
-
-  /** Why nothing can be deleted, if the database refuses it. */
-  async #deletes(): Promise<string | undefined> {
-    try {
-      await this.entries.drop([{ lock: '', id: 'none', version: '' }]);
-      return undefined;
-    } catch (error) {
-      if (error instanceof StoreUnavailableError && error.refused) return error.message;
-      throw error;
-    }
   }
 
   enqueue(queuedCall: NewQueuedCall, options?: CallOptions): Promise<Enqueued> {
@@ -154,6 +144,17 @@ export class EntryQueue implements QueuedCallStore {
       return () => unknown;
     }
     return (lock) => infos.get(lock) ?? {};
+  }
+
+  /** Why nothing can be deleted, if the database refuses it. */
+  async #deletes(): Promise<string | undefined> {
+    try {
+      await this.entries.drop([{ lock: '', id: 'none', version: '' }]);
+      return undefined;
+    } catch (error) {
+      if (error instanceof StoreUnavailableError && error.refused) return error.message;
+      throw error;
+    }
   }
 
   async #letters(lock: string): Promise<{ dead?: readonly DeadLetter[] }> {

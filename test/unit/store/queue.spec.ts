@@ -305,16 +305,23 @@ describe('many calls of one key', () => {
 });
 
 describe('a database', () => {
-  test('that never writes over what was read is given up, and the error says what is known', async () => {
-    entries.put = async (all) => all.map(() => false);
-    const failure = keep(call()).catch((error: unknown) => error);
-    for (let i = 0; i < 100; i++) await clock.advance(50);
-    expect(await failure).toBeInstanceOf(StoreUnavailableError);
-    expect(await failure).toMatchObject({
-      outcome: 'not-applied',
-      message: 'Others changed the queued calls of the lock again and again meanwhile.',
-    });
-  });
+  test.each([
+    ['queued', 'not-applied', () => keep(call())],
+    // The run before it may have ended.
+    ['taken', 'unknown', (lease: LeaseRef) => next(lease)],
+  ] as const)(
+    'that never writes over what was read is given up: of a call that is %s the outcome is %s',
+    async (_what, outcome, ask) => {
+      const lease = await take();
+      await keep(call());
+      entries.put = async (all) => all.map(() => false);
+      const failure = ask(lease).catch((error: unknown) => error);
+      for (let i = 0; i < 100; i++) await clock.advance(50);
+      expect(await failure).toBeInstanceOf(StoreUnavailableError);
+      const message = 'Others changed the queued calls of the lock again and again meanwhile.';
+      expect(await failure).toMatchObject({ outcome, message });
+    },
+  );
 
   test('that refuses to show the calls says so of each lock; one that is away fails the look', async () => {
     await take();
