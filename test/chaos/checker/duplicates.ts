@@ -1,16 +1,21 @@
 import { describeRun, type Finding } from './finding.js';
 import { groupBy, type Model, type Run } from './model.js';
+import { dueAt } from './ticks.js';
 
 /**
  * No tick is started twice, save counted reruns: attempts 2 to `rerun` + 1, each once. Starts within `maxClockSkew`
- * of an injected data loss are counted apart, if it is one that forgot the first.
+ * of an injected data loss are counted apart, if it is one that forgot the first; and those that `catchUp` allows for as long as the tick
+ * is young enough.
  */
 export function checkDuplicates(model: Model): Finding {
   const { begin, runs, troubles } = model;
   const losses = troubles.filter(({ loses }) => loses);
+  const isCaughtUp = ({ m, i, tick, facts }: Run): boolean =>
+    tick !== undefined && m <= dueAt(model, tick, i) + facts.catchUp;
   const afterLoss = (run: Run, { m: started } = run): boolean =>
     losses.some(
-      ({ from, to, since }) => run.m >= from && run.m <= to + begin.maxClockSkew && started >= since,
+      ({ from, to, since }) =>
+        run.m >= from && (run.m <= to + begin.maxClockSkew || isCaughtUp(run)) && started >= since,
     );
   const violations: string[] = [];
   let reruns = 0;

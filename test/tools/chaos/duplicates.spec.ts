@@ -75,6 +75,16 @@ describe('after a data loss', () => {
     expect(twice(1_900).fault('store-wipe', 2_000, 3_000).check('duplicates').violations).toHaveLength(1);
   });
 
+  it('it is counted apart while `catchUp` allows it, and caught after that', () => {
+    const late = (at: number): HandMade =>
+      new HandMade({ jobs: [{ catchUp: 9_000 }] })
+        .run({ at: 1_000, token: 1 })
+        .run({ at, tick: 1_000, token: 2, i: 'instance-2' })
+        .fault('store-wipe', 2_000, 3_000);
+    expect(late(9_900).check('duplicates').violations).toEqual([]);
+    expect(late(10_100).check('duplicates').violations).toHaveLength(1);
+  });
+
   it('it is caught if the start was in the snapshot that came back', () => {
     expect(twice(4_000).oldSnapshot(900, 2_000, 3_000).check('duplicates').violations).toEqual([]);
     expect(twice(4_000).oldSnapshot(1_500, 2_000, 3_000).check('duplicates').violations).toHaveLength(1);
