@@ -1,7 +1,7 @@
 import { isDate } from 'node:util/types';
 import type { Change, DocumentsRead, LockDocuments, ReadDocument, Renewal } from '../../store/port.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
-import { asRead, READING, serverTime, sendBatch, type Write } from './statements.js';
+import { type Answers, asRead, READING, serverTime, sendBatch, type Write } from './statements.js';
 
 /** The document of a lock: ShedLock's, with two fields of ours. */
 interface Stored {
@@ -18,8 +18,8 @@ interface Stored {
 /** A write for a lock. */
 interface NamedWrite extends Write {
   readonly name: string;
-  /** Whether a document shows that the write was made. */
-  isIn(found: ReadDocument | undefined): boolean;
+  /** Whether a document shows that the write was made. `undefined`: others have written since. */
+  isIn(found: ReadDocument | undefined): boolean | undefined;
 }
 
 /**
@@ -40,7 +40,7 @@ export class MongoDocuments implements LockDocuments {
     return { now, documents: stored.flatMap((each) => documentOf(each) ?? []) };
   }
 
-  async write(changes: readonly Change[]): Promise<boolean[]> {
+  async write(changes: readonly Change[]): Promise<Answers> {
     if (changes.length === 0) return [];
     const now = await this.#time();
     return this.#send(changes.map((change) => writeOf(change, now)));
@@ -54,11 +54,11 @@ export class MongoDocuments implements LockDocuments {
       return until !== undefined && until > now && by === renewal.by ? renewalOf(renewal, until, now) : [];
     });
     const answers = live.length === 0 ? [] : await this.#send(live);
-    const renewed = new Set(live.filter((_, i) => answers[i]).map(({ name }) => name));
+    const renewed = new Set(live.filter((_, i) => answers[i] === true).map(({ name }) => name));
     return renewals.map(({ name }) => renewed.has(name));
   }
 
-  #send(writes: readonly NamedWrite[]): Promise<boolean[]> {
+  #send(writes: readonly NamedWrite[]): Promise<Answers> {
     return sendBatch(
       () => this.#collection(),
       writes,
@@ -66,7 +66,7 @@ export class MongoDocuments implements LockDocuments {
     );
   }
 
-  async #made(writes: readonly NamedWrite[]): Promise<boolean[]> {
+  async #made(writes: readonly NamedWrite[]): Promise<Answers> {
     const { byName } = await this.#read(writes);
     return writes.map(({ name, isIn }) => isIn(byName.get(name)));
   }
@@ -115,7 +115,12 @@ const timeOf = (value: unknown): number => (isDate(value) ? value.getTime() : 0)
 
 /** The write for a change. The writer draws a new version for the document. @param now by the server */
 function writeOf({ name, seen, end, begins, version, by, state }: Change, now: number): NamedWrite {
-  const isIn: NamedWrite['isIn'] = (found) => found?.version === version;
+  const isIn: NamedWrite['isIn'] = (found) => {
+    if (found?.version === version) return true;
+    const isAsSeen =
+      found === undefined ? seen === null : found.version === seen?.version && found.by === seen.by;
+    return isAsSeen ? false : undefined;
+  };
   const until = end === undefined ? undefined : { lockUntil: dateOf(now + end) };
   const set = { lockedBy: by, version, state, ...(begins && { lockedAt: dateOf(now) }) };
   if (seen === null) {

@@ -147,14 +147,15 @@ export class MongoEntries implements LockEntries {
     );
   }
 
-  #write(entries: readonly NewEntry[], now: number): Promise<boolean[]> {
+  async #write(entries: readonly NewEntry[], now: number): Promise<boolean[]> {
     const writes = entries.map((entry) => this.#writeOf(entry, now));
-    return sendBatch(
+    const answers = await sendBatch(
       () => this.#collection(),
       writes,
       () => this.#made(writes),
       DUPLICATE,
     );
+    return answers.map((isMade) => isMade === true);
   }
 
   /** Deletes what is over, and still in these slots. Returns whether there was something. */

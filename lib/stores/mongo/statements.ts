@@ -36,39 +36,52 @@ export interface Write {
 }
 
 /** Whether each write of a batch was made; `undefined`: a read has to find out. */
-type Answers = (boolean | undefined)[];
+export type Answers = (boolean | undefined)[];
 
 /**
  * Sends writes in one batch. If the answer does not say which writes were made, reads what is there.
  *
- * @param look tells of each write whether it is there
+ * @param look tells of each write whether it is there; `undefined`: others have written since
  * @param codes which errors say that a write was not made
+ * @returns for each whether it was made; `undefined`: nobody can tell
  */
 export async function sendBatch(
   collection: () => MongoCollection,
   writes: readonly Write[],
-  look: () => Promise<boolean[]>,
+  look: () => Promise<Answers>,
   codes?: readonly number[],
-): Promise<boolean[]> {
+): Promise<Answers> {
   let problem = new StoreUnavailableError('MongoDB has made some writes, and did not tell which.', {
     outcome: 'unknown',
   });
   let answers: Answers | undefined;
+  let made = 0;
   try {
     const statements = writes.map(({ statement }) => statement) as never[];
     const { matchedCount, upsertedCount = 0 } = await collection().bulkWrite(statements, WRITING);
-    answers = answersOf(writes, [], matchedCount + upsertedCount);
+    made = matchedCount + upsertedCount;
+    answers = answersOf(writes, [], made);
   } catch (error) {
     const known = notMade(error as DriverError, writes.length, codes);
     if (known === undefined) problem = failed(error, 'unknown');
-    else answers = answersOf(writes, known.failed, known.updated);
+    else [made, answers] = [known.updated, answersOf(writes, known.failed, known.updated)];
   }
   if (answers?.every((answer) => answer !== undefined) === true) return answers;
   if (problem.outcome === 'not-applied') throw problem;
   const found = await look().catch(() => undefined);
   // If the documents show all writes, all were made. A write that is missing may still be made, unless the answer says that it failed.
-  if (found === undefined || (answers === undefined && found.includes(false))) throw problem;
-  return found.map((isMade, i) => answers?.[i] ?? isMade);
+  if (found === undefined || (answers === undefined && !found.every((isMade) => isMade === true)))
+    throw problem;
+  return answers === undefined ? found : settled(answers, found, made);
+}
+
+/** What an answer leaves open, a look settles; and what that leaves open, the number of updates may. */
+function settled(answers: Answers, found: Answers, updates: number): Answers {
+  const looked = answers.map((answer, i) => (answer === undefined ? found[i] : undefined));
+  const missing = updates - looked.filter((isMade) => isMade === true).length;
+  const open = answers.filter((answer, i) => answer === undefined && looked[i] === undefined).length;
+  const rest = missing === 0 ? false : missing === open ? true : undefined;
+  return answers.map((answer, i) => answer ?? looked[i] ?? rest);
 }
 
 /** The answers to a batch: MongoDB names the inserts that failed, but only counts the updates. */

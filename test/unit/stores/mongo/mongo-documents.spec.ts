@@ -68,6 +68,17 @@ describe('a write that was not made', () => {
     expect(mongo.words).toEqual(['hello', 'bulkWrite', 'aggregate']);
   });
 
+  test('is not told from one that was, where others have written both since', async () => {
+    const seen = { version: 'before', by: 'us', taken: false };
+    const batch = [update('a', { seen }), update('b', { seen })];
+    mongo.batches = [{ matchedCount: 1 }, { matchedCount: 1 }];
+    mongo.stored = [stored('a', 'of another'), stored('b', 'of another')];
+    expect(await documents.write(batch)).toEqual([undefined, undefined]);
+    // One is as it was, so the other one was made.
+    mongo.stored = [stored('a', 'before'), stored('b', 'of another')];
+    expect(await documents.write(batch)).toEqual([false, true]);
+  });
+
   test('makes the outcome of its batch unknown if nobody tells which one it was', async () => {
     mongo.batches = [{ matchedCount: 1 }];
     mongo.commands = { aggregate: driverError('MongoNetworkError') };
