@@ -32,7 +32,7 @@ export class RememberingLockStore extends DocumentLockStore {
     try {
       return await super.release(lease, options);
     } finally {
-      this.#ended(lease, options);
+      this.ended(lease, options);
     }
   }
 
@@ -46,11 +46,11 @@ export class RememberingLockStore extends DocumentLockStore {
     if (options.record === undefined) return told;
     return {
       answered: (result) => {
-        this.#ended(lease, options);
+        this.ended(lease, options);
         told.answered(result);
       },
       failed: (error) => {
-        this.#ended(lease, options);
+        this.ended(lease, options);
         told.failed(error);
       },
       get givenUp() {
@@ -60,7 +60,8 @@ export class RememberingLockStore extends DocumentLockStore {
     };
   }
 
-  #ended(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): void {
+  /** Keeps the record of a run that has ended, if there is one. */
+  protected ended(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): void {
     this.#history.ended(lease, outcome, record);
   }
 }

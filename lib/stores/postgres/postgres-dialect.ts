@@ -2,14 +2,14 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../store/port.js';
 import { type Fault, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
-import type { HistoryDialect } from '../sql/history-dialect.js';
+import type { EntriesDialect } from '../sql/entries-dialect.js';
 import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import type { Row } from '../sql/row.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { countOf, type PostgresClient, rowsOf, Sender } from './client.js';
 import { failureOf } from './errors.js';
-import { postgresHistory } from './history.js';
+import { postgresEntries } from './entries.js';
 import { channelOf, type ListeningClient, Notifications } from './notifications.js';
 import { CURRENT_SCHEMA, schemaIn } from './current-schema.js';
 import { isPool } from './pool.js';
@@ -48,7 +48,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
    */
   #counts = false;
   readonly queuedCalls: QueuedCallsDialect;
-  readonly history: HistoryDialect;
+  readonly entries: EntriesDialect;
   /** Opens the channel for hints; `undefined` if calls in line find out by asking. */
   readonly hints: SqlDialect<PostgresTableInfo>['hints'];
   readonly hint: SqlDialect<PostgresTableInfo>['hint'];
@@ -63,7 +63,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     this.#names = postgresNames(options);
     const query = (statement: string, values: unknown[]) => this.#sender.rows(statement, values);
     this.queuedCalls = postgresQueuedCalls(this.#names, query);
-    this.history = postgresHistory(this.#names, query);
+    this.entries = postgresEntries(this.#names, query);
     const { listen = false } = options;
     if (listen === false) return;
     if (!isPool(client)) {

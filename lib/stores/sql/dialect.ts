@@ -1,8 +1,8 @@
 import type { Change, DocumentsRead, Renewal } from '../../store/port.js';
 import type { HintChannel } from '../lock-store.js';
 import type { QueuedCallsDialect } from './queued-calls-dialect.js';
+import type { EntriesDialect } from './entries-dialect.js';
 import type { SqlFailure } from './failure.js';
-import type { HistoryDialect } from './history-dialect.js';
 
 /**
  * How long a statement of a migration waits for locks, seconds. For that time, all other users of the table wait behind the statement.
@@ -67,8 +67,8 @@ export interface SqlDialect<Table> {
 
   /** Queued calls: a table of their own. */
   readonly queuedCalls: QueuedCallsDialect;
-  /** Histories: two tables of their own. */
-  readonly history: HistoryDialect;
+  /** Entries, which hold the histories: a table of their own. */
+  readonly entries: EntriesDialect;
 
   /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.js';
-import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import type { LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { BY_PERSON, isOfPerson, mergedArguments } from '../queued-arguments.js';
 import {
   DEAD_KEPT,
@@ -15,7 +15,6 @@ import {
 } from '../queued-call-store.js';
 import { isAttended, STEP_OF_PRIORITY } from '../rules.js';
 import type { SqlDialect } from './dialect.js';
-import type { SqlHistory } from './history.js';
 import { firstPlace } from './lines.js';
 import type { SqlLocks } from './locks.js';
 import { AGAIN, type Operations } from './operations.js';
@@ -35,8 +34,13 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
   constructor(
     private readonly dialect: SqlDialect<Table>,
     operations: Operations<Table>,
-    private readonly history: SqlHistory<Table>,
-    private readonly options: { readonly locks: SqlLocks; readonly migrate: boolean; readonly clock: Clock },
+    private readonly options: {
+      readonly locks: SqlLocks;
+      readonly migrate: boolean;
+      readonly clock: Clock;
+      /** Keeps the record of a run that has ended. */
+      readonly ended: (lease: LeaseRef, how: Pick<ReleaseOptions, 'outcome' | 'record'>) => void;
+    },
   ) {
     this.#table = new QueuedCallsTable(dialect, operations, options);
   }
@@ -66,7 +70,7 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
   }
 
   async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
-    if (outcome !== undefined && record !== undefined) this.history.ended(lease, { outcome, record });
+    if (outcome !== undefined && record !== undefined) this.options.ended(lease, { outcome, record });
     const dead: DeadLetter[] = [];
     return this.#table.run(async (): Promise<NextResult | typeof AGAIN> => {
       const { fence, first } = await this.#held(lease);

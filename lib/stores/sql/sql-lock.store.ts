@@ -4,7 +4,7 @@
  */
 import { type Clock, systemClock } from '../../clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
-import { DocumentLockStore } from '../../store/document-lock-store.js';
+import { RememberingLockStore } from '../../store/remembering-lock-store.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { readableLock } from '../../store/state.js';
 import type { QueuedCallStore } from '../queued-call-store.js';
@@ -15,8 +15,9 @@ import type { SqlDialect } from './dialect.js';
 import { SqlDocuments } from './documents.js';
 import { SqlQueuedCalls } from './queued-calls.js';
 import { QueuedCallsReads } from './queued-calls-reads.js';
+import { SqlEntries } from './entries.js';
 import { describeFailure } from './failure.js';
-import { SqlHistory } from './history.js';
+import { LimitedHistory } from './limited-history.js';
 import { LimitedReads } from './limited-reads.js';
 import { acquireInLine, lineInfo, releaseInLine } from './lines.js';
 import { SqlLocks } from './locks.js';
@@ -28,13 +29,13 @@ import { TableError } from './table-judgement.js';
 const INIT_WAIT = 8_000;
 const RULES = { acquire: acquireInLine, release: releaseInLine };
 
-/** Leases in a table of a database, a row each. The rules are those of {@link DocumentLockStore}; the database's clock decides. */
-export class SqlLockStore<Table> extends DocumentLockStore {
+/** Leases in a table of a database, a row each. The rules are those of {@link RememberingLockStore}; the database's clock decides. */
+export class SqlLockStore<Table> extends RememberingLockStore {
   readonly queuedCalls: QueuedCallStore;
-  readonly history: Required<HistoryStore>;
+  declare readonly history: Required<HistoryStore>;
   readonly #queuedCalls: SqlQueuedCalls<Table>;
   readonly #queuedCallsReads: QueuedCallsReads<Table>;
-  readonly #history: SqlHistory<Table>;
+  readonly #entries: SqlEntries<Table>;
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
   readonly #operations: Operations<Table>;
@@ -50,7 +51,9 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     const table = new SqlTable(dialect, { migrate, clock });
     const operations = new Operations(dialect, table, clock);
     const documents = new SqlDocuments(dialect, operations);
-    super(documents, {
+    const reads = new LimitedReads(clock, (error) => dialect.failure(error));
+    const entries = new SqlEntries(dialect, operations, { migrate, clock, reads });
+    super(documents, entries, {
       clock,
       rules: RULES,
       locked: (name) => isLocked(name, dialect.table),
@@ -61,12 +64,14 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     this.#table = table;
     this.#operations = operations;
     this.#documents = documents;
-    this.#reads = new LimitedReads(clock, (error) => dialect.failure(error));
-    const common = { locks: new SqlLocks(documents, this), reads: this.#reads, migrate, clock };
-    const history = new SqlHistory(dialect, operations, common);
-    this.history = this.#history = history;
-    this.queuedCalls = this.#queuedCalls = new SqlQueuedCalls(dialect, operations, history, common);
-    this.#queuedCallsReads = new QueuedCallsReads(dialect, operations, this.#reads);
+    this.#reads = reads;
+    this.#entries = entries;
+    const { history } = this;
+    this.history = new LimitedHistory(history, dialect, reads);
+    const common = { locks: new SqlLocks(documents, this), migrate, clock };
+    const ended = this.ended.bind(this);
+    this.queuedCalls = this.#queuedCalls = new SqlQueuedCalls(dialect, operations, { ended, ...common });
+    this.#queuedCallsReads = new QueuedCallsReads(dialect, operations, reads);
   }
 
   /** Judged by the columns of the table; by the name alone if the store could not look at the table yet. */
@@ -120,9 +125,10 @@ export class SqlLockStore<Table> extends DocumentLockStore {
    * Writes the records of ended runs that still wait. Ends a migration that is still being tried: a statement that was sent ends by
    * itself, within seconds. The store has nothing else open. The pool is yours, and stays open.
    */
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     this.#table.close();
-    await this.#history.close();
+    await super.close();
+    await this.#entries.close();
   }
 
   /** Closes connections of a pool that do not answer. Clients other than pools have to close such connections themselves. */
@@ -136,8 +142,7 @@ export class SqlLockStore<Table> extends DocumentLockStore {
   }
 
   /** @returns nothing to wait for, unless a queued call has run */
-  #end(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): Promise<void> | undefined {
-    if (record !== undefined) this.#history.ended(lease, { outcome, record });
+  #end(lease: LeaseRef, { outcome = 'completed' }: ReleaseOptions): Promise<void> | undefined {
     return lease.queuedCall === undefined ? undefined : this.#queuedCalls.end(lease, outcome);
   }
 

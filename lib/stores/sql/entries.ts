@@ -1,0 +1,229 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../clock.js';
+import type {
+  EntriesRead,
+  Entry,
+  EntryKey,
+  EntryQuery,
+  EntrySum,
+  LockEntries,
+  NewEntry,
+  SeenEntry,
+  SumQuery,
+} from '../../store/entries.js';
+import type { SqlDialect } from './dialect.js';
+import { type EntryRow, partly } from './entries-dialect.js';
+import { EntriesTable } from './entries-table.js';
+import type { LimitedReads } from './limited-reads.js';
+import type { Operations } from './operations.js';
+import type { Row } from './row.js';
+
+/** How often an instance deletes what is over, ms. */
+const TIDY = 300_000;
+/** For how long it has to be over by then, ms: so nothing is deleted that a write has just met. */
+const OVER = 60_000;
+/** More entries than there can be. */
+const ALL = Number.MAX_SAFE_INTEGER;
+
+/** The entries of locks in a table beside that of the locks, a row each. */
+export class SqlEntries<Table> implements LockEntries {
+  readonly #table: EntriesTable<Table>;
+  #tidied = -Infinity;
+  #tidying: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly dialect: SqlDialect<Table>,
+    private readonly operations: Operations<Table>,
+    private readonly options: {
+      readonly migrate: boolean;
+      readonly clock: Clock;
+      readonly reads: LimitedReads;
+    },
+  ) {
+    this.#table = new EntriesTable(dialect, operations, options.migrate);
+  }
+
+  init(): Promise<string | undefined> {
+    return this.#table.look();
+  }
+
+  /** Resolves when nothing is being deleted. */
+  async close(): Promise<void> {
+    await this.#tidying;
+  }
+
+  async put(entries: readonly NewEntry[]): Promise<boolean[]> {
+    if (entries.length === 0) return [];
+    await this.#table.whenReady();
+    const rows = entries.map((entry) => this.#rowOf(entry));
+    const written = await this.#write(rows);
+    this.#tidy();
+    const left = rows.filter(({ slot }, i) => slot !== null && written[i] === false);
+    if (left.length === 0) return written;
+    try {
+      if ((await this.#freeSlots(left)) === 0) return written;
+      const again = await this.#write(left);
+      return rows.map((row, i) => written[i] === true || again[left.indexOf(row)] === true);
+    } catch (error) {
+      throw written.includes(true) ? partly(error) : error;
+    }
+  }
+
+  list(query: EntryQuery): Promise<EntriesRead> {
+    return this.#read(() => this.#select(query));
+  }
+
+  async sums({ locks, kinds, jobs, limit = ALL }: SumQuery): Promise<EntrySum[]> {
+    const { entries } = this.dialect;
+    const which = this.#whichOf({ name: locks, kind: kinds, job: jobs });
+    const text = `SELECT name, kind, count(*) AS n, min(place) AS place FROM {entries}
+WHERE expires_at > ${entries.now}${which.text} GROUP BY name, kind LIMIT ${Math.trunc(limit)}`;
+    const rows = await this.#read(() => entries.read(text, which.values));
+    return rows.map(({ name, kind, n, place }) => ({
+      lock: entries.textOf(String(name)),
+      kind: entries.textOf(String(kind)),
+      count: Number(n),
+      place: Number(place),
+    }));
+  }
+
+  async #read<T>(select: () => Promise<T>): Promise<T> {
+    const { reads } = this.options;
+    const tell = (error: unknown): never => this.#failed(reads.refused(this.dialect.entries.table, error));
+    const read = () => this.operations.beside(() => select().catch(tell));
+    const found = await read().catch(async (error: unknown) => {
+      await this.#table.mended(error);
+      return read();
+    });
+    this.#table.wasRead();
+    return found;
+  }
+
+  async drop(seen: readonly SeenEntry[]): Promise<number> {
+    if (seen.length === 0) return 0;
+    const { entries } = this.dialect;
+    await this.#table.whenReady();
+    // In one order, so that no two of them wait for each other.
+    const all = seen
+      .map((one) => [digestOf(one), entries.stored(one.version)] as const)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const text = `DELETE FROM {entries} WHERE (digest, version) IN (${all.map(() => '(?, ?)').join(', ')})`;
+    return this.#run(() => entries.write(text, all.flat()));
+  }
+
+  #write(rows: readonly EntryRow[]): Promise<boolean[]> {
+    return this.dialect.entries.put(rows, (statement) => this.#run(statement));
+  }
+
+  /** Deletes what is over, and still in the slots of these. Returns how many there were. */
+  #freeSlots(rows: readonly EntryRow[]): Promise<number> {
+    const { entries } = this.dialect;
+    const slots = rows.flatMap(({ slot }) => slot ?? []);
+    const text = `DELETE FROM {entries} WHERE slot IN (${marks(slots)}) AND expires_at <= ${entries.now}`;
+    return this.#run(() => entries.write(text, slots));
+  }
+
+  async #select(query: EntryQuery): Promise<EntriesRead> {
+    const { lock, kinds, jobs, ids, slots, newest, skip = 0, limit = ALL } = query;
+    const { entries } = this.dialect;
+    const order = newest === true ? 'DESC' : 'ASC';
+    const which = this.#whichOf({
+      name: [lock],
+      kind: kinds,
+      job: jobs,
+      digest: keys(lock, ids),
+      slot: keys(lock, slots),
+    });
+    const rows = await entries.read(
+      // Without an entry, its row tells the time.
+      `SELECT c.clock, e.* FROM (SELECT ${entries.now} AS clock) c LEFT JOIN (
+  SELECT id, kind, version, place, noted_at, expires_at, body FROM {entries}
+  WHERE expires_at > ${entries.now}${which.text}
+  ORDER BY place ${order} LIMIT ${Math.trunc(limit)} OFFSET ${Math.trunc(skip)}
+) e ON 1 = 1 ORDER BY e.place ${order}`,
+      which.values,
+    );
+    return { now: Number(rows[0]?.['clock']), entries: rows.flatMap((row) => this.#entryOf(lock, row)) };
+  }
+
+  /** Conditions: each column has one of its values, if there are any. */
+  #whichOf(columns: Readonly<Record<string, readonly string[] | undefined>>): {
+    text: string;
+    values: string[];
+  } {
+    let text = '';
+    const values: string[] = [];
+    for (const [column, some] of Object.entries(columns)) {
+      if (some === undefined) continue;
+      text += some.length === 0 ? ' AND 1 = 0' : ` AND ${column} IN (${marks(some)})`;
+      values.push(...some.map((value) => this.dialect.entries.stored(value)));
+    }
+    return { text, values };
+  }
+
+  #entryOf(lock: string, row: Row): Entry[] {
+    if (row['id'] === null) return [];
+    const { textOf } = this.dialect.entries;
+    const text = (column: string): string => String(row[column]);
+    return [
+      {
+        lock,
+        id: text('id'),
+        kind: textOf(text('kind')),
+        version: textOf(text('version')),
+        place: Number(row['place']),
+        at: Number(row['noted_at']),
+        until: Number(row['expires_at']),
+        body: text('body'),
+      },
+    ];
+  }
+
+  #rowOf({ lock, id, kind, version, slot, job, place, keep, body, over }: NewEntry): EntryRow {
+    const { stored } = this.dialect.entries;
+    return {
+      digest: digestOf({ lock, id }),
+      name: stored(lock),
+      id,
+      kind: stored(kind),
+      version: stored(version),
+      slot: slot === undefined ? null : digestOf({ lock, id: slot }),
+      job: job === undefined ? null : stored(job),
+      place,
+      keep: Math.ceil(keep),
+      body,
+      over: over === 'any' ? over : over.map((each) => (each === null ? null : stored(each))),
+    };
+  }
+
+  /** Runs a statement on this table only. */
+  #run<T>(statement: () => Promise<T>): Promise<T> {
+    return this.operations.run(() => statement().catch(this.#failed));
+  }
+
+  readonly #failed = (error: unknown): never => {
+    throw this.#table.failed(error);
+  };
+
+  /** Deletes what is over, in the background, unless the last time is recent. */
+  #tidy(): void {
+    const now = this.options.clock.monotonic();
+    if (now - this.#tidied < TIDY) return;
+    this.#tidied = now;
+    const { entries } = this.dialect;
+    const text = `DELETE FROM {entries} WHERE expires_at < ${entries.now} - ${OVER}`;
+    // If it fails, the next time does it.
+    this.#tidying = this.#run(() => entries.write(text, [])).catch(() => undefined);
+  }
+}
+
+/** Keeps apart what collations take for equal, and has the same length for any id. */
+const digestOf = ({ lock, id }: EntryKey): string =>
+  createHash('sha256')
+    .update(JSON.stringify([lock, id]))
+    .digest('base64url');
+
+const keys = (lock: string, ids: readonly string[] | undefined): string[] | undefined =>
+  ids?.map((id) => digestOf({ lock, id }));
+
+const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ');
