@@ -13,11 +13,15 @@ const LOCK = '';
 const [INSTANCE, JOBS] = ['instance', 'jobs'];
 /** How long a list of jobs is kept, ms: longer than any instance that has it, as it is written again once a day at most. */
 const LIST_KEPT = INSTANCES_KEPT + 86_400_000;
+/** Every how many beats some are forgotten, beginning with the first one: an instance that is new makes one too many. */
+const FORGETS = 100;
 /** How many instances one clean-up forgets at most. */
 const AT_ONCE = 100;
 
 /** Rule 18: the instances that were up in the last days, and their lists of jobs, each once. */
 export class Registry {
+  #beats = 0;
+
   constructor(private readonly entries: LockEntries) {}
 
   /** Keeps a beat if its list of jobs is known, or comes with it. */
@@ -27,7 +31,7 @@ export class Registry {
     if (list === undefined) return { time, known: false };
     const isLasting = jobs === undefined && (entries[0]?.until ?? 0) > time + INSTANCES_KEPT;
     await this.entries.put([instanceEntry({ ...told, catalogue }), ...(isLasting ? [] : [list])]);
-    await this.#forget();
+    if (this.#beats++ % FORGETS === 0) await this.#forget();
     return { time, known: true };
   }
 
