@@ -13,13 +13,14 @@ import { EntryHistory } from './side/history.js';
  * The record of a run is written right after the release: one that cannot be written is lost, and changes nothing for the lock.
  */
 export class RememberingLockStore extends DocumentLockStore {
-  readonly history: HistoryStore;
+  readonly history: Required<HistoryStore>;
   readonly #history: EntryHistory;
   declare readonly fastPort: FastPort;
 
   constructor(documents: LockDocuments, entries: LockEntries, options: DocumentLockStoreOptions = {}) {
     super(documents, options);
-    this.history = this.#history = new EntryHistory(entries, documents, options.clock ?? systemClock);
+    const { clock = systemClock, forPeople } = options;
+    this.history = this.#history = new EntryHistory(entries, documents, clock, forPeople);
     const { acquire, release } = this.fastPort;
     this.fastPort = {
       standsFor: METHODS,

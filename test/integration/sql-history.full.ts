@@ -480,6 +480,8 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     const began = performance.now();
     await until(async () => (await rows()).length === 1);
     expect(performance.now() - began).toBeLessThan(5_000);
+    // What an instance begins with is done.
+    await store.close();
     const before = statements;
     for (let i = 0; i < 3; i++) await store.release(await take(store), { record: usual });
     await store.close();

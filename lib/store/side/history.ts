@@ -15,6 +15,7 @@ import type {
 } from '../../stores/history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../../stores/lock-store.js';
 import { readEach } from '../../stores/readable.js';
+import type { ReadForPeople } from '../document-lock-store.js';
 import type { LockEntries } from '../entries.js';
 import type { LockDocuments } from '../port.js';
 import { NOTHING } from '../rules/document.js';
@@ -48,6 +49,7 @@ export class EntryHistory implements HistoryStore {
     private readonly entriesOf: LockEntries,
     private readonly documents: Pick<LockDocuments, 'read'>,
     clock: Clock,
+    private readonly forPeople: ReadForPeople = (read) => read(),
   ) {
     this.#keeper = new Keeper(entriesOf, clock);
     this.#registry = new Registry(entriesOf);
@@ -73,16 +75,8 @@ export class EntryHistory implements HistoryStore {
     await this.#keeper.put([{ entry: interruptedEntry(run), kept: run.kept }]);
   }
 
-  async entries({ name: lock, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
-    await this.#keeper.flush();
-    const most = Math.max(0, Math.trunc(limit));
-    if (most === 0) return [];
-    const lists = await Promise.all(
-      SHOWN.map((kind) => this.entriesOf.list({ lock, kinds: [kind], newest: true, limit: most })),
-    );
-    const all = lists.flatMap(({ entries }) => entries).toSorted((a, b) => b.place - a.place);
-    const left = { run: most, miss: most };
-    return readEach(all, shownEntry, onUnreadable).filter(({ type }) => (left[type] -= 1) >= 0);
+  entries(query: HistoryQuery): Promise<HistoryEntry[]> {
+    return this.forPeople(() => this.#entries(query));
   }
 
   async miss(miss: Miss): Promise<MissResult> {
@@ -122,6 +116,18 @@ export class EntryHistory implements HistoryStore {
   }
 
   instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
-    return this.#registry.instances(onUnreadable);
+    return this.forPeople(() => this.#registry.instances(onUnreadable));
+  }
+
+  async #entries({ name: lock, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
+    await this.#keeper.flush();
+    const most = Math.max(0, Math.trunc(limit));
+    if (most === 0) return [];
+    const lists = await Promise.all(
+      SHOWN.map((kind) => this.entriesOf.list({ lock, kinds: [kind], newest: true, limit: most })),
+    );
+    const all = lists.flatMap(({ entries }) => entries).toSorted((a, b) => b.place - a.place);
+    const left = { run: most, miss: most };
+    return readEach(all, shownEntry, onUnreadable).filter(({ type }) => (left[type] -= 1) >= 0);
   }
 }

@@ -1,9 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.js';
 import type {
   EntriesRead,
-  Entry,
-  EntryKey,
   EntryQuery,
   EntrySum,
   LockEntries,
@@ -13,21 +10,20 @@ import type {
 } from '../../store/entries.js';
 import type { SqlDialect } from './dialect.js';
 import { type EntryRow, partly } from './entries-dialect.js';
-import { EntriesTable } from './entries-table.js';
+import { EntriesTable, refusal } from './entries-table.js';
+import { digestOf, EntryReads, marks } from './entry-reads.js';
 import type { LimitedReads } from './limited-reads.js';
 import type { Operations } from './operations.js';
-import type { Row } from './row.js';
 
 /** How often an instance deletes what is over, ms. */
 const TIDY = 300_000;
 /** For how long it has to be over by then, ms: so nothing is deleted that a write has just met. */
 const OVER = 60_000;
-/** More entries than there can be. */
-const ALL = Number.MAX_SAFE_INTEGER;
 
 /** The entries of locks in a table beside that of the locks, a row each. */
 export class SqlEntries<Table> implements LockEntries {
   readonly #table: EntriesTable<Table>;
+  readonly #reads: EntryReads;
   #tidied = -Infinity;
   #tidying: Promise<unknown> = Promise.resolve();
 
@@ -41,6 +37,7 @@ export class SqlEntries<Table> implements LockEntries {
     },
   ) {
     this.#table = new EntriesTable(dialect, operations, options.migrate);
+    this.#reads = new EntryReads(dialect, (select) => this.#read(select));
   }
 
   init(): Promise<string | undefined> {
@@ -70,33 +67,18 @@ export class SqlEntries<Table> implements LockEntries {
   }
 
   list(query: EntryQuery): Promise<EntriesRead> {
-    return this.#read(() => this.#select(query));
+    return this.#reads.list(query);
   }
 
-  async sums({ locks, kinds, jobs, limit = ALL }: SumQuery): Promise<EntrySum[]> {
+  sums(query: SumQuery): Promise<EntrySum[]> {
+    return this.#reads.sums(query);
+  }
+
+  /** Bounds a read of histories, in time and number. */
+  async forPeople<T>(read: () => Promise<T>): Promise<T> {
     const { entries } = this.dialect;
-    const which = this.#whichOf({ name: locks, kind: kinds, job: jobs });
-    const text = `SELECT name, kind, count(*) AS n, min(place) AS place FROM {entries}
-WHERE expires_at > ${entries.now}${which.text} GROUP BY name, kind LIMIT ${Math.trunc(limit)}`;
-    const rows = await this.#read(() => entries.read(text, which.values));
-    return rows.map(({ name, kind, n, place }) => ({
-      lock: entries.textOf(String(name)),
-      kind: entries.textOf(String(kind)),
-      count: Number(n),
-      place: Number(place),
-    }));
-  }
-
-  async #read<T>(select: () => Promise<T>): Promise<T> {
-    const { reads } = this.options;
-    const tell = (error: unknown): never => this.#failed(reads.refused(this.dialect.entries.table, error));
-    const read = () => this.operations.beside(() => select().catch(tell));
-    const found = await read().catch(async (error: unknown) => {
-      await this.#table.mended(error);
-      return read();
-    });
-    this.#table.wasRead();
-    return found;
+    if (entries.unusable !== undefined) throw refusal(entries.unusable);
+    return this.options.reads.within(entries.table, read);
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
@@ -123,62 +105,6 @@ WHERE expires_at > ${entries.now}${which.text} GROUP BY name, kind LIMIT ${Math.
     return this.#run(() => entries.write(text, slots));
   }
 
-  async #select(query: EntryQuery): Promise<EntriesRead> {
-    const { lock, kinds, jobs, ids, slots, newest, skip = 0, limit = ALL } = query;
-    const { entries } = this.dialect;
-    const order = newest === true ? 'DESC' : 'ASC';
-    const which = this.#whichOf({
-      name: [lock],
-      kind: kinds,
-      job: jobs,
-      digest: keys(lock, ids),
-      slot: keys(lock, slots),
-    });
-    const rows = await entries.read(
-      // Without an entry, its row tells the time.
-      `SELECT c.clock, e.* FROM (SELECT ${entries.now} AS clock) c LEFT JOIN (
-  SELECT id, kind, version, place, noted_at, expires_at, body FROM {entries}
-  WHERE expires_at > ${entries.now}${which.text}
-  ORDER BY place ${order} LIMIT ${Math.trunc(limit)} OFFSET ${Math.trunc(skip)}
-) e ON 1 = 1 ORDER BY e.place ${order}`,
-      which.values,
-    );
-    return { now: Number(rows[0]?.['clock']), entries: rows.flatMap((row) => this.#entryOf(lock, row)) };
-  }
-
-  /** Conditions: each column has one of its values, if there are any. */
-  #whichOf(columns: Readonly<Record<string, readonly string[] | undefined>>): {
-    text: string;
-    values: string[];
-  } {
-    let text = '';
-    const values: string[] = [];
-    for (const [column, some] of Object.entries(columns)) {
-      if (some === undefined) continue;
-      text += some.length === 0 ? ' AND 1 = 0' : ` AND ${column} IN (${marks(some)})`;
-      values.push(...some.map((value) => this.dialect.entries.stored(value)));
-    }
-    return { text, values };
-  }
-
-  #entryOf(lock: string, row: Row): Entry[] {
-    if (row['id'] === null) return [];
-    const { textOf } = this.dialect.entries;
-    const text = (column: string): string => String(row[column]);
-    return [
-      {
-        lock,
-        id: text('id'),
-        kind: textOf(text('kind')),
-        version: textOf(text('version')),
-        place: Number(row['place']),
-        at: Number(row['noted_at']),
-        until: Number(row['expires_at']),
-        body: text('body'),
-      },
-    ];
-  }
-
   #rowOf({ lock, id, kind, version, slot, job, place, keep, body, over }: NewEntry): EntryRow {
     const { stored } = this.dialect.entries;
     return {
@@ -194,6 +120,18 @@ WHERE expires_at > ${entries.now}${which.text} GROUP BY name, kind LIMIT ${Math.
       body,
       over: over === 'any' ? over : over.map((each) => (each === null ? null : stored(each))),
     };
+  }
+
+  async #read<T>(select: () => Promise<T>): Promise<T> {
+    const { reads } = this.options;
+    const tell = (error: unknown): never => this.#failed(reads.refused(this.dialect.entries.table, error));
+    const read = () => this.operations.beside(() => select().catch(tell));
+    const found = await read().catch(async (error: unknown) => {
+      await this.#table.mended(error);
+      return read();
+    });
+    this.#table.wasRead();
+    return found;
   }
 
   /** Runs a statement on this table only. */
@@ -216,14 +154,3 @@ WHERE expires_at > ${entries.now}${which.text} GROUP BY name, kind LIMIT ${Math.
     this.#tidying = this.#run(() => entries.write(text, [])).catch(() => undefined);
   }
 }
-
-/** Keeps apart what collations take for equal, and has the same length for any id. */
-const digestOf = ({ lock, id }: EntryKey): string =>
-  createHash('sha256')
-    .update(JSON.stringify([lock, id]))
-    .digest('base64url');
-
-const keys = (lock: string, ids: readonly string[] | undefined): string[] | undefined =>
-  ids?.map((id) => digestOf({ lock, id }));
-
-const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ');

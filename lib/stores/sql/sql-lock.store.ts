@@ -8,7 +8,6 @@ import { RememberingLockStore } from '../../store/remembering-lock-store.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { readableLock } from '../../store/state.js';
 import type { QueuedCallStore } from '../queued-call-store.js';
-import type { HistoryStore } from '../history-store.js';
 import type { HintChannel, LeaseRef, ReleaseOptions } from '../lock-store.js';
 import type { LockInfo } from '../lock-info.js';
 import type { SqlDialect } from './dialect.js';
@@ -17,7 +16,6 @@ import { SqlQueuedCalls } from './queued-calls.js';
 import { QueuedCallsReads } from './queued-calls-reads.js';
 import { SqlEntries } from './entries.js';
 import { describeFailure } from './failure.js';
-import { LimitedHistory } from './limited-history.js';
 import { LimitedReads } from './limited-reads.js';
 import { acquireInLine, lineInfo, releaseInLine } from './lines.js';
 import { SqlLocks } from './locks.js';
@@ -32,7 +30,6 @@ const RULES = { acquire: acquireInLine, release: releaseInLine };
 /** Leases in a table of a database, a row each. The rules are those of {@link RememberingLockStore}; the database's clock decides. */
 export class SqlLockStore<Table> extends RememberingLockStore {
   readonly queuedCalls: QueuedCallStore;
-  declare readonly history: Required<HistoryStore>;
   readonly #queuedCalls: SqlQueuedCalls<Table>;
   readonly #queuedCallsReads: QueuedCallsReads<Table>;
   readonly #entries: SqlEntries<Table>;
@@ -57,6 +54,7 @@ export class SqlLockStore<Table> extends RememberingLockStore {
       clock,
       rules: RULES,
       locked: (name) => isLocked(name, dialect.table),
+      forPeople: (read) => entries.forPeople(read),
       hint: ({ process, token }) => void dialect.hint?.(process, token),
       ending: (lease, options) => this.#end(lease, options),
     });
@@ -66,8 +64,6 @@ export class SqlLockStore<Table> extends RememberingLockStore {
     this.#documents = documents;
     this.#reads = reads;
     this.#entries = entries;
-    const { history } = this;
-    this.history = new LimitedHistory(history, dialect, reads);
     const common = { locks: new SqlLocks(documents, this), migrate, clock };
     const ended = this.ended.bind(this);
     this.queuedCalls = this.#queuedCalls = new SqlQueuedCalls(dialect, operations, { ended, ...common });

@@ -18,7 +18,7 @@ async function opened({ keeps }: { keeps: boolean }) {
     if (table.state === 'broken') throw missing;
     // Somebody makes an index: reads go on, and writes wait.
     if (isTry && table.state === 'only read') return new Promise(() => undefined);
-    return [{ clock: 1, id: null }];
+    return [{ clock: 1, part: null }];
   };
   const entries = {
     table: 'shedlock_entries',

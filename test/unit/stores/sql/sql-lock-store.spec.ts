@@ -208,7 +208,7 @@ describe('a table that is only read', () => {
       look,
       read: () => (there ? nothing() : Promise.reject(missing)),
       queuedCalls: { stored: (name: string) => name, read: async () => [] } as never,
-      entries: { read: async () => [{ clock: 1, id: null }], stored: (name: string) => name } as never,
+      entries: { read: async () => [{ clock: 1, part: null }], stored: (name: string) => name } as never,
       failure: (error) => (error === missing ? 'table' : 'refused'),
     });
     for (let reads = 0; reads < 3; reads++) {
