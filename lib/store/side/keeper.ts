@@ -6,7 +6,9 @@ import type { LockEntries, NewEntry } from '../entries.js';
 const AT_ONCE = 100;
 /** How many records wait at most. While the database does not answer, the oldest are lost. */
 const MOST_WAITING = 1_000;
-/** How many entries one clean-up deletes at most. */
+/** Of how many kinds of entries too many are looked for at once. */
+const TRIMMED = 10;
+/** How many entries of one kind a clean-up deletes at most. */
 const MOST_DROPPED = 1_000;
 /** So many kinds of entries of locks are counted: when there are more, counting starts anew. */
 const MOST_COUNTED = 10_000;
@@ -104,14 +106,16 @@ export class Keeper {
     }
   }
 
-  /** Deletes what is too much, where it is time to: one after another, as locks use the same connections. Never rejects. */
-  async #trim(all: readonly KeptEntry[]): Promise<void> {
+  /** Deletes what is too much, where it is time to: of a few locks at once, as locks use the same connections. Never rejects. */
+  async #trim(written: readonly KeptEntry[]): Promise<void> {
     const due = new Map<string, KeptEntry>();
-    for (const one of all) {
+    for (const one of written) {
       const key = JSON.stringify([one.entry.lock, one.entry.kind]);
       if (this.#isDue(key, one.kept)) due.set(key, one);
     }
-    for (const one of due.values()) await this.#trimOne(one).catch(() => undefined);
+    const all = [...due.values()];
+    for (let i = 0; i < all.length; i += TRIMMED)
+      await this.#trimSome(all.slice(i, i + TRIMMED)).catch(() => undefined);
   }
 
   #isDue(key: string, { count }: Kept): boolean {
@@ -123,9 +127,13 @@ export class Keeper {
     return isDue;
   }
 
-  async #trimOne({ entry: { lock, kind }, kept }: KeptEntry): Promise<void> {
-    const beyond = { skip: kept.count, limit: MOST_DROPPED };
-    const { entries } = await this.entries.list({ lock, kinds: [kind], newest: true, ...beyond });
-    if (entries.length > 0) await this.entries.drop(entries);
+  async #trimSome(some: readonly KeptEntry[]): Promise<void> {
+    const lists = await Promise.all(
+      some.map(({ entry: { lock, kind }, kept: { count } }) =>
+        this.entries.list({ lock, kinds: [kind], newest: true, skip: count, limit: MOST_DROPPED }),
+      ),
+    );
+    const beyond = lists.flatMap(({ entries }) => entries);
+    if (beyond.length > 0) await this.entries.drop(beyond);
   }
 }
