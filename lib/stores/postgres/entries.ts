@@ -7,6 +7,35 @@ const MICROS = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
 /** A text, or one of its values: each is a text in JSON. */
 const SEEN = 'e.version IN (SELECT json_array_elements_text(w.seen))';
 
+/** What a conflict with the digest changes. */
+const OVER = `ON CONFLICT (digest) DO UPDATE SET kind = excluded.kind, version = excluded.version, slot = excluded.slot,
+    job = excluded.job, place = excluded.place, noted_at = excluded.noted_at, expires_at = excluded.expires_at, body = excluded.body`;
+
+/**
+ * Writes one entry, at half of what the statement for many costs. $1 digest  $2 name  $3 id  $4 kind  $5 version  $6 slot  $7 job
+ * $8 place  $9 the least place, if it has none  $10 ms to keep it  $11 body  $12 the versions it may be written over, a list in JSON
+ *
+ * Answers its place, if it was written.
+ */
+function putOne(table: string, { over, slot }: EntryRow): string {
+  const values = `(SELECT $1::text AS digest, $2::text AS name, $3::text AS id, $4::text AS kind, $5::text AS version, $6::text AS slot,
+  $7::text AS job, coalesce($8::text::bigint, greatest(micros, $9::text::bigint)) AS place, micros / 1000 AS now,
+  micros / 1000 + $10::text::bigint AS until, $11::text AS body, $12::text::json AS seen FROM (SELECT ${MICROS} AS micros) c) w`;
+  // Of one without a slot the server need not look.
+  const isFree =
+    slot === null
+      ? 'true'
+      : `NOT EXISTS (SELECT FROM ${table} o WHERE o.slot = w.slot AND o.digest <> w.digest)`;
+  if (over !== 'any' && !over.includes(null))
+    return `UPDATE ${table} e SET kind = w.kind, version = w.version, slot = w.slot, job = w.job, place = w.place, noted_at = w.now,
+  expires_at = w.until, body = w.body FROM ${values}
+WHERE e.digest = w.digest AND e.expires_at > w.now AND ${SEEN} AND ${isFree} RETURNING e.place`;
+  const seen = SEEN.replace('w.seen', '$12::text::json');
+  return `INSERT INTO ${table} AS e (digest, name, id, kind, version, slot, job, place, noted_at, expires_at, body)
+SELECT digest, name, id, kind, version, slot, job, place, now, until, body FROM ${values} WHERE ${isFree}
+${OVER} WHERE ${over === 'any' ? '$12::text IS NOT NULL' : `e.expires_at <= excluded.noted_at OR ${seen}`} RETURNING e.place`;
+}
+
 /**
  * Writes entries. $1 a list in JSON, see below; `seen`: what each may be written over; `makes`: or where there is none; `any`: or over
  * whatever there is  $2 the least place for those without one
@@ -28,8 +57,7 @@ WITH wanted AS (
   INSERT INTO ${table} AS e (digest, name, id, kind, version, slot, job, place, noted_at, expires_at, body)
   SELECT digest, name, id, kind, version, slot, job, coalesce(place, next), now, now + keep, body
   FROM wanted WHERE makes ORDER BY digest
-  ON CONFLICT (digest) DO UPDATE SET kind = excluded.kind, version = excluded.version, slot = excluded.slot,
-    job = excluded.job, place = excluded.place, noted_at = excluded.noted_at, expires_at = excluded.expires_at, body = excluded.body
+  ${OVER}
   WHERE EXISTS (SELECT FROM wanted w WHERE w.digest = excluded.digest AND (w."any" OR e.expires_at <= w.now OR ${SEEN}))
   RETURNING e.digest
 )
@@ -60,6 +88,12 @@ export function postgresEntries(
     read: (text, values) => send(numbered(text), [...values]),
     write: async (text, values) => (await send(`${numbered(text)} RETURNING 1 AS one`, [...values])).length,
     async put(rows, once) {
+      const [row] = rows;
+      if (row !== undefined && rows.length === 1) {
+        const [written] = await once(() => send(putOne(entries.table, row), valuesOf(row, newest + 1)));
+        if (row.place === undefined) newest = Math.max(newest, Number(written?.['place'] ?? 0));
+        return [written !== undefined];
+      }
       const wanted = JSON.stringify(rows.map(wantedOf));
       const written = await once(() => send(put(entries.table), [wanted, String(newest + 1)]));
       newest = Math.max(newest, ...written.map(({ next }) => Number(next)));
@@ -72,11 +106,20 @@ export function postgresEntries(
   return entries;
 }
 
-function wantedOf({ over, ...row }: EntryRow, i: number): object {
+function wantedOf(row: EntryRow, i: number): object {
+  const { over, ...rest } = row;
   const isAny = over === 'any';
-  const seen = isAny ? [] : over.filter((each) => each !== null);
-  return { i, ...row, seen, makes: isAny || over.includes(null), any: isAny };
+  return { i, ...rest, seen: seenOf(row), makes: isAny || over.includes(null), any: isAny };
 }
+
+function valuesOf(row: EntryRow, least: number): (string | null)[] {
+  const { digest, name, id, kind, version, slot, job, place, keep, body } = row;
+  const texts = [place === undefined ? null : String(place), String(least), String(keep)];
+  return [digest, name, id, kind, version, slot, job, ...texts, body, JSON.stringify(seenOf(row))];
+}
+
+const seenOf = ({ over }: EntryRow): (string | null)[] =>
+  over === 'any' ? [] : over.filter((each) => each !== null);
 
 /** The statements that create the table. PostgreSQL cuts names of indexes that are too long. */
 export function entriesDdl(names: TableNames, schema?: string): string[] {
