@@ -40,14 +40,9 @@ export interface DocumentLockStoreOptions {
   readonly locked?: (name: string) => SchedulerLockError;
   /** Tells a process that a call of it is called. */
   readonly hint?: (hint: Hint) => void;
-  /** Bounds reads of histories for people, which must not delay anything else. @default not at all */
-  readonly forPeople?: ReadForPeople;
   /** Keeps what else there is to keep when a lease ends; the release waits for it if it is a promise. */
   readonly ending?: (lease: LeaseRef, options: ReleaseOptions) => Promise<void> | undefined;
 }
-
-/** Runs a read for people. */
-export type ReadForPeople = <T>(read: () => Promise<T>) => Promise<T>;
 
 /** What decides about attempts and releases. */
 export interface LockRules {

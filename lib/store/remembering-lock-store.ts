@@ -5,22 +5,26 @@ import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../stores/lock-sto
 import { DocumentLockStore, type DocumentLockStoreOptions } from './document-lock-store.js';
 import type { LockEntries } from './entries.js';
 import type { LockDocuments } from './port.js';
-import { EntryHistory } from './side/history.js';
+import { EntryHistory, type EntryHistoryOptions } from './side/history.js';
 
 /**
  * A {@link DocumentLockStore} that also remembers who ran what, and which instances there are, in entries beside the locks.
  *
- * The record of a run is written right after the release: one that cannot be written is lost, and changes nothing for the lock.
+ * The record of a run is written right after the release, or a moment later: one that cannot be written is lost, and changes nothing for the lock.
  */
 export class RememberingLockStore extends DocumentLockStore {
   readonly history: Required<HistoryStore>;
   readonly #history: EntryHistory;
   declare readonly fastPort: FastPort;
 
-  constructor(documents: LockDocuments, entries: LockEntries, options: DocumentLockStoreOptions = {}) {
+  constructor(
+    documents: LockDocuments,
+    entries: LockEntries,
+    options: DocumentLockStoreOptions & EntryHistoryOptions = {},
+  ) {
     super(documents, options);
-    const { clock = systemClock, forPeople } = options;
-    this.history = this.#history = new EntryHistory(entries, documents, clock, forPeople);
+    const { clock = systemClock } = options;
+    this.history = this.#history = new EntryHistory(entries, documents, clock, options);
     const { acquire, release } = this.fastPort;
     this.fastPort = {
       standsFor: METHODS,

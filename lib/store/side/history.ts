@@ -15,7 +15,6 @@ import type {
 } from '../../stores/history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../../stores/lock-store.js';
 import { readEach } from '../../stores/readable.js';
-import type { ReadForPeople } from '../document-lock-store.js';
 import type { LockEntries } from '../entries.js';
 import type { LockDocuments } from '../port.js';
 import { NOTHING } from '../rules/document.js';
@@ -40,18 +39,30 @@ const MARKS = 10;
 /** How often a mark is tried that others change at the same time. */
 const TRIES = 10;
 
+/** Runs a read for people. */
+type ReadForPeople = <T>(read: () => Promise<T>) => Promise<T>;
+
+export interface EntryHistoryOptions {
+  /** Bounds reads of histories for people, which must not delay anything else. @default not at all */
+  readonly forPeople?: ReadForPeople;
+  /** How long the record of a run waits for others, ms: what a write costs beside a release. @default 0 */
+  readonly recordsWait?: number;
+}
+
 /** Rules 16 to 18: histories, over entries of locks. */
 export class EntryHistory implements HistoryStore {
   readonly #keeper: Keeper;
   readonly #registry: Registry;
+  readonly #forPeople: ReadForPeople;
 
   constructor(
     private readonly entriesOf: LockEntries,
     private readonly documents: Pick<LockDocuments, 'read'>,
     clock: Clock,
-    private readonly forPeople: ReadForPeople = (read) => read(),
+    { forPeople = (read) => read(), recordsWait = 0 }: EntryHistoryOptions = {},
   ) {
-    this.#keeper = new Keeper(entriesOf, clock);
+    this.#keeper = new Keeper(entriesOf, clock, recordsWait);
+    this.#forPeople = forPeople;
     this.#registry = new Registry(entriesOf);
   }
 
@@ -76,7 +87,7 @@ export class EntryHistory implements HistoryStore {
   }
 
   entries(query: HistoryQuery): Promise<HistoryEntry[]> {
-    return this.forPeople(() => this.#entries(query));
+    return this.#forPeople(() => this.#entries(query));
   }
 
   async miss(miss: Miss): Promise<MissResult> {
@@ -116,7 +127,7 @@ export class EntryHistory implements HistoryStore {
   }
 
   instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
-    return this.forPeople(() => this.#registry.instances(onUnreadable));
+    return this.#forPeople(() => this.#registry.instances(onUnreadable));
   }
 
   async #entries({ name: lock, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.js';
+import type { Clock, Timer } from '../../clock.js';
 import type { Kept } from '../../stores/history-store.js';
 import type { LockEntries, NewEntry } from '../entries.js';
 
@@ -33,8 +33,8 @@ interface UnderWay {
  * Writes the entries of histories, and deletes the oldest ones beyond their number now and then: a tenth of that number too many may stay,
  * for each instance.
  *
- * Records of runs go out at once, and while the answer is awaited they gather for the next write: where many jobs end in one second, they
- * cost two or three writes.
+ * Records of runs go out at once, or after a pause, and while the answer is awaited they gather for the next write: where many jobs end in
+ * one second, they cost two or three writes.
  */
 export class Keeper {
   readonly #waiting: KeptEntry[] = [];
@@ -44,9 +44,13 @@ export class Keeper {
   /** How many entries were written since the last clean-up, by lock and kind. */
   readonly #counts = new Map<string, number>();
 
+  #timer: Timer | undefined;
+
+  /** @param pause how long a record waits for others before the first ones are sent, ms */
   constructor(
     private readonly entries: LockEntries,
     private readonly clock: Clock,
+    private readonly pause: number,
   ) {}
 
   /** Writes a record soon. A record that cannot be written is lost. */
@@ -56,11 +60,14 @@ export class Keeper {
     if (this.#waiting.some(({ entry }) => entry.lock === lock && entry.id === id)) return;
     this.#waiting.push(record);
     if (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
-    if (this.#batch === undefined || this.#isStuck(this.#batch)) void this.#send();
+    if (this.#batch !== undefined && !this.#isStuck(this.#batch)) return;
+    if (this.pause === 0) void this.#send();
+    else this.#timer ??= this.clock.setTimer(() => this.#begin(), this.pause);
   }
 
   /** Resolves when all records that were added before are written, or lost, or nobody answers for long. */
   async flush(): Promise<void> {
+    if (this.#timer !== undefined) this.#begin();
     // Those that come meanwhile may follow each other without end.
     const batches = 1 + Math.ceil(this.#waiting.length / AT_ONCE);
     for (let i = 0; i < batches && this.#batch !== undefined && !this.#isStuck(this.#batch); i++)
@@ -84,6 +91,13 @@ export class Keeper {
 
   #isStuck({ since }: UnderWay): boolean {
     return this.clock.monotonic() - since >= PATIENCE;
+  }
+
+  /** Sends what waits, without a pause. */
+  #begin(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#batch === undefined || this.#isStuck(this.#batch)) void this.#send();
   }
 
   async #send(): Promise<void> {

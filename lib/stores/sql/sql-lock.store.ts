@@ -25,6 +25,8 @@ import { TableError } from './table-judgement.js';
 
 /** How long `init` waits for a migration, ms: less than the application waits for `init`, so that the error can name the migration. */
 const INIT_WAIT = 8_000;
+/** How long the record of a run waits for others, ms: a second is enough for it and its statement, unless the server is overloaded. */
+const RECORDS_WAIT = 250;
 const RULES = { acquire: acquireInLine, release: releaseInLine };
 
 /** Leases in a table of a database, a row each. The rules are those of {@link RememberingLockStore}; the database's clock decides. */
@@ -55,6 +57,7 @@ export class SqlLockStore<Table> extends RememberingLockStore {
       rules: RULES,
       locked: (name) => isLocked(name, dialect.table),
       forPeople: (read) => entries.forPeople(read),
+      recordsWait: RECORDS_WAIT,
       hint: ({ process, token }) => void dialect.hint?.(process, token),
       ending: (lease, options) => this.#end(lease, options),
     });
