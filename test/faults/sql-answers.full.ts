@@ -11,9 +11,8 @@ faultSuite();
 onEachDatabase((sql) => {
   const start = (options: SchedulerLockModuleOptions = {}): Promise<TestApp> =>
     startApp({ store: sql.open(sql.url).store({ table: sql.table }), ttl: '1m', ...options });
-  /** Without histories, so nothing else has its connections. */
   const startProxied = (options: SchedulerLockModuleOptions = {}): Promise<TestApp> =>
-    start({ insight: false, ...options, store: sql.open(sql.proxied).store({ table: sql.table }) });
+    start({ ...options, store: sql.open(sql.proxied).store({ table: sql.table }) });
   const startGated = async (url: string, options: SchedulerLockModuleOptions) => {
     const gate = new StoreGate(sql.open(url).store({ table: sql.table }));
     return { gate, app: await start({ ...options, store: gate }) };
