@@ -30,8 +30,8 @@ export interface Shown {
   /** Its runs that should be over, and go on. */
   readonly hung: () => readonly HungRun[];
   readonly kept: Kept;
-  /** The store has answered a beat. @param took how long that took, ms @param problem why it can keep no runs */
-  readonly answered: (took: number, problem: string | undefined) => void;
+  /** The store has answered a beat. @param took how long that took, ms */
+  readonly answered: (took: number) => void;
   /** Called once for each problem that keeps the store from keeping a history, with what to do. */
   readonly problem?: (problem: string) => void;
   /** Called once if another live process has the same instance id, with its start by its own clock, epoch milliseconds. */
@@ -204,20 +204,20 @@ export class Beats {
     };
     const [now, sent] = [this.clock.now(), this.clock.monotonic()];
     const isNew = this.#known !== catalogue || sent - this.#toldAt >= TELL_ANEW;
-    const { time, known, problem } = await this.history.beat(isNew ? { ...beat, jobs } : beat);
+    const { time, known } = await this.history.beat(isNew ? { ...beat, jobs } : beat);
     if (isNew || !known) this.#toldAt = sent;
     // The store read its clock about half-way through the call.
     const took = this.clock.monotonic() - sent;
     this.#clockOffset = Math.round(time - now - took / 2);
     this.#known = catalogue;
     this.#answeredAt = this.clock.now();
-    this.shown.answered(took, problem);
-    this.#tell(problem);
+    this.shown.answered(took);
+    this.#problem = undefined;
     if (!known) await this.history.beat({ ...beat, clockOffset: this.#clockOffset, jobs });
   }
 
-  #tell(problem: string | undefined): void {
-    if (problem !== undefined && problem !== this.#problem) this.shown.problem?.(problem);
+  #tell(problem: string): void {
+    if (problem !== this.#problem) this.shown.problem?.(problem);
     this.#problem = problem;
   }
 }

@@ -31,7 +31,7 @@ export class Watch {
   #fleet: (Fleet & { readonly askedAt: number }) | undefined;
   /** Why the store does not show runs: the same reason for all locks. */
   #refusal: Error | undefined;
-  /** Why the store can keep no runs, by the answer to the last beat. */
+  /** Why the store has refused the last beat. */
   #problem: string | undefined;
   /** Whether the next look has to ask if the store shows runs. */
   #asksOfRuns = true;
@@ -124,7 +124,7 @@ export class Watch {
     this.#announcer.stop();
   }
 
-  /** A beat was answered. @param problem why the store can keep no runs: then it may show none, either */
+  /** A beat was answered, or refused. @param problem why it was refused: then the store may show no runs, either */
   answered(problem: string | undefined): void {
     if (problem !== this.#problem || this.#refusal !== undefined) {
       this.#asksOfRuns = true;

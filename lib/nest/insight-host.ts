@@ -60,14 +60,14 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       every,
       kept,
       hung: () => this.#hung(),
-      answered: (took, problem) => {
+      answered: (took) => {
         host.heard(took);
-        this.#watch?.answered(problem);
+        this.#watch?.answered(undefined);
         this.#lookForStrangers(history, application);
       },
       jobs: () => this.#tell(),
       leads: () => host.elections.led,
-      problem: (problem) => logWarning(() => `Runs are not remembered at the moment: ${problem}`),
+      problem: (problem) => this.#refused(problem),
       twin: (startedAt) => logWarning(() => twinOf(instance, startedAt)),
     });
   }
@@ -130,6 +130,12 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       this.events.on('hung', () => this.#beats?.soon()),
     ];
     this.#stopListening = () => stops.forEach((stop) => stop?.());
+  }
+
+  /** The store has refused a sign of life. */
+  #refused(problem: string): void {
+    logWarning(() => `Runs are not remembered at the moment: ${problem}`);
+    this.#watch?.answered(problem);
   }
 
   /** A run of the job should be over. */

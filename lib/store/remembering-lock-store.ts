@@ -7,26 +7,30 @@ import type { QueuedCallStore } from '../stores/queued-call-store.js';
 import { DocumentLockStore, type DocumentLockStoreOptions } from './document-lock-store.js';
 import type { LockEntries } from './entries.js';
 import type { LockDocuments } from './port.js';
-import { EntryHistory } from './side/history.js';
-import { EntryQueue } from './side/queue.js';
+import { EntryHistory, type EntryHistoryOptions } from './side/history.js';
+import { EntryQueue, type QueuedCallsInfo } from './side/queue.js';
 
 /**
  * A {@link DocumentLockStore} that also keeps queued calls, and remembers who ran what, and which instances there are, in entries beside the
  * locks.
  *
- * The record of a run is written right after the release: one that cannot be written is lost, and changes nothing for the lock.
+ * The record of a run is written right after the release, or a moment later: one that cannot be written is lost, and changes nothing for the lock.
  */
 export class RememberingLockStore extends DocumentLockStore {
-  readonly history: HistoryStore;
+  readonly history: Required<HistoryStore>;
   readonly queuedCalls: QueuedCallStore;
   readonly #history: EntryHistory;
   readonly #queue: EntryQueue;
   declare readonly fastPort: FastPort;
 
-  constructor(documents: LockDocuments, entries: LockEntries, options: DocumentLockStoreOptions = {}) {
+  constructor(
+    documents: LockDocuments,
+    entries: LockEntries,
+    options: DocumentLockStoreOptions & EntryHistoryOptions = {},
+  ) {
     super(documents, options);
     const { clock = systemClock } = options;
-    const history = new EntryHistory(entries, documents, clock);
+    const history = new EntryHistory(entries, documents, clock, options);
     const locks = { read: documents.read.bind(documents), decide: this.decide.bind(this) };
     this.history = this.#history = history;
     this.queuedCalls = this.#queue = new EntryQueue(entries, {
@@ -34,6 +38,7 @@ export class RememberingLockStore extends DocumentLockStore {
       history,
       moments: this.moments,
       clock,
+      forPeople: options.forPeople,
       ...(options.announce && { announce: options.announce }),
     });
     const { acquire, release } = this.fastPort;
@@ -48,14 +53,19 @@ export class RememberingLockStore extends DocumentLockStore {
     try {
       return await super.release(lease, options);
     } finally {
-      this.#ended(lease, options);
+      this.ended(lease, options);
     }
   }
 
   override async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     const locks = await super.inspect(names);
-    const shown = await this.#queue.shown(locks.map(({ name }) => name));
+    const shown = await this.queuedIn(locks.map(({ name }) => name));
     return locks.map((lock) => ({ ...lock, ...shown(lock.name) }));
+  }
+
+  /** The fields of these locks that show their queued calls. @internal */
+  protected queuedIn(locks: readonly string[]): Promise<(lock: string) => QueuedCallsInfo> {
+    return this.#queue.shown(locks);
   }
 
   protected override ending(lease: LeaseRef, options: ReleaseOptions): Promise<void> | undefined {
@@ -72,11 +82,11 @@ export class RememberingLockStore extends DocumentLockStore {
     if (options.record === undefined) return told;
     return {
       answered: (result) => {
-        this.#ended(lease, options);
+        this.ended(lease, options);
         told.answered(result);
       },
       failed: (error) => {
-        this.#ended(lease, options);
+        this.ended(lease, options);
         told.failed(error);
       },
       get givenUp() {
@@ -86,7 +96,8 @@ export class RememberingLockStore extends DocumentLockStore {
     };
   }
 
-  #ended(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): void {
+  /** Keeps the record of a run that has ended, if there is one. */
+  protected ended(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): void {
     this.#history.ended(lease, outcome, record);
   }
 }

@@ -264,8 +264,6 @@ export interface BeatResult {
   readonly time: number;
   /** Whether the store knows the list of jobs. If not, the beat has to come again with it. */
   readonly known: boolean;
-  /** Why the store can keep no runs at the moment, and what to do, for the log. Absent if it can, as far as it knows. */
-  readonly problem?: string;
 }
 
 /** An instance, as the store knows it. */

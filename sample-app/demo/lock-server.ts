@@ -112,5 +112,5 @@ function tableName(): string {
 
 /** The locks, and what is remembered of runs and instances. */
 function dropTables(table: string): string {
-  return `DROP TABLE IF EXISTS ${table}, ${table}_runs, ${table}_instances`;
+  return `DROP TABLE IF EXISTS ${table}, ${table}_entries`;
 }

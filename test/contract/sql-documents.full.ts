@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
 import { MysqlDialect } from '../../lib/stores/mysql/mysql-dialect.js';
 import { LimitedPool, poolOf } from '../../lib/stores/mysql/limited-pool.js';
 import { PostgresDialect } from '../../lib/stores/postgres/postgres-dialect.js';
-import { describeLockDocuments } from '../../lib/testing/port/port-contract.js';
+import { describeLockDocuments, describeLockEntries } from '../../lib/testing/port/port-contract.js';
 import { MYSQL, POSTGRES, type TestPool } from '../support/database.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { provideMysql, testMysqlPool } from '../support/mysql-server.js';
 import { providePostgres, testPool } from '../support/postgres-server.js';
-import { sqlPortContract } from './support/sql-port-subject.js';
+import { sqlEntriesContract, sqlPortContract } from './support/sql-port-subject.js';
 
 jest.setTimeout(120_000);
 
@@ -52,17 +52,25 @@ describe.each(SUBJECTS.map((each) => [each.name, each] as const))('on %s', (name
     return pool;
   };
   const common = { pool: () => own, stranger: () => stranger, later: subject.later };
-  const options =
-    name === 'PostgreSQL'
-      ? sqlPortContract({
-          ...common,
-          dialects: (table) => [1, 2].map(() => new PostgresDialect(connect() as never, { table })),
-        })
-      : sqlPortContract({
-          ...common,
-          dialects: (table) =>
-            [1, 2].map(() => new MysqlDialect(new LimitedPool(poolOf(connect())!, 10_000), { table })),
-        });
+  const postgres = {
+    ...common,
+    dialects: (table: string) => [1, 2].map(() => new PostgresDialect(connect() as never, { table })),
+  };
+  const mysql = {
+    ...common,
+    dialects: (table: string) =>
+      [1, 2].map(() => new MysqlDialect(new LimitedPool(poolOf(connect())!, 10_000), { table })),
+  };
+  const isPostgres = name === 'PostgreSQL';
 
-  describeLockDocuments('the rows of locks', options, { describe, test });
+  describeLockDocuments(
+    'the rows of locks',
+    isPostgres ? sqlPortContract(postgres) : sqlPortContract(mysql),
+    { describe, test },
+  );
+  describeLockEntries(
+    'the rows of entries',
+    isPostgres ? sqlEntriesContract(postgres) : sqlEntriesContract(mysql),
+    { describe, test },
+  );
 });

@@ -66,19 +66,12 @@ test('a history that cannot be kept is not asked any more', async () => {
   expect(await store.history.instances()).toEqual([]);
 });
 
-test.each<[string, (beat: HistoryStore['beat']) => HistoryStore['beat']]>([
-  [
-    'cannot keep runs',
-    (beat) => async (told) => ({ ...(await beat(told)), problem: 'a column is missing.' }),
-  ],
-  [
-    'refuses signs of life',
-    () => () =>
-      Promise.reject(
-        new StoreUnavailableError('a column is missing.', { outcome: 'not-applied', refused: true }),
-      ),
-  ],
-])('a store that %s while the application runs is told of in the log, once', async (_what, broken) => {
+const refuse = (): Promise<never> =>
+  Promise.reject(
+    new StoreUnavailableError('a column is missing.', { outcome: 'not-applied', refused: true }),
+  );
+
+test('a store that refuses signs of life while the application runs is told of in the log, once', async () => {
   const { clock, store } = storeWith(() => Promise.resolve(undefined));
   const beat = store.history.beat.bind(store.history);
   let beats = 0;
@@ -86,7 +79,7 @@ test.each<[string, (beat: HistoryStore['beat']) => HistoryStore['beat']]>([
     beats++;
     return answer(told);
   };
-  Object.assign(store.history, { beat: count(broken(beat)) });
+  Object.assign(store.history, { beat: count(refuse) });
   const app = await startApp([Jobs], { store, clock });
   const warnings = (): string[] => app.logs.own.filter((line) => line.includes('a column is missing'));
   while (beats < 4) await clock.advance(30_000);
@@ -96,9 +89,25 @@ test.each<[string, (beat: HistoryStore['beat']) => HistoryStore['beat']]>([
   // It is mended, and breaks again.
   Object.assign(store.history, { beat: count(beat) });
   while (beats < 6) await clock.advance(30_000);
-  Object.assign(store.history, { beat: count(broken(beat)) });
+  Object.assign(store.history, { beat: count(refuse) });
   while (beats < 8) await clock.advance(30_000);
   expect(warnings()).toHaveLength(2);
+});
+
+test('a store that refuses signs of life shows no runs, either: jobs are unknown until it takes them again', async () => {
+  const { clock, store } = storeWith(() => Promise.resolve(undefined));
+  const app = await startApp([Jobs], { store, clock });
+  const status = (): unknown => app.get(SchedulerLockHealth).state().jobs.get('Jobs.often')?.status;
+  await clock.advance(60_000);
+  expect(status()).toBe('new');
+  const { history } = store;
+  const [beat, entries] = [history.beat.bind(history), history.entries.bind(history)];
+  Object.assign(history, { beat: refuse, entries: refuse });
+  await clock.advance(60_000);
+  expect(status()).toBe('unknown');
+  Object.assign(history, { beat, entries });
+  await clock.advance(60_000);
+  expect(status()).toBe('new');
 });
 
 test('a job that is deleted is not watched any more, and one that takes its name is', async () => {

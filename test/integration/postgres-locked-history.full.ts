@@ -9,7 +9,7 @@ import { type DatabaseServer, uniqueTable } from '../support/database-server.js'
 import { testPool } from '../support/postgres-server.js';
 import { until } from '../support/until.js';
 
-/* Somebody has locked the table of the runs, for `VACUUM FULL` or a change of its columns. Statements that write there wait for that. */
+/* Somebody has locked the table of the histories, for `VACUUM FULL` or a change of its columns. Statements that write there wait for that. */
 
 const record: RunRecord = { kept: { count: 100, age: 86_400_000 }, duration: 12 };
 /** More than a pool has connections. */
@@ -33,8 +33,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await store.close();
-  for (const suffix of ['', '_runs', '_instances'])
-    await pool.query(`DROP TABLE IF EXISTS ${table}${suffix}`);
+  for (const suffix of ['', '_entries']) await pool.query(`DROP TABLE IF EXISTS ${table}${suffix}`);
   await blocker.end();
   await pool.end();
   await server.stop();
@@ -51,7 +50,7 @@ test('releases do not wait for it, and leave connections for locks; records are 
   const names = Array.from({ length: MANY }, (_, n) => `lock-${n}`);
   const leases = await Promise.all(names.map(take));
   await blocker.query('BEGIN');
-  await blocker.query(`LOCK TABLE ${table}_runs IN ACCESS EXCLUSIVE MODE`);
+  await blocker.query(`LOCK TABLE ${table}_entries IN ACCESS EXCLUSIVE MODE`);
   const released = await Promise.all(
     leases.map((lease) => store.release(lease, { outcome: 'completed', record })),
   );

@@ -47,8 +47,7 @@ const STORES: readonly [name: string, open: () => Promise<Opened>][] = [
       const pool = POSTGRES.pool(server.url);
       const table = uniqueTable('hints');
       const stop = async (): Promise<void> => {
-        for (const end of ['', '_queued', '_runs', '_instances'])
-          await pool.write(`DROP TABLE IF EXISTS ${table}${end}`);
+        for (const end of ['', '_entries']) await pool.write(`DROP TABLE IF EXISTS ${table}${end}`);
         await pool.end();
         await server.stop();
       };

@@ -167,7 +167,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       ),
       [schema],
     );
-    expect(tables.map((row) => row['name'])).toEqual(['jobs', 'jobs_instances', 'jobs_queued', 'jobs_runs']);
+    expect(tables.map((row) => row['name'])).toEqual(['jobs', 'jobs_entries']);
   });
 
   test.each(['nothing', 'a table of ShedLock', 'tables without rights'])(

@@ -169,8 +169,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   afterAll(() => server?.stop());
 
   const cleaned = async (table: string, query: (text: string) => Promise<unknown>): Promise<void> => {
-    for (const each of ['', '_queued', '_runs', '_instances'])
-      await query(`DROP TABLE IF EXISTS ${table}${each}`);
+    for (const each of ['', '_entries']) await query(`DROP TABLE IF EXISTS ${table}${each}`);
   };
 
   if (postgres) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { LeaseRef, NewQueuedCall } from '../../lib/index.js';
+import type { LeaseRef, LockEntries, NewQueuedCall } from '../../lib/index.js';
 import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { gate } from './app.js';
@@ -8,12 +8,8 @@ import { gate } from './app.js';
 /* Rows of queued calls, where one statement comes late, or calls are old. */
 
 const DAY = 86_400_000;
+const idOf = (id: string): string => JSON.stringify(['call', id]);
 const TAKES = [{ job: 'job', ttl: 60_000 }];
-
-/** What its statements go through. */
-interface Dialect {
-  readonly queuedCalls: { write(text: string, values: readonly unknown[]): Promise<number> };
-}
 
 describe.each(DATABASES)('in $name', (database) => {
   const table = uniqueTable('queued');
@@ -27,7 +23,7 @@ describe.each(DATABASES)('in $name', (database) => {
     await store.init();
   });
   afterAll(async () => {
-    for (const each of [table, `${table}_queued`]) await pool.write(`DROP TABLE IF EXISTS ${each}`);
+    for (const each of [table, `${table}_entries`]) await pool.write(`DROP TABLE IF EXISTS ${each}`);
     await pool.end();
     await server.stop();
   });
@@ -52,14 +48,17 @@ describe.each(DATABASES)('in $name', (database) => {
     return queuedCall;
   }
 
+  /** Lets the time for which a call is kept be almost over, or over. */
+  const age = (id: string, by: number) =>
+    pool.write(`UPDATE ${table}_entries SET expires_at = expires_at - ${by} WHERE id = ?`, [idOf(id)]);
+
   test('a dead letter that is put back is kept for its time once more, whenever its call was made', async () => {
     const { id } = await keep('old');
     const lease = await taken(await take('old'));
     await store.queuedCalls.next({ ...lease, queuedCall: id }, { takes: TAKES, outcome: 'failed' });
-    await pool.write(`UPDATE ${table}_queued SET queued_at = queued_at - ${8 * DAY} WHERE id = ?`, [id]);
+    await age(id, 6 * DAY);
     expect(await store.queuedCalls.redeliver('old')).toBe(1);
-    // A store that has just started looks for what is too old.
-    await pool.store({ table }).queuedCalls.left(['job']);
+    await age(id, 6 * DAY);
     expect(await store.queuedCalls.next(lease, { takes: TAKES })).toMatchObject({
       queuedCall: { id, delivery: 1 },
     });
@@ -67,8 +66,8 @@ describe.each(DATABASES)('in $name', (database) => {
 
   test('what was kept for seven days is deleted', async () => {
     const { id } = await keep('forgotten');
-    await pool.write(`UPDATE ${table}_queued SET queued_at = queued_at - ${8 * DAY} WHERE id = ?`, [id]);
-    await pool.store({ table }).queuedCalls.left(['job']);
+    await age(id, 8 * DAY);
+    expect(await store.queuedCalls.left(['job'])).not.toMatchObject([{ name: 'forgotten' }]);
     expect(
       (await store.queuedCalls.next(await take('forgotten'), { takes: TAKES })).queuedCall,
     ).toBeUndefined();
@@ -76,7 +75,7 @@ describe.each(DATABASES)('in $name', (database) => {
 
   test('queued calls run in the order in which they were made, also when the clock of the database is set back meanwhile', async () => {
     const before = await keep('set-back');
-    await pool.write(`UPDATE ${table}_queued SET place = place + 60000000 WHERE id = ?`, [before.id]);
+    await pool.write(`UPDATE ${table}_entries SET place = place + 60000000 WHERE id = ?`, [idOf(before.id)]);
     const after = [await keep('set-back'), await keep('set-back')];
     const urgent = await keep('set-back', 1);
     let lease = await take('set-back');
@@ -90,14 +89,14 @@ describe.each(DATABASES)('in $name', (database) => {
   test('a holder whose lease has run out takes no queued call from the next one, which runs it already', async () => {
     const slow = pool.store({ table });
     const [reached, goOn] = [gate(), gate()];
-    const { queuedCalls } = Reflect.get(slow.queuedCalls, 'dialect') as Dialect;
-    const write = queuedCalls.write.bind(queuedCalls);
-    queuedCalls.write = async (text, values) => {
-      if (text.startsWith('UPDATE {t} SET taken = ?, ')) {
+    const entries = Reflect.get(slow.queuedCalls, 'entries') as LockEntries;
+    const put = entries.put.bind(entries);
+    entries.put = async (all) => {
+      if (all.some(({ version }) => version.startsWith('taken '))) {
         reached.open();
         await goOn.opened;
       }
-      return write(text, values);
+      return put(all);
     };
     const lease = await take('slow', slow);
     const { id } = await keep('slow');

@@ -39,17 +39,30 @@ const MARKS = 10;
 /** How often a mark is tried that others change at the same time. */
 const TRIES = 10;
 
+/** Runs a read for people. */
+export type ReadForPeople = <T>(read: () => Promise<T>) => Promise<T>;
+
+export interface EntryHistoryOptions {
+  /** Bounds reads of histories for people, which must not delay anything else. @default not at all */
+  readonly forPeople?: ReadForPeople;
+  /** How long the record of a run waits for others, ms: what a write costs beside a release. @default 0 */
+  readonly recordsWait?: number;
+}
+
 /** Rules 16 to 18: histories, over entries of locks. */
 export class EntryHistory implements HistoryStore {
   readonly #keeper: Keeper;
   readonly #registry: Registry;
+  readonly #forPeople: ReadForPeople;
 
   constructor(
     private readonly entriesOf: LockEntries,
     private readonly documents: Pick<LockDocuments, 'read'>,
     clock: Clock,
+    { forPeople = (read) => read(), recordsWait = 0 }: EntryHistoryOptions = {},
   ) {
-    this.#keeper = new Keeper(entriesOf, clock);
+    this.#keeper = new Keeper(entriesOf, clock, recordsWait);
+    this.#forPeople = forPeople;
     this.#registry = new Registry(entriesOf);
   }
 
@@ -73,16 +86,8 @@ export class EntryHistory implements HistoryStore {
     await this.#keeper.put([{ entry: interruptedEntry(run), kept: run.kept }]);
   }
 
-  async entries({ name: lock, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
-    await this.#keeper.flush();
-    const most = Math.max(0, Math.trunc(limit));
-    if (most === 0) return [];
-    const lists = await Promise.all(
-      SHOWN.map((kind) => this.entriesOf.list({ lock, kinds: [kind], newest: true, limit: most })),
-    );
-    const all = lists.flatMap(({ entries }) => entries).toSorted((a, b) => b.place - a.place);
-    const left = { run: most, miss: most };
-    return readEach(all, shownEntry, onUnreadable).filter(({ type }) => (left[type] -= 1) >= 0);
+  entries(query: HistoryQuery): Promise<HistoryEntry[]> {
+    return this.#forPeople(() => this.#entries(query));
   }
 
   async miss(miss: Miss): Promise<MissResult> {
@@ -122,6 +127,18 @@ export class EntryHistory implements HistoryStore {
   }
 
   instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
-    return this.#registry.instances(onUnreadable);
+    return this.#forPeople(() => this.#registry.instances(onUnreadable));
+  }
+
+  async #entries({ name: lock, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
+    await this.#keeper.flush();
+    const most = Math.max(0, Math.trunc(limit));
+    if (most === 0) return [];
+    const lists = await Promise.all(
+      SHOWN.map((kind) => this.entriesOf.list({ lock, kinds: [kind], newest: true, limit: most })),
+    );
+    const all = lists.flatMap(({ entries }) => entries).toSorted((a, b) => b.place - a.place);
+    const left = { run: most, miss: most };
+    return readEach(all, shownEntry, onUnreadable).filter(({ type }) => (left[type] -= 1) >= 0);
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.js';
+import type { Clock, Timer } from '../../clock.js';
 import type { Kept } from '../../stores/history-store.js';
 import type { LockEntries, NewEntry } from '../entries.js';
 
@@ -6,7 +6,9 @@ import type { LockEntries, NewEntry } from '../entries.js';
 const AT_ONCE = 100;
 /** How many records wait at most. While the database does not answer, the oldest are lost. */
 const MOST_WAITING = 1_000;
-/** How many entries one clean-up deletes at most. */
+/** Of how many kinds of entries too many are looked for at once. */
+const TRIMMED = 10;
+/** How many entries of one kind a clean-up deletes at most. */
 const MOST_DROPPED = 1_000;
 /** So many kinds of entries of locks are counted: when there are more, counting starts anew. */
 const MOST_COUNTED = 10_000;
@@ -31,8 +33,8 @@ interface UnderWay {
  * Writes the entries of histories, and deletes the oldest ones beyond their number now and then: a tenth of that number too many may stay,
  * for each instance.
  *
- * Records of runs go out at once, and while the answer is awaited they gather for the next write: where many jobs end in one second, they
- * cost two or three writes.
+ * Records of runs go out at once, or after a pause, and while the answer is awaited they gather for the next write: where many jobs end in
+ * one second, they cost two or three writes.
  */
 export class Keeper {
   readonly #waiting: KeptEntry[] = [];
@@ -42,9 +44,13 @@ export class Keeper {
   /** How many entries were written since the last clean-up, by lock and kind. */
   readonly #counts = new Map<string, number>();
 
+  #timer: Timer | undefined;
+
+  /** @param pause how long a record waits for others before the first ones are sent, ms */
   constructor(
     private readonly entries: LockEntries,
     private readonly clock: Clock,
+    private readonly pause: number,
   ) {}
 
   /** Writes a record soon. A record that cannot be written is lost. */
@@ -54,11 +60,14 @@ export class Keeper {
     if (this.#waiting.some(({ entry }) => entry.lock === lock && entry.id === id)) return;
     this.#waiting.push(record);
     if (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
-    if (this.#batch === undefined || this.#isStuck(this.#batch)) void this.#send();
+    if (this.#batch !== undefined && !this.#isStuck(this.#batch)) return;
+    if (this.pause === 0) void this.#send();
+    else this.#timer ??= this.clock.setTimer(() => this.#begin(), this.pause);
   }
 
   /** Resolves when all records that were added before are written, or lost, or nobody answers for long. */
   async flush(): Promise<void> {
+    if (this.#timer !== undefined) this.#begin();
     // Those that come meanwhile may follow each other without end.
     const batches = 1 + Math.ceil(this.#waiting.length / AT_ONCE);
     for (let i = 0; i < batches && this.#batch !== undefined && !this.#isStuck(this.#batch); i++)
@@ -84,6 +93,13 @@ export class Keeper {
     return this.clock.monotonic() - since >= PATIENCE;
   }
 
+  /** Sends what waits, without a pause. */
+  #begin(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#batch === undefined || this.#isStuck(this.#batch)) void this.#send();
+  }
+
   async #send(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#underWay(this.#write(this.#waiting.splice(0, AT_ONCE)));
@@ -104,14 +120,16 @@ export class Keeper {
     }
   }
 
-  /** Deletes what is too much, where it is time to: one after another, as locks use the same connections. Never rejects. */
-  async #trim(all: readonly KeptEntry[]): Promise<void> {
+  /** Deletes what is too much, where it is time to: of a few locks at once, as locks use the same connections. Never rejects. */
+  async #trim(written: readonly KeptEntry[]): Promise<void> {
     const due = new Map<string, KeptEntry>();
-    for (const one of all) {
+    for (const one of written) {
       const key = JSON.stringify([one.entry.lock, one.entry.kind]);
       if (this.#isDue(key, one.kept)) due.set(key, one);
     }
-    for (const one of due.values()) await this.#trimOne(one).catch(() => undefined);
+    const all = [...due.values()];
+    for (let i = 0; i < all.length; i += TRIMMED)
+      await this.#trimSome(all.slice(i, i + TRIMMED)).catch(() => undefined);
   }
 
   #isDue(key: string, { count }: Kept): boolean {
@@ -123,9 +141,13 @@ export class Keeper {
     return isDue;
   }
 
-  async #trimOne({ entry: { lock, kind }, kept }: KeptEntry): Promise<void> {
-    const beyond = { skip: kept.count, limit: MOST_DROPPED };
-    const { entries } = await this.entries.list({ lock, kinds: [kind], newest: true, ...beyond });
-    if (entries.length > 0) await this.entries.drop(entries);
+  async #trimSome(some: readonly KeptEntry[]): Promise<void> {
+    const lists = await Promise.all(
+      some.map(({ entry: { lock, kind }, kept: { count } }) =>
+        this.entries.list({ lock, kinds: [kind], newest: true, skip: count, limit: MOST_DROPPED }),
+      ),
+    );
+    const beyond = lists.flatMap(({ entries }) => entries);
+    if (beyond.length > 0) await this.entries.drop(beyond);
   }
 }

@@ -15,14 +15,14 @@ import {
   type NextResult,
   type QueuedCallStore,
 } from '../../stores/queued-call-store.js';
-import { isAttended } from '../../stores/rules.js';
+import { isAttended, STEP_OF_PRIORITY } from '../../stores/rules.js';
 import type { Entry, LockEntries } from '../entries.js';
 import type { Moments } from '../moments.js';
 import { isTaken } from '../rules/document.js';
 import { firstPlace } from '../rules/in-line.js';
 import { readableLock } from '../state.js';
 import { Deliveries, type QueueLocks } from './deliveries.js';
-import type { EntryHistory } from './history.js';
+import type { EntryHistory, ReadForPeople } from './history.js';
 import {
   CALL,
   DEAD,
@@ -51,6 +51,8 @@ export interface QueueParts {
   /** When calls come: the same as for calls in line. */
   readonly moments: Moments;
   readonly clock: Clock;
+  /** Bounds a read for people. @default not at all */
+  readonly forPeople?: ReadForPeople | undefined;
   /** Sends a hint to every process that hears hints. Absent: nobody hears any. */
   readonly announce?: (text: string) => void | Promise<void>;
 }
@@ -66,6 +68,8 @@ export class EntryQueue implements QueuedCallStore {
   readonly announce?: () => Promise<void>;
   readonly #tries: Tries;
   readonly #deliveries: Deliveries;
+  /** Whether calls can be kept, as far as is known. */
+  #isOpen = false;
 
   constructor(
     private readonly entries: LockEntries,
@@ -82,9 +86,12 @@ export class EntryQueue implements QueuedCallStore {
     const problem = (await this.entries.init?.()) ?? (await this.#deletes());
     if (problem !== undefined)
       throw new SchedulerLockConfigError([`store: queued calls cannot be kept. ${problem}`]);
+    this.#isOpen = true;
   }
 
-  enqueue(queuedCall: NewQueuedCall, options?: CallOptions): Promise<Enqueued> {
+  async enqueue(queuedCall: NewQueuedCall, options?: CallOptions): Promise<Enqueued> {
+    // The database was away at the start, or who queues the call runs none.
+    if (!this.#isOpen) await this.init();
     const slot = openSlot(queuedCall);
     const enqueue = () => this.#tries.of('not-applied', () => this.#enqueue(queuedCall, slot), options);
     // Calls that become one with another would only get in each other's way.
@@ -129,21 +136,28 @@ export class EntryQueue implements QueuedCallStore {
    * @returns a function that gives the fields of a lock. If the database refuses the read, `unknown` says why, for each lock
    */
   async shown(locks: readonly string[]): Promise<(lock: string) => QueuedCallsInfo> {
-    const infos = new Map<string, { queued?: number; dead?: readonly DeadLetter[] }>();
+    const { forPeople = (read) => read() } = this.parts;
+    let infos: ReadonlyMap<string, QueuedCallsInfo>;
     try {
-      for (let i = 0; i < locks.length; i += MOST_SHOWN) {
-        const which = { locks: locks.slice(i, i + MOST_SHOWN), kinds: [CALL, DEAD] };
-        for (const { lock, kind, count } of await this.entries.sums(which)) {
-          const info = kind === CALL ? { queued: count } : await this.#letters(lock);
-          infos.set(lock, { ...infos.get(lock), ...info });
-        }
-      }
+      infos = await forPeople(() => this.#infos(locks));
     } catch (error) {
       if (!(error instanceof StoreUnavailableError) || !error.refused) throw error;
       const unknown = { unknown: error.message };
       return () => unknown;
     }
     return (lock) => infos.get(lock) ?? {};
+  }
+
+  async #infos(locks: readonly string[]): Promise<ReadonlyMap<string, QueuedCallsInfo>> {
+    const infos = new Map<string, QueuedCallsInfo>();
+    for (let i = 0; i < locks.length; i += MOST_SHOWN) {
+      const which = { locks: locks.slice(i, i + MOST_SHOWN), kinds: [CALL, DEAD] };
+      for (const { lock, kind, count } of await this.entries.sums(which)) {
+        const info = kind === CALL ? { queued: count } : await this.#letters(lock);
+        infos.set(lock, { ...infos.get(lock), ...info });
+      }
+    }
+    return infos;
   }
 
   /** Why nothing can be deleted, if the database refuses it. */
@@ -170,11 +184,13 @@ export class EntryQueue implements QueuedCallStore {
     const { name: lock, id, priority, max } = queuedCall;
     const merged = slot === undefined ? undefined : await this.#merge(queuedCall, slot);
     if (merged !== undefined) return merged;
-    const full = await this.entries.list({ lock, kinds: [CALL], skip: max - 1, limit: 1 });
-    const isFull = full.entries.length > 0;
+    const last = { lock, kinds: [CALL], bare: true, newest: true, limit: 1 } as const;
+    const { now, entries: before } = await this.entries.list(last);
+    const [waiting] = before.length === 0 ? [] : await this.entries.sums({ locks: [lock], kinds: [CALL] });
+    const isFull = (waiting?.count ?? 0) >= max;
     if (!isFull) {
-      const place = placeAt(this.parts.moments.at(full.now), priority);
-      const [written] = await this.entries.put([newEntry(queuedCall, full.now, place)]);
+      const place = behind(placeAt(this.parts.moments.at(now), priority), before);
+      const [written] = await this.entries.put([newEntry(queuedCall, now, place)]);
       if (written === true) return { queued: true, place, merged: 0 };
     }
     // The same call, sent again; or another one with its key was faster.
@@ -207,6 +223,12 @@ export class EntryQueue implements QueuedCallStore {
     await this.entries.put([unreadableEntry(entry)]);
     return AGAIN;
   }
+}
+
+/** Behind the last call of its priority, also one of another process from before the clock was set back. */
+function behind(place: number, [last]: readonly Entry[]): number {
+  const isOfPriority = last !== undefined && Math.abs(last.place - place) < STEP_OF_PRIORITY / 2;
+  return isOfPriority ? Math.max(place, last.place + 1) : place;
 }
 
 const queryOf = ({ lock, id }: { readonly lock: string; readonly id: string }) => ({ lock, ids: [id] });

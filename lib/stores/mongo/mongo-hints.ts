@@ -11,14 +11,6 @@ const ALL = '';
 /** How long a hint is kept, ms: whoever hears it hears it from the log of the server. */
 const KEPT = 60_000;
 
-/** A hint, as it is stored: it has no lock, so it is no entry. */
-interface StoredHint {
-  readonly _id: string;
-  readonly hint: string;
-  readonly text: string;
-  readonly expiresAt: Date;
-}
-
 /**
  * Hints between processes: documents in the collection of the entries, which every process hears by a change stream. The TTL index of the
  * entries deletes them. Servers that are no replica set have no change streams: there nobody sends and nobody listens.
@@ -82,7 +74,8 @@ export class MongoHints {
 
   async #write(hint: string, text: string): Promise<void> {
     const expiresAt = new Date(this.clock.now() + KEPT);
-    const document: StoredHint = { _id: randomUUID(), hint, text, expiresAt };
+    // It has no lock, so it is no entry.
+    const document = { _id: randomUUID(), hint, text, expiresAt };
     await this.#collection().bulkWrite([{ insertOne: { document } }] as never[], WRITING);
   }
 

@@ -1,12 +1,12 @@
-import { HISTORY_SCHEMA as historySchema } from './history.js';
+import { HISTORY_SCHEMA as historySchema } from './entries.js';
 import { SCHEMA as schema, SHEDLOCK_ADDITION as addition } from './schema.js';
 
 // The texts are named here, so that the types of users lead to no types of the statements.
 export { MysqlLockStore, type MysqlLockStoreOptions } from './mysql-lock.store.js';
 export type { MysqlClient } from './client.js';
 /**
- * The SQL that creates the tables of histories, `shedlock_runs` and `shedlock_instances`, for teams with their own migrations
- * (`migrate: false`). It can be repeated.
+ * The SQL that creates the table of histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
+ * repeated.
  */
 export const HISTORY_SCHEMA: string = historySchema;
 /** The SQL that creates the table `shedlock`, for teams with their own migrations (`migrate: false`). It can be repeated. */

@@ -1,8 +1,7 @@
 import type { Change, DocumentsRead, Renewal } from '../../store/port.js';
 import { LOCK_WAIT, type SqlDialect, type TableLook, type Written } from '../sql/dialect.js';
-import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
-import type { HistoryDialect } from '../sql/history-dialect.js';
+import type { EntriesDialect } from '../sql/entries-dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { type MysqlClient, read } from './client.js';
@@ -10,8 +9,7 @@ import { storedName } from './columns.js';
 import { CURRENT_DATABASE, databaseIn } from './current-database.js';
 import { KnownRows, readDocuments, renewDocuments, writeDocuments } from './documents.js';
 import { failureOf } from './errors.js';
-import { mysqlQueuedCalls } from './queued-calls.js';
-import { mysqlHistory } from './history.js';
+import { mysqlEntries } from './entries.js';
 import { LimitedPool } from './limited-pool.js';
 import { mysqlNames } from './schema.js';
 import { setupOf } from './setup.js';
@@ -20,8 +18,7 @@ import { indexStatement, lookStatement, type MysqlTableInfo, readLook } from './
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
 export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
-  readonly queuedCalls: QueuedCallsDialect;
-  readonly history: HistoryDialect;
+  readonly entries: EntriesDialect;
   readonly #names: TableNames;
   /** The result of the last look. */
   #schema: string | undefined;
@@ -33,8 +30,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     options: SqlStoreOptions,
   ) {
     this.#names = mysqlNames(options);
-    this.queuedCalls = mysqlQueuedCalls(this.#names, client);
-    this.history = mysqlHistory(this.#names, client);
+    this.entries = mysqlEntries(this.#names, client);
   }
 
   get table(): string {

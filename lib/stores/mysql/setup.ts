@@ -1,8 +1,7 @@
 import { type SetupFacts, type SetupOptions, setupText, SOME_USER } from '../sql/setup.js';
 import { OUR_COLUMNS } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, Suffix, TableNames } from '../sql/table-name.js';
-import { queuedCallsDdl } from './queued-calls.js';
-import { historyDdl } from './history.js';
+import { entriesDdl } from './entries.js';
 import { mysqlDdl, mysqlNames } from './schema.js';
 
 /** The table as ShedLock's README creates it. */
@@ -27,7 +26,7 @@ export function mysqlSetup({ user, shedlock = false, ...options }: SqlStoreOptio
 }
 
 export function setupOf(names: TableNames, { user, schema = names.schema, locks }: SetupFacts): string {
-  const others = names.possible(['_queued', '_runs', '_instances']);
+  const others = names.possible(['_entries']);
   const quoted = (suffix: Suffix): string => names.quoted(suffix, schema);
   const to = `TO ${user === undefined ? SOME_USER : account(user)}`;
   const ddl = mysqlDdl(quoted(''), 'datetime');
@@ -43,8 +42,7 @@ export function setupOf(names: TableNames, { user, schema = names.schema, locks 
         (locks ?? ddl.creation).join() === ddl.creation.join()
           ? `If ShedLock has made this table, run this besides, once: ${ddl.addition(OUR_COLUMNS)};`
           : undefined,
-      queuedCalls: others.includes('_queued') ? queuedCallsDdl(names, schema) : [],
-      histories: others.includes('_instances') ? historyDdl(names, schema) : [],
+      entries: others.includes('_entries') ? entriesDdl(names, schema) : [],
       rights: [
         `GRANT SELECT, INSERT, UPDATE ON ${quoted('')} ${to}`,
         ...others.map((suffix) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${quoted(suffix)} ${to}`),

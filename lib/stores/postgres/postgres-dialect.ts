@@ -2,19 +2,17 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../store/port.js';
 import { type Fault, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
-import type { HistoryDialect } from '../sql/history-dialect.js';
-import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
+import type { EntriesDialect } from '../sql/entries-dialect.js';
 import type { Row } from '../sql/row.js';
 import { problemsOf, untilOf } from '../sql/strange-rows.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { countOf, type PostgresClient, rowsOf, Sender } from './client.js';
 import { failureOf } from './errors.js';
-import { postgresHistory } from './history.js';
-import { channelOf, type ListeningClient, Notifications } from './notifications.js';
+import { postgresEntries } from './entries.js';
+import { channelOf, COMMON, type ListeningClient, Notifications } from './notifications.js';
 import { CURRENT_SCHEMA, schemaIn } from './current-schema.js';
 import { isPool } from './pool.js';
-import { postgresQueuedCalls } from './queued-calls.js';
 import { postgresNames, withLockTimeout } from './schema.js';
 import { setupOf } from './setup.js';
 import {
@@ -55,11 +53,11 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
    * the rows.
    */
   #counts = false;
-  readonly queuedCalls: QueuedCallsDialect;
-  readonly history: HistoryDialect;
+  readonly entries: EntriesDialect;
   /** Opens the channel for hints; `undefined` if calls in line find out by asking. */
   readonly hints: SqlDialect<PostgresTableInfo>['hints'];
   readonly hint: SqlDialect<PostgresTableInfo>['hint'];
+  readonly announce: SqlDialect<PostgresTableInfo>['announce'];
 
   /** @param tryLimit milliseconds until a statement of a migration is given up, by a pool of `pg` */
   constructor(
@@ -70,8 +68,13 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     this.#sender = new Sender(client);
     this.#names = postgresNames(options);
     const query = (statement: string, values: unknown[]) => this.#sender.rows(statement, values);
-    this.queuedCalls = postgresQueuedCalls(this.#names, query);
-    this.history = postgresHistory(this.#names, query);
+    this.entries = postgresEntries(this.#names, query);
+    const notify = (channel: string, payload: string): Promise<unknown> =>
+      query('SELECT pg_notify($1::text, $2::text)', [channel, payload]);
+    const hint = async (channel: string, text: string): Promise<void> =>
+      void (await notify(channel, text).catch(() => undefined));
+    // Whoever does not listen can still tell those who do.
+    this.announce = (text) => hint(COMMON, text);
     const { listen = false } = options;
     if (listen === false) return;
     if (!isPool(client)) {
@@ -80,11 +83,8 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
       ]);
     }
     const connect = (): ListeningClient => new client.Client(listen === true ? client.options : listen);
-    const notify = (channel: string, payload: string) =>
-      query('SELECT pg_notify($1::text, $2::text)', [channel, payload]);
     this.hints = (process, called) => new Notifications(connect, notify, channelOf(process), called);
-    this.hint = async (process, token) =>
-      void (await notify(channelOf(process), token).catch(() => undefined));
+    this.hint = (process, token) => hint(channelOf(process), token);
   }
 
   get table(): string {

@@ -1,7 +1,6 @@
 import { type SetupFacts, type SetupOptions, setupText, SOME_USER } from '../sql/setup.js';
 import type { SqlStoreOptions, Suffix, TableNames } from '../sql/table-name.js';
-import { queuedCallsDdl } from './queued-calls.js';
-import { historyDdl } from './history.js';
+import { entriesDdl } from './entries.js';
 import { postgresDdl, postgresNames } from './schema.js';
 
 /** The table as ShedLock's README creates it. */
@@ -28,7 +27,7 @@ export function postgresSetup({
 }
 
 export function setupOf(names: TableNames, { user, schema = names.schema, locks }: SetupFacts): string {
-  const others = names.possible(['_queued', '_runs', '_instances']);
+  const others = names.possible(['_entries']);
   const quoted = (suffix: Suffix): string => names.quoted(suffix, schema);
   const to = `TO ${user === undefined ? SOME_USER : names.quotedName(user)}`;
   const home = schema === undefined ? undefined : names.quotedName(schema);
@@ -36,8 +35,7 @@ export function setupOf(names: TableNames, { user, schema = names.schema, locks 
     {
       schema: home !== undefined && names.given ? [`CREATE SCHEMA IF NOT EXISTS ${home}`] : [],
       locks: locks ?? postgresDdl(quoted('')).creation,
-      queuedCalls: others.includes('_queued') ? queuedCallsDdl(names, schema) : [],
-      histories: others.includes('_instances') ? historyDdl(names, schema) : [],
+      entries: others.includes('_entries') ? entriesDdl(names, schema) : [],
       rights: [
         ...(home === undefined ? [] : [`GRANT USAGE ON SCHEMA ${home} ${to}`]),
         `GRANT SELECT, INSERT, UPDATE ON ${quoted('')} ${to}`,

@@ -1,18 +1,14 @@
 import type { Change, DocumentsRead, Renewal } from '../../store/port.js';
 import type { HintChannel } from '../lock-store.js';
-import type { QueuedCallsDialect } from './queued-calls-dialect.js';
+import type { EntriesDialect } from './entries-dialect.js';
 import type { SqlFailure } from './failure.js';
-import type { HistoryDialect } from './history-dialect.js';
 
 /**
  * How long a statement of a migration waits for locks, seconds. For that time, all other users of the table wait behind the statement.
  * Once it has its locks, there is no limit.
  */
 export const LOCK_WAIT = 2;
-/**
- * How long a statement of a migration may take as a whole until its connection is given up, ms: many times as long as the statement needs
- * with its locks.
- */
+/** After so many ms the connection of a statement of a migration is given up: many times as long as it needs with its locks. */
 export const TRY_LIMIT = 60_000;
 
 /** Whether a change was written. `undefined`: others have written since, so that nobody can tell. */
@@ -68,10 +64,10 @@ export interface SqlDialect<Table> {
   /** Sends a hint to the process of the call that is called. Never rejects. */
   readonly hint?: ((process: string, token: string) => Promise<void>) | undefined;
 
-  /** Queued calls: a table of their own. */
-  readonly queuedCalls: QueuedCallsDialect;
-  /** Histories: two tables of their own. */
-  readonly history: HistoryDialect;
+  /** Sends a hint to every process that hears hints. Never rejects. */
+  readonly announce?: ((text: string) => Promise<void>) | undefined;
+  /** Entries, which hold queued calls and histories: a table of their own. */
+  readonly entries: EntriesDialect;
 
   /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;

@@ -28,8 +28,7 @@ export interface SetupParts {
   readonly locks: readonly string[];
   /** A comment for the reader. */
   readonly note?: string | undefined;
-  readonly queuedCalls: readonly string[];
-  readonly histories: readonly string[];
+  readonly entries: readonly string[];
   readonly rights: readonly string[];
 }
 
@@ -41,8 +40,7 @@ export function setupText(parts: SetupParts, isUserKnown: boolean): string {
   const all: readonly SetupPart[] = [
     { what: 'Where the tables are', statements: parts.schema },
     { what: parts.note === undefined ? 'Locks' : `Locks. ${parts.note}`, statements: parts.locks },
-    { what: "Queued calls (onHeld: 'queue')", statements: parts.queuedCalls },
-    { what: 'Histories (insight)', statements: parts.histories },
+    { what: "Queued calls (onHeld: 'queue'), and histories (insight)", statements: parts.entries },
     {
       what: 'Rights of the user',
       statements: parts.rights.map((right) => (isUserKnown ? right : `-- ${right}`)),

@@ -4,36 +4,29 @@
  */
 import { type Clock, systemClock } from '../../clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
-import { DocumentLockStore } from '../../store/document-lock-store.js';
 import { lineInfo } from '../../store/rules/in-line.js';
+import { RememberingLockStore } from '../../store/remembering-lock-store.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { readableLock } from '../../store/state.js';
-import type { QueuedCallStore } from '../queued-call-store.js';
-import type { HistoryStore } from '../history-store.js';
-import type { HintChannel, LeaseRef, ReleaseOptions } from '../lock-store.js';
+import type { HintChannel } from '../lock-store.js';
 import type { LockInfo } from '../lock-info.js';
 import type { SqlDialect } from './dialect.js';
 import { SqlDocuments } from './documents.js';
-import { SqlQueuedCalls } from './queued-calls.js';
-import { QueuedCallsReads } from './queued-calls-reads.js';
+import { SqlEntries } from './entries.js';
 import { describeFailure } from './failure.js';
-import { SqlHistory } from './history.js';
 import { LimitedReads } from './limited-reads.js';
-import { SqlLocks } from './locks.js';
 import { Operations } from './operations.js';
 import { SqlTable } from './sql-table.js';
 import { TableError } from './table-judgement.js';
 
 /** How long `init` waits for a migration, ms: less than the application waits for `init`, so that the error can name the migration. */
 const INIT_WAIT = 8_000;
+/** How long the record of a run waits for others, ms: a second is enough for it and its statement, unless the server is overloaded. */
+const RECORDS_WAIT = 250;
 
-/** Leases in a table of a database, a row each. The rules are those of {@link DocumentLockStore}; the database's clock decides. */
-export class SqlLockStore<Table> extends DocumentLockStore {
-  readonly queuedCalls: QueuedCallStore;
-  readonly history: Required<HistoryStore>;
-  readonly #queuedCalls: SqlQueuedCalls<Table>;
-  readonly #queuedCallsReads: QueuedCallsReads<Table>;
-  readonly #history: SqlHistory<Table>;
+/** Leases in a table of a database, a row each. The rules are those of {@link RememberingLockStore}; the database's clock decides. */
+export class SqlLockStore<Table> extends RememberingLockStore {
+  readonly #entries: SqlEntries<Table>;
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
   readonly #operations: Operations<Table>;
@@ -49,22 +42,22 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     const table = new SqlTable(dialect, { migrate, clock });
     const operations = new Operations(dialect, table, clock);
     const documents = new SqlDocuments(dialect, operations);
-    super(documents, {
+    const reads = new LimitedReads(clock, (error) => dialect.failure(error));
+    const entries = new SqlEntries(dialect, operations, { migrate, clock, reads });
+    super(documents, entries, {
       clock,
       locked: (name) => isLocked(name, dialect.table),
+      forPeople: (read) => entries.forPeople(read),
+      recordsWait: RECORDS_WAIT,
       hint: ({ process, token }) => void dialect.hint?.(process, token),
-      ending: (lease, options) => this.#end(lease, options),
+      ...(dialect.announce && { announce: (text: string) => dialect.announce?.(text) }),
     });
     this.#dialect = dialect;
     this.#table = table;
     this.#operations = operations;
     this.#documents = documents;
-    this.#reads = new LimitedReads(clock, (error) => dialect.failure(error));
-    const common = { locks: new SqlLocks(documents, this), reads: this.#reads, migrate, clock };
-    const history = new SqlHistory(dialect, operations, common);
-    this.history = this.#history = history;
-    this.queuedCalls = this.#queuedCalls = new SqlQueuedCalls(dialect, operations, history, common);
-    this.#queuedCallsReads = new QueuedCallsReads(dialect, operations, this.#reads);
+    this.#reads = reads;
+    this.#entries = entries;
   }
 
   /** Judged by the columns of the table; by the name alone if the store could not look at the table yet. */
@@ -118,9 +111,10 @@ export class SqlLockStore<Table> extends DocumentLockStore {
    * Writes the records of ended runs that still wait. Ends a migration that is still being tried: a statement that was sent ends by
    * itself, within seconds. The store has nothing else open. The pool is yours, and stays open.
    */
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     this.#table.close();
-    await this.#history.close();
+    await super.close();
+    await this.#entries.close();
   }
 
   /** Closes connections of a pool that do not answer. Clients other than pools have to close such connections themselves. */
@@ -133,12 +127,6 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     return this.#dialect.hints?.(process, called);
   }
 
-  /** @returns nothing to wait for, unless a queued call has run */
-  #end(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): Promise<void> | undefined {
-    if (record !== undefined) this.#history.ended(lease, { outcome, record });
-    return lease.queuedCall === undefined ? undefined : this.#queuedCalls.end(lease, outcome);
-  }
-
   override async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     if (names?.length === 0) return [];
     const { table: shown } = this.#dialect;
@@ -147,11 +135,11 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     // To read all rows of a large table may take long.
     const limit = names === undefined ? Infinity : undefined;
     const { now, documents } = await this.#reads.within(shown, read, limit);
-    const queuedCalls = await this.#queuedCallsReads.of(names);
+    const queued = await this.queuedIn(documents.map(({ name }) => name));
     return documents.map((found) => {
       const document = readableLock(found);
       const { name } = found;
-      return { ...inspect(name, document, now), ...lineInfo(document, now), ...queuedCalls(name) };
+      return { ...inspect(name, document, now), ...lineInfo(document, now), ...queued(name) };
     });
   }
 }

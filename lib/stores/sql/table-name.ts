@@ -40,8 +40,8 @@ export interface NameRules {
   readonly problem?: (quoted: string) => string | undefined;
 }
 
-/** What the names of the other tables, for queued calls and histories, add to the name of the table of the locks. */
-export type Suffix = '' | '_queued' | '_runs' | '_instances';
+/** What the name of the table of entries adds to the name of the table of the locks. */
+export type Suffix = '' | '_entries';
 
 /**
  * The names of the tables of a store in statements.
@@ -144,3 +144,9 @@ function givenProblem(option: string, name: unknown): string | undefined {
 /** A name without the quotes that it would have in SQL. */
 const unquoted = (name: string): string =>
   /^(["`])(.+)\1$|^\[(.+)\]$/.exec(name)?.slice(2).find(Boolean) ?? name;
+
+/** Why there can be no table of entries: its name is too long. */
+export const entriesProblem = (names: TableNames): string | undefined =>
+  names.problemOf('_entries') === undefined
+    ? undefined
+    : `Histories are kept in the table ${names.table}_entries, whose name is too long, so none are kept. Give a shorter name (table).`;

@@ -55,8 +55,7 @@ for (const database of DATABASES) {
     }
     if (wants('hand-off')) rows.push(...(await sqlHandOffs({ database, url: server.url, rounds: ROUNDS })));
   } finally {
-    for (const suffix of ['', '_runs', '_instances'])
-      await pool.write(`DROP TABLE IF EXISTS ${table}${suffix}`);
+    for (const suffix of ['', '_entries']) await pool.write(`DROP TABLE IF EXISTS ${table}${suffix}`);
     await pool.end();
     await server.stop();
   }

@@ -83,7 +83,6 @@ export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): D
       // Some names are the same in every case.
       return { store, others, close: () => query(`DELETE FROM ${table}`) };
     },
-    tidy: (store) => (store.history as unknown as { tidy(): Promise<void> }).tidy(),
     wait: (ms) => sleep(ms),
     // The row stays when a lease is over: a lock is gone, and what is kept beside it is not, when its time is.
     forget: (name) => query(free, [name]),
@@ -103,8 +102,7 @@ export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): D
     },
   };
   const close = async (): Promise<void> => {
-    for (const each of [table, `${table}_queued`, `${table}_runs`, `${table}_instances`])
-      await query(`DROP TABLE IF EXISTS ${each}`);
+    for (const each of [table, `${table}_entries`]) await query(`DROP TABLE IF EXISTS ${each}`);
     await Promise.all(pools.map((pool) => pool.end()));
   };
   return { options, close };

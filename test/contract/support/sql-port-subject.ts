@@ -2,9 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../../lib/clock.js';
 import type { SqlDialect } from '../../../lib/stores/sql/dialect.js';
 import { SqlDocuments } from '../../../lib/stores/sql/documents.js';
+import { SqlEntries } from '../../../lib/stores/sql/entries.js';
+import { LimitedReads } from '../../../lib/stores/sql/limited-reads.js';
 import { Operations } from '../../../lib/stores/sql/operations.js';
 import { SqlTable } from '../../../lib/stores/sql/sql-table.js';
-import type { LockDocumentsContractOptions } from '../../../lib/testing/port/port-options.js';
+import type {
+  LockDocumentsContractOptions,
+  LockEntriesContractOptions,
+} from '../../../lib/testing/port/port-options.js';
 import type { TestPool } from '../../support/database.js';
 import { uniqueTable } from '../../support/database-server.js';
 
@@ -21,6 +26,9 @@ interface Subject<Table> {
 }
 
 const now = Date.now.bind(Date);
+const skewInstanceClock = (ms: number): void => {
+  Date.now = ms === 0 ? now : () => now() + ms;
+};
 
 /** The contract of places on a database, as two instances have it. */
 export function sqlPortContract<Table>(subject: Subject<Table>): LockDocumentsContractOptions {
@@ -43,9 +51,7 @@ export function sqlPortContract<Table>(subject: Subject<Table>): LockDocumentsCo
       };
     },
     wait: (ms) => sleep(ms),
-    skewInstanceClock: (ms) => {
-      Date.now = ms === 0 ? now : () => now() + ms;
-    },
+    skewInstanceClock,
     takeByStranger: async (_documents, name, by, ttl) => {
       const text = `UPDATE ${table} SET lock_until = ${subject.later(ttl)}, locked_at = ${subject.later(0)}, locked_by = ? WHERE name = ?`;
       await subject.pool().write(text, [by, name]);
@@ -56,5 +62,33 @@ export function sqlPortContract<Table>(subject: Subject<Table>): LockDocumentsCo
       await stranger.rows(`SELECT name FROM ${table} WHERE name = ? FOR UPDATE`, [name]);
       return async () => void (await stranger.write('ROLLBACK'));
     },
+  };
+}
+
+/** The contract of entries on a database, as two instances have them. */
+export function sqlEntriesContract<Table>(subject: Subject<Table>): LockEntriesContractOptions {
+  const table = uniqueTable('entries');
+  let made: SqlEntries<Table>[] | undefined;
+  const entriesOf = (dialect: SqlDialect<Table>): SqlEntries<Table> => {
+    const lived = new SqlTable(dialect, { migrate: true });
+    const reads = new LimitedReads(systemClock, (error) => dialect.failure(error));
+    const options = { migrate: true, clock: systemClock, reads };
+    return new SqlEntries(dialect, new Operations(dialect, lived, systemClock), options);
+  };
+  return {
+    create: async () => {
+      made ??= subject.dialects(table).map(entriesOf);
+      const [entries, ...others] = made;
+      if (entries === undefined) throw new Error('No pool was made');
+      const problem = await entries.init();
+      if (problem !== undefined) throw new Error(problem);
+      return {
+        entries,
+        others,
+        close: async () => void (await subject.pool().write(`DELETE FROM ${table}_entries`)),
+      };
+    },
+    wait: (ms) => sleep(ms),
+    skewInstanceClock,
   };
 }

@@ -65,12 +65,7 @@ async function postgres(): Promise<Ground> {
       };
     },
     async stop() {
-      const all = tables.flatMap((table) => [
-        table,
-        `${table}_runs`,
-        `${table}_instances`,
-        `${table}_queued`,
-      ]);
+      const all = tables.flatMap((table) => [table, `${table}_entries`]);
       if (all.length > 0) await pool.query(`DROP TABLE IF EXISTS ${all.join(', ')}`);
       await pool.end();
       await server.stop();

@@ -26,12 +26,7 @@ export const SHARED_STORES: readonly [name: string, open: () => Promise<Opened>]
       const pool = database.pool(server.url);
       const tables: string[] = [];
       const stop = async (): Promise<void> => {
-        for (const table of tables.flatMap((each) => [
-          each,
-          `${each}_queued`,
-          `${each}_runs`,
-          `${each}_instances`,
-        ]))
+        for (const table of tables.flatMap((each) => [each, `${each}_entries`]))
           await pool.write(`DROP TABLE IF EXISTS ${table}`);
         await pool.end();
         await server.stop();

@@ -62,7 +62,7 @@ export const QUEUED_CALL_STORES: readonly (readonly [name: string, open: () => P
         const pool = database.pool((await server()).url);
         const table = uniqueTable('queued');
         const drop = async (): Promise<void> => {
-          for (const each of ['', '_queued', '_runs', '_instances'].map((end) => table + end))
+          for (const each of ['', '_entries'].map((end) => table + end))
             await pool.write(`DROP TABLE IF EXISTS ${each}`);
           await pool.end();
         };

@@ -20,8 +20,8 @@ describe('sql', () => {
   });
 
   test.each([
-    ['postgres', /^GRANT USAGE ON SCHEMA "jobs" TO "a""b";$/m, /"jobs"."locks_runs"/],
-    ['mysql', /^GRANT .* ON `jobs`.`locks` TO 'a"b'@'%';$/m, /`jobs`.`locks_runs`/],
+    ['postgres', /^GRANT USAGE ON SCHEMA "jobs" TO "a""b";$/m, /"jobs"."locks_entries"/],
+    ['mysql', /^GRANT .* ON `jobs`.`locks` TO 'a"b'@'%';$/m, /`jobs`.`locks_entries`/],
   ])('quotes all names for %s', async (store, grant, table) => {
     const { code, out } = await said(
       'sql',
@@ -62,7 +62,7 @@ describe('sql', () => {
     const { code, out } = await said('sql', '--store', 'postgres', '--table', 'x'.repeat(60));
     expect(code).toBe(0);
     expect(out).toMatch(/^CREATE TABLE/m);
-    expect(out).not.toMatch(/_runs|_queued/);
+    expect(out).not.toMatch(/_entries/);
   });
 
   test('a name that is none exits with 2', async () => {

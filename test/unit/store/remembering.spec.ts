@@ -169,3 +169,19 @@ test('runs use the port without promises, and their records are kept; a release 
   store.release = async () => ({ released: true });
   expect(fastPortOf(store)).toBeUndefined();
 });
+
+test('records that wait for others are one write, and none waits for one that asks', async () => {
+  const own = { clock, recordsWait: 250 };
+  store = new RememberingLockStore(new MemoryDocuments(clock), entries, own);
+  for (const name of ['a', 'b']) await end(await take(name));
+  await clock.advance(249);
+  expect(entries.puts).toEqual([]);
+  await clock.advance(1);
+  expect(entries.puts).toHaveLength(1);
+  await store.close();
+  await end(await take('a'));
+  expect(await runsOf('a')).toHaveLength(2);
+  expect(entries.puts.map(({ length }) => length)).toEqual([2, 1]);
+  await clock.advance(1_000);
+  expect(entries.puts).toHaveLength(2);
+});

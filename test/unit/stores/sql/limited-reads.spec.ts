@@ -16,7 +16,6 @@ describe('a table of which a read is never answered', () => {
             ? Promise.resolve({ now: 0, documents: [] })
             : new Promise((resolve) => database.waiting.push(() => resolve({ now: 0, documents: [] })));
         },
-        queuedCalls: { stored: (name: string) => name, read: async () => [] } as never,
       }),
       { migrate: false, clock },
     );

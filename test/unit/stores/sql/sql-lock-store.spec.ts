@@ -207,8 +207,7 @@ describe('a table that is only read', () => {
     const { store } = opened({
       look,
       read: () => (there ? nothing() : Promise.reject(missing)),
-      queuedCalls: { stored: (name: string) => name, read: async () => [] } as never,
-      history: { read: async () => [], stored: (name: string) => name } as never,
+      entries: { read: async () => [{ clock: 1, part: null }], stored: (name: string) => name } as never,
       failure: (error) => (error === missing ? 'table' : 'refused'),
     });
     for (let reads = 0; reads < 3; reads++) {

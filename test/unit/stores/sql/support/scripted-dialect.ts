@@ -27,8 +27,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     read: nothing,
     write: nothing,
     renew: nothing,
-    queuedCalls: {} as SqlDialect<object>['queuedCalls'],
-    history: {} as SqlDialect<object>['history'],
+    entries: {} as SqlDialect<object>['entries'],
     failure: (error) => (Object(error).conflict === true ? 'conflict' : 'refused'),
     ...script,
   };

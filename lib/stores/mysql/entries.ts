@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto';
+import { type EntriesDialect, type EntryRow, type Once, partly } from '../sql/entries-dialect.js';
+import { entriesProblem, type TableNames } from '../sql/table-name.js';
+import { type MysqlClient, read, write } from './client.js';
+import { EPOCH_MICROSECONDS, nameOf, storedName } from './columns.js';
+import { mysqlNames } from './schema.js';
+import { joined, list, raw, type Sql, sql } from './sql-text.js';
+
+const NOW = raw(`(${EPOCH_MICROSECONDS.text} DIV 1000)`);
+/** What a write changes. */
+const WRITTEN = [
+  'kind',
+  'version',
+  'slot',
+  'job',
+  'place',
+  'noted_at',
+  'expires_at',
+  'body',
+  'mark',
+] as const;
+
+export function mysqlEntries(names: TableNames, client: MysqlClient): EntriesDialect {
+  const sent = (text: string, values: readonly unknown[]) => ({
+    text: text.replaceAll('{entries}', () => entries.table),
+    values: [...values],
+  });
+  const entries: EntriesDialect = {
+    unusable: entriesProblem(names),
+    // Not in advance: with the suffix, the name may be too long.
+    get table() {
+      return names.quoted('_entries');
+    },
+    get creation() {
+      return entriesDdl(names);
+    },
+    columns: `digest, name, id, ${WRITTEN.join(', ')}`,
+    now: NOW.text,
+    read: (text, values) => read(client, sent(text, values)),
+    write: async (text, values) => Number((await write(client, sent(text, values))).affectedRows),
+    put: (rows, once) => new Put(client, raw(entries.table), once).all(rows),
+    stored: storedName,
+    textOf: nameOf,
+  };
+  return entries;
+}
+
+/**
+ * One `put`. MySQL and MariaDB have no RETURNING in common: a write only answers how many rows it has found. So each entry that replaces
+ * another one is written by a statement of its own, and those that are new by one for all.
+ */
+class Put {
+  /** Shows who has written a row. */
+  readonly #mark = randomUUID();
+  readonly #written = new Set<EntryRow>();
+  /** Whether some are written, of which nobody may know which. */
+  #hasWritten = false;
+
+  constructor(
+    private readonly client: MysqlClient,
+    private readonly table: Sql,
+    private readonly once: Once,
+  ) {}
+
+  async all(rows: readonly EntryRow[]): Promise<boolean[]> {
+    // In one order, so that no two of them wait for each other. Their places keep the order in which they came.
+    const sorted = rows
+      .map((row, i) => ({ row, values: this.#valuesOf(row, i) }))
+      .toSorted((a, b) => (a.row.digest < b.row.digest ? -1 : 1));
+    try {
+      // One that is in a slot would replace the one that is there.
+      const isReplacing = ({ row: { over, slot } }: Valued): boolean => over === 'any' && slot === null;
+      await this.#replace(sorted.filter(isReplacing));
+      await this.#make(sorted.filter((one) => !isReplacing(one) && isMaking(one.row)));
+      for (const one of sorted) if (!this.#written.has(one.row)) await this.#change(one);
+    } catch (error) {
+      throw this.#hasWritten ? partly(error) : error;
+    }
+    return rows.map((row) => this.#written.has(row));
+  }
+
+  /** Writes entries over whatever there is. */
+  async #replace(all: readonly Valued[]): Promise<void> {
+    if (all.length === 0) return;
+    const set = WRITTEN.map((column) => `${column} = VALUES(${column})`).join(', ');
+    await this.#send(sql`INSERT INTO ${this.#rows(all)} ON DUPLICATE KEY UPDATE ${raw(set)}`);
+    for (const { row } of all) this.#written.add(row);
+  }
+
+  /** Writes entries where there is no row. */
+  async #make(all: readonly Valued[]): Promise<void> {
+    if (all.length === 0) return;
+    // Without IGNORE, a client may count a row that existed.
+    const count = await this.#send(sql`INSERT IGNORE INTO ${this.#rows(all)}`);
+    if (count === 0) return;
+    const made = count === all.length ? all : await this.#madeOf(all);
+    for (const { row } of made) this.#written.add(row);
+  }
+
+  async #madeOf(all: readonly Valued[]): Promise<readonly Valued[]> {
+    const digests = list(all.map(({ row }) => row.digest));
+    const found = await this.once(() =>
+      read(
+        this.client,
+        sql`SELECT digest FROM ${this.table} WHERE digest IN ${digests} AND mark = ${this.#mark}`,
+      ),
+    );
+    const made = new Set(found.map(({ digest }) => digest));
+    return all.filter(({ row }) => made.has(row.digest));
+  }
+
+  /** Writes an entry over a row that is there. */
+  async #change({ row, values }: Valued): Promise<void> {
+    const { digest, slot } = row;
+    const set = joined(WRITTEN.map((column) => sql`${raw(column)} = ${values[column]}`));
+    // MySQL reads no table that it changes, unless the subquery is inside another one, and cannot be merged with it.
+    const inSlot = sql`(SELECT o.digest FROM (SELECT digest FROM ${this.table} WHERE slot = ${slot} LIMIT 1) o)`;
+    const isFree = slot === null ? raw('') : sql` AND COALESCE(${inSlot}, ${digest}) = ${digest}`;
+    const text = sql`UPDATE ${this.table} SET ${set} WHERE digest = ${digest} AND ${isOver(row)}${isFree}`;
+    if ((await this.#send(text)) > 0) this.#written.add(row);
+  }
+
+  /** The table, and rows for it. */
+  #rows(all: readonly Valued[]): Sql {
+    const rows = all.map(({ row: { digest, name, id }, values }) => {
+      const written = WRITTEN.map((column) => values[column]);
+      return sql`(${joined([digest, name, id, ...written])})`;
+    });
+    return sql`${this.table} (digest, name, id, ${raw(WRITTEN.join(', '))}) VALUES ${joined(rows)}`;
+  }
+
+  #valuesOf({ kind, version, slot, job, place, keep, body }: EntryRow, i: number): Valued['values'] {
+    return {
+      kind,
+      version,
+      slot,
+      job,
+      place: place ?? sql`${EPOCH_MICROSECONDS} + ${i}`,
+      noted_at: NOW,
+      expires_at: sql`${NOW} + ${keep}`,
+      body,
+      mark: this.#mark,
+    };
+  }
+
+  async #send(statement: Sql): Promise<number> {
+    const count = Number((await this.once(() => write(this.client, statement))).affectedRows);
+    this.#hasWritten ||= count > 0;
+    return count;
+  }
+}
+
+interface Valued {
+  readonly row: EntryRow;
+  readonly values: Readonly<Record<(typeof WRITTEN)[number], unknown>>;
+}
+
+/** Whether an entry is also written where there is none. */
+const isMaking = ({ over }: EntryRow): boolean => over === 'any' || over.includes(null);
+
+/** What a row has to be to be written over. */
+function isOver({ over }: EntryRow): Sql {
+  if (over === 'any') return raw('1 = 1');
+  const seen = over.filter((each) => each !== null);
+  const isSeen = seen.length === 0 ? raw('1 = 0') : sql`version IN ${list(seen)}`;
+  return over.includes(null)
+    ? sql`(expires_at <= ${NOW} OR ${isSeen})`
+    : sql`expires_at > ${NOW} AND ${isSeen}`;
+}
+
+/** The statements that create the table. */
+export const entriesDdl = (names: TableNames, schema?: string): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_entries', schema)} (
+  digest VARCHAR(43) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+  name VARCHAR(255) NOT NULL,
+  id TEXT NOT NULL,
+  kind VARCHAR(64) NOT NULL,
+  version VARCHAR(255) NOT NULL,
+  slot VARCHAR(43) CHARACTER SET ascii COLLATE ascii_bin NULL UNIQUE,
+  job VARCHAR(255) NULL,
+  place BIGINT NOT NULL,
+  noted_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  mark VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  body MEDIUMTEXT NOT NULL,
+  INDEX of_lock (name, kind, place),
+  INDEX of_job (job),
+  INDEX old (expires_at)
+) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+];
+
+/**
+ * The SQL that creates the table of histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
+ * repeated.
+ */
+export const HISTORY_SCHEMA: string = entriesDdl(mysqlNames({}))
+  .map((statement) => `${statement};\n`)
+  .join('');

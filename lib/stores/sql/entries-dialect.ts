@@ -1,0 +1,61 @@
+import { StoreUnavailableError } from '../../errors.js';
+import type { NewEntry } from '../../store/entries.js';
+import type { Row } from './row.js';
+
+/** An entry to write, as the table has it. */
+export interface EntryRow {
+  /** Stands for lock and id. */
+  readonly digest: string;
+  readonly name: string;
+  readonly id: string;
+  readonly kind: string;
+  readonly version: string;
+  /** Stands for lock and slot; `null`: none. */
+  readonly slot: string | null;
+  readonly job: string | null;
+  /** Absent: by the clock. */
+  readonly place?: number | undefined;
+  /** Whole milliseconds. */
+  readonly keep: number;
+  readonly body: string;
+  readonly over: NewEntry['over'];
+}
+
+/** Runs a statement until its answer is conclusive. */
+export type Once = <T>(statement: () => Promise<T>) => Promise<T>;
+
+/**
+ * What entries need of a kind of database. In its statements `{entries}` is their table:
+ *
+ *   digest      of lock and id: unique
+ *   slot        of lock and slot, or NULL: unique
+ *   name        of the lock; id, kind, version, job, place, body: see NewEntry
+ *   noted_at    when it was written; expires_at, when its time is over: whole milliseconds since 1970
+ */
+export interface EntriesDialect {
+  /** The table, quoted. */
+  readonly table: string;
+  /** Why there can be no such table: its name is too long. */
+  readonly unusable?: string | undefined;
+  /** Creates the table. Each statement can be repeated. */
+  readonly creation: readonly string[];
+  /** All of its columns. */
+  readonly columns: string;
+  /** SQL: the time. */
+  readonly now: string;
+  /** Runs a statement with `?` for its parameters. */
+  read(text: string, values: readonly unknown[]): Promise<readonly Row[]>;
+  /** Runs a DELETE. Returns how many rows it has found. */
+  write(text: string, values: readonly unknown[]): Promise<number>;
+  /** As LockEntries has it. Also entries whose time is over keep their slots. */
+  put(rows: readonly EntryRow[], once: Once): Promise<boolean[]>;
+  /** A text as a column has it; `textOf` turns it back. */
+  stored(text: string): string;
+  textOf(stored: string): string;
+}
+
+/** The error of a statement says nothing of those before it, which have written something. */
+export function partly(error: unknown): unknown {
+  if (!(error instanceof StoreUnavailableError) || error.outcome === 'unknown') return error;
+  return new StoreUnavailableError(`${error.message} Some entries are written.`, { outcome: 'unknown' });
+}

@@ -1,0 +1,159 @@
+import type { Clock } from '../../clock.js';
+import type {
+  EntriesRead,
+  EntryQuery,
+  EntrySum,
+  LockEntries,
+  NewEntry,
+  SeenEntry,
+  SumQuery,
+} from '../../store/entries.js';
+import type { SqlDialect } from './dialect.js';
+import { type EntryRow, partly } from './entries-dialect.js';
+import { EntriesTable, refusal } from './entries-table.js';
+import { digestOf, EntryReads, marks } from './entry-reads.js';
+import type { LimitedReads } from './limited-reads.js';
+import type { Operations } from './operations.js';
+
+/** How often an instance deletes what is over, ms. */
+const TIDY = 300_000;
+/** For how long it has to be over by then, ms: so nothing is deleted that a write has just met. */
+const OVER = 60_000;
+
+/** The entries of locks in a table beside that of the locks, a row each. */
+export class SqlEntries<Table> implements LockEntries {
+  readonly #table: EntriesTable<Table>;
+  readonly #reads: EntryReads;
+  #tidied = -Infinity;
+  #tidying: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly dialect: SqlDialect<Table>,
+    private readonly operations: Operations<Table>,
+    private readonly options: {
+      readonly migrate: boolean;
+      readonly clock: Clock;
+      readonly reads: LimitedReads;
+    },
+  ) {
+    this.#table = new EntriesTable(dialect, operations, options.migrate);
+    this.#reads = new EntryReads(dialect, {
+      run: (select) => this.#read(select),
+      isNotNeeded: (error) => this.#table.isNotNeeded(error),
+    });
+  }
+
+  init(): Promise<string | undefined> {
+    return this.#table.look();
+  }
+
+  /** Resolves when nothing is being deleted. */
+  async close(): Promise<void> {
+    await this.#tidying;
+  }
+
+  async put(entries: readonly NewEntry[]): Promise<boolean[]> {
+    if (entries.length === 0) return [];
+    await this.#table.whenReady();
+    const rows = entries.map((entry) => this.#rowOf(entry));
+    const written = await this.#write(rows);
+    this.#tidy();
+    const left = rows.filter(({ slot }, i) => slot !== null && written[i] === false);
+    if (left.length === 0) return written;
+    try {
+      if ((await this.#freeSlots(left)) === 0) return written;
+      const again = await this.#write(left);
+      return rows.map((row, i) => written[i] === true || again[left.indexOf(row)] === true);
+    } catch (error) {
+      throw written.includes(true) ? partly(error) : error;
+    }
+  }
+
+  list(query: EntryQuery): Promise<EntriesRead> {
+    return this.#reads.list(query);
+  }
+
+  sums(query: SumQuery): Promise<EntrySum[]> {
+    return this.#reads.sums(query);
+  }
+
+  /** Bounds a read of histories, in time and number. */
+  async forPeople<T>(read: () => Promise<T>): Promise<T> {
+    const { entries } = this.dialect;
+    if (entries.unusable !== undefined) throw refusal(entries.unusable);
+    return this.options.reads.within(entries.table, read);
+  }
+
+  async drop(seen: readonly SeenEntry[]): Promise<number> {
+    if (seen.length === 0) return 0;
+    const { entries } = this.dialect;
+    await this.#table.whenReady();
+    // In one order, so that no two of them wait for each other.
+    const all = seen
+      .map((one) => [digestOf(one), entries.stored(one.version)] as const)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const text = `DELETE FROM {entries} WHERE (digest, version) IN (${all.map(() => '(?, ?)').join(', ')})`;
+    return this.#run(() => entries.write(text, all.flat()));
+  }
+
+  #write(rows: readonly EntryRow[]): Promise<boolean[]> {
+    return this.dialect.entries.put(rows, (statement) => this.#run(statement));
+  }
+
+  /** Deletes what is over, and still in the slots of these. Returns how many there were. */
+  #freeSlots(rows: readonly EntryRow[]): Promise<number> {
+    const { entries } = this.dialect;
+    const slots = rows.flatMap(({ slot }) => slot ?? []);
+    const text = `DELETE FROM {entries} WHERE slot IN (${marks(slots)}) AND expires_at <= ${entries.now}`;
+    return this.#run(() => entries.write(text, slots));
+  }
+
+  #rowOf({ lock, id, kind, version, slot, job, place, keep, body, over }: NewEntry): EntryRow {
+    const { stored } = this.dialect.entries;
+    return {
+      digest: digestOf({ lock, id }),
+      name: stored(lock),
+      id,
+      kind: stored(kind),
+      version: stored(version),
+      slot: slot === undefined ? null : digestOf({ lock, id: slot }),
+      job: job === undefined ? null : stored(job),
+      place,
+      keep: Math.ceil(keep),
+      body,
+      over: over === 'any' ? over : over.map((each) => (each === null ? null : stored(each))),
+    };
+  }
+
+  async #read<T>(select: () => Promise<T>): Promise<T> {
+    const { reads } = this.options;
+    const tell = (error: unknown): never => this.#failed(reads.refused(this.dialect.entries.table, error));
+    const read = () => this.operations.beside(() => select().catch(tell));
+    const found = await read().catch(async (error: unknown) => {
+      await this.#table.mended(error);
+      return read();
+    });
+    this.#table.wasRead();
+    return found;
+  }
+
+  /** Runs a statement on this table only. */
+  #run<T>(statement: () => Promise<T>): Promise<T> {
+    return this.operations.run(() => statement().catch(this.#failed));
+  }
+
+  readonly #failed = (error: unknown): never => {
+    throw this.#table.failed(error);
+  };
+
+  /** Deletes what is over, in the background, unless the last time is recent. */
+  #tidy(): void {
+    const now = this.options.clock.monotonic();
+    if (now - this.#tidied < TIDY) return;
+    this.#tidied = now;
+    const { entries } = this.dialect;
+    const text = `DELETE FROM {entries} WHERE expires_at < ${entries.now} - ${OVER}`;
+    // If it fails, the next time does it.
+    this.#tidying = this.#run(() => entries.write(text, [])).catch(() => undefined);
+  }
+}

@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto';
+import type { EntriesRead, Entry, EntryKey, EntryQuery, EntrySum, SumQuery } from '../../store/entries.js';
+import type { SqlDialect } from './dialect.js';
+import type { Row } from './row.js';
+
+/** More entries than there can be. */
+const ALL = Number.MAX_SAFE_INTEGER;
+/** How many lists one statement reads at most. */
+const AT_ONCE = 30;
+
+/** A list that is asked for. */
+interface Asked {
+  readonly query: EntryQuery;
+  readonly answered: (read: EntriesRead) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/** What reads need of the table. */
+interface TableOfEntries {
+  /** Runs a statement. */
+  run(select: () => Promise<readonly Row[]>): Promise<readonly Row[]>;
+  /** Whether this error says that there is no table, and nobody needs one. */
+  isNotNeeded(error: unknown): boolean;
+}
+
+/** Reads of the table of entries. Lists that are asked for in one turn share a statement: a history is read as several lists. */
+export class EntryReads {
+  readonly #asked: Asked[] = [];
+
+  constructor(
+    private readonly dialect: Pick<SqlDialect<unknown>, 'entries'>,
+    private readonly table: TableOfEntries,
+  ) {}
+
+  list(query: EntryQuery): Promise<EntriesRead> {
+    return new Promise((answered, failed) => {
+      this.#asked.push({ query, answered, failed });
+      if (this.#asked.length === 1) queueMicrotask(() => this.#send());
+    });
+  }
+
+  async sums({ locks, kinds, jobs, limit = ALL }: SumQuery): Promise<EntrySum[]> {
+    const { entries } = this.dialect;
+    const which = this.#whichOf({ name: locks, kind: kinds, job: jobs });
+    const text = `SELECT name, kind, count(*) AS n, min(place) AS place FROM {entries}
+WHERE expires_at > ${entries.now}${which.text} GROUP BY name, kind LIMIT ${Math.trunc(limit)}`;
+    const rows = await this.table.run(() =>
+      entries.read(text, which.values).catch((error: unknown) => {
+        if (this.table.isNotNeeded(error)) return [];
+        throw error;
+      }),
+    );
+    return rows.map(({ name, kind, n, place }) => ({
+      lock: entries.textOf(String(name)),
+      kind: entries.textOf(String(kind)),
+      count: Number(n),
+      place: Number(place),
+    }));
+  }
+
+  #send(): void {
+    while (this.#asked.length > 0) {
+      const some = this.#asked.splice(0, AT_ONCE);
+      this.#lists(some.map(({ query }) => query)).then(
+        (found) => found.forEach((read, i) => some[i]?.answered(read)),
+        (error: unknown) => some.forEach(({ failed }) => failed(error)),
+      );
+    }
+  }
+
+  async #lists(queries: readonly EntryQuery[]): Promise<EntriesRead[]> {
+    const { entries } = this.dialect;
+    const parts = queries.map((query, i) => this.#partOf(query, i));
+    // Without an entry, its row tells the time.
+    const text = `SELECT c.clock, e.* FROM (SELECT ${entries.now} AS clock) c LEFT JOIN (
+${parts.map((part) => part.text).join('\nUNION ALL\n')}
+) e ON 1 = 1`;
+    const rows = await this.table.run(() =>
+      entries.read(
+        text,
+        parts.flatMap(({ values }) => values),
+      ),
+    );
+    const now = Number(rows[0]?.['clock']);
+    return queries.map(({ lock, newest }, i) => {
+      const found = rows.filter(({ part }) => part !== null && Number(part) === i);
+      const read = found.map((row) => this.#entryOf(lock, row));
+      return { now, entries: read.sort((a, b) => (newest === true ? b.place - a.place : a.place - b.place)) };
+    });
+  }
+
+  /** @param part the number of the list, which each row has */
+  #partOf(query: EntryQuery, part: number): Sql {
+    const { lock, kinds, jobs, ids, slots, bare, newest, skip = 0, limit = ALL } = query;
+    const which = this.#whichOf({
+      name: [lock],
+      kind: kinds,
+      job: jobs,
+      digest: ids?.map((id) => digestOf({ lock, id })),
+      slot: slots?.map((id) => digestOf({ lock, id })),
+    });
+    const text = `(SELECT ${part} AS part, id, kind, version, place, noted_at, expires_at, ${bare === true ? "''" : 'body'} AS body FROM {entries}
+  WHERE expires_at > ${this.dialect.entries.now}${which.text}
+  ORDER BY place ${newest === true ? 'DESC' : 'ASC'} LIMIT ${Math.trunc(limit)} OFFSET ${Math.trunc(skip)})`;
+    return { text, values: which.values };
+  }
+
+  /** Conditions: each column has one of its values, if there are any. */
+  #whichOf(columns: Readonly<Record<string, readonly string[] | undefined>>): Sql {
+    let text = '';
+    const values: string[] = [];
+    for (const [column, some] of Object.entries(columns)) {
+      if (some === undefined) continue;
+      text += some.length === 0 ? ' AND 1 = 0' : ` AND ${column} IN (${marks(some)})`;
+      values.push(...some.map((value) => this.dialect.entries.stored(value)));
+    }
+    return { text, values };
+  }
+
+  #entryOf(lock: string, row: Row): Entry {
+    const { textOf } = this.dialect.entries;
+    const text = (column: string): string => String(row[column]);
+    return {
+      lock,
+      id: text('id'),
+      kind: textOf(text('kind')),
+      version: textOf(text('version')),
+      place: Number(row['place']),
+      at: Number(row['noted_at']),
+      until: Number(row['expires_at']),
+      body: text('body'),
+    };
+  }
+}
+
+interface Sql {
+  readonly text: string;
+  readonly values: readonly string[];
+}
+
+/** Keeps apart what collations take for equal, and has the same length for any id. */
+export const digestOf = ({ lock, id }: EntryKey): string =>
+  createHash('sha256')
+    .update(JSON.stringify([lock, id]))
+    .digest('base64url');
+
+export const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ');

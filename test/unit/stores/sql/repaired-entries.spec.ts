@@ -1,0 +1,76 @@
+import { expect, test } from '@jest/globals';
+import { SqlLockStore } from '../../../../lib/stores/sql/sql-lock.store.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
+import { free, request, scripted } from './support/scripted-dialect.js';
+
+/* The table of the histories had a problem. Reads show that somebody has repaired it, or is about to. */
+
+const record = { kept: { count: 5, age: 1_000 }, duration: 1 };
+
+/** A store that knows of the problem, and what its table meets from now on. */
+async function opened({ keeps }: { keeps: boolean }) {
+  const clock = new ManualClock();
+  const missing = new Error('column "body" does not exist');
+  const table = { state: 'broken' as 'broken' | 'only read' | 'well', tries: 0, puts: 0 };
+  const read = async (text: string): Promise<object[]> => {
+    const isTry = !text.includes('clock');
+    if (isTry) table.tries += 1;
+    if (table.state === 'broken') throw missing;
+    // Somebody makes an index: reads go on, and writes wait.
+    if (isTry && table.state === 'only read') return new Promise(() => undefined);
+    return [{ clock: 1, part: null }];
+  };
+  const entries = {
+    table: 'shedlock_entries',
+    creation: [],
+    read,
+    write: async () => 0,
+    stored: (text: string) => text,
+    put: async (rows: unknown[]) => rows.map(() => ((table.puts += 1), true)),
+  };
+  const store = new SqlLockStore(
+    scripted({
+      ...free,
+      entries: entries as never,
+      failure: (error) => (error === missing ? 'table' : 'refused'),
+    }),
+    { migrate: false, clock },
+  );
+  if (keeps) expect(await store.history.init()).toContain('The table shedlock_entries is missing, or lacks');
+  const entriesOf = () => store.history.entries({ name: 'job', limit: 5 });
+  await expect(entriesOf()).rejects.toThrow('The table shedlock_entries is missing, or lacks columns');
+  table.tries = 0;
+  return { table, store, entries: entriesOf };
+}
+
+test('a read that succeeds looks whether histories can be kept again, until they can', async () => {
+  const { table, store, entries } = await opened({ keeps: true });
+  table.state = 'well';
+  await entries();
+  await store.release({ ...request, fencingToken: 1 }, { record });
+  await store.close();
+  expect([table.tries, table.puts]).toEqual([3, 1]);
+  await entries();
+  expect(table.tries).toBe(3);
+});
+
+test('as long as they cannot, records ask the table nothing', async () => {
+  const { table, store } = await opened({ keeps: true });
+  await store.release({ ...request, fencingToken: 1 }, { record });
+  await store.close();
+  expect([table.tries, table.puts]).toEqual([0, 0]);
+});
+
+test('a read does not wait for a table that is being repaired', async () => {
+  const { table, store, entries } = await opened({ keeps: true });
+  table.state = 'only read';
+  expect([await entries(), await store.history.instances()]).toEqual([[], []]);
+  expect(table.tries).toBe(1);
+});
+
+test('a store that keeps no histories tries no right to write by reading', async () => {
+  const { table, store, entries } = await opened({ keeps: false });
+  table.state = 'well';
+  expect([await entries(), await store.history.instances()]).toEqual([[], []]);
+  expect(table.tries).toBe(0);
+});
