@@ -46,8 +46,7 @@ export class Heartbeat {
 
   /** A connection is back: renews at once the leases that are due or whose last renewal failed. */
   renewFailed(): void {
-    const now = this.clock.monotonic();
-    for (const lease of this.leases()) lease.renewFailed(now);
+    for (const lease of this.leases()) lease.renewFailed(this.clock.monotonic());
     this.#wake();
   }
 

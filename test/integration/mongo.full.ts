@@ -153,7 +153,7 @@ const there = await isThereMongo('MongoLockStore on a server');
       await queue();
       expect(words()).toBe('aggregate hello hello update');
       await queue({ key: 'k' });
-      expect(words()).toBe('aggregate hello aggregate hello hello update');
+      expect(words()).toBe('aggregate hello aggregate aggregate hello update');
       await queue({ key: 'k' });
       expect(words()).toBe('aggregate hello update');
       const takes = [{ job: 'job', ttl: HOUR }];

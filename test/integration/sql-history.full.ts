@@ -369,7 +369,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     expect(await entries(store)).toHaveLength(1);
   });
 
-  test('HISTORY_SCHEMA makes the table that histories need, and can be run again', async () => {
+  test('ENTRIES_SCHEMA makes the table that histories need, and can be run again', async () => {
     const schema = uniqueTable('schema');
     await pool.write(`CREATE SCHEMA ${schema}`);
     const there = database.pool(database.at(server.url, schema));

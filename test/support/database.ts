@@ -1,10 +1,10 @@
 import {
-  HISTORY_SCHEMA as MYSQL_HISTORY_SCHEMA,
+  ENTRIES_SCHEMA as MYSQL_ENTRIES_SCHEMA,
   MysqlLockStore,
   SCHEMA as MYSQL_SCHEMA,
 } from '../../lib/stores/mysql/index.js';
 import {
-  HISTORY_SCHEMA as POSTGRES_HISTORY_SCHEMA,
+  ENTRIES_SCHEMA as POSTGRES_ENTRIES_SCHEMA,
   PostgresLockStore,
   SCHEMA as POSTGRES_SCHEMA,
 } from '../../lib/stores/postgres/index.js';
@@ -65,7 +65,7 @@ export interface TestDatabase {
 export const POSTGRES: TestDatabase = {
   name: 'PostgreSQL',
   schema: POSTGRES_SCHEMA,
-  historySchema: POSTGRES_HISTORY_SCHEMA,
+  historySchema: POSTGRES_ENTRIES_SCHEMA,
   shedlock: (table) => `CREATE TABLE ${table}(name VARCHAR(64) NOT NULL, lock_until TIMESTAMP NOT NULL,
     locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
   provide: providePostgres,
@@ -105,7 +105,7 @@ export const POSTGRES: TestDatabase = {
 export const MYSQL: TestDatabase = {
   name: 'MySQL',
   schema: MYSQL_SCHEMA,
-  historySchema: MYSQL_HISTORY_SCHEMA,
+  historySchema: MYSQL_ENTRIES_SCHEMA,
   shedlock: (table) => `CREATE TABLE ${table}(name VARCHAR(64) NOT NULL, lock_until TIMESTAMP(3) NOT NULL,
     locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
   provide: provideMysql,

@@ -193,6 +193,6 @@ export const entriesDdl = (names: TableNames, schema?: string): string[] => [
  * The SQL that creates the table of histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
  * repeated.
  */
-export const HISTORY_SCHEMA: string = entriesDdl(mysqlNames({}))
+export const ENTRIES_SCHEMA: string = entriesDdl(mysqlNames({}))
   .map((statement) => `${statement};\n`)
   .join('');

@@ -1,14 +1,14 @@
-import { HISTORY_SCHEMA as historySchema } from './entries.js';
+import { ENTRIES_SCHEMA as entriesSchema } from './entries.js';
 import { SCHEMA as schema, SHEDLOCK_ADDITION as addition } from './schema.js';
 
 // The texts are named here, so that the types of users lead to no types of the statements.
 export { MysqlLockStore, type MysqlLockStoreOptions } from './mysql-lock.store.js';
 export type { MysqlClient } from './client.js';
 /**
- * The SQL that creates the table of histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
+ * The SQL that creates the table of queued calls and histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
  * repeated.
  */
-export const HISTORY_SCHEMA: string = historySchema;
+export const ENTRIES_SCHEMA: string = entriesSchema;
 /** The SQL that creates the table `shedlock`, for teams with their own migrations (`migrate: false`). It can be repeated. */
 export const SCHEMA: string = schema;
 /**

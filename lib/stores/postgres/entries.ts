@@ -149,6 +149,6 @@ export function entriesDdl(names: TableNames, schema?: string): string[] {
  * The SQL that creates the table of histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
  * repeated.
  */
-export const HISTORY_SCHEMA: string = entriesDdl(postgresNames({}))
+export const ENTRIES_SCHEMA: string = entriesDdl(postgresNames({}))
   .map((statement) => `${statement};\n`)
   .join('');
