@@ -109,12 +109,16 @@ export class MongoEntries implements LockEntries {
     return this.#problem;
   }
 
+  /** The same, unless that was done: MongoDB may have been away at the start, or nothing was to be kept. */
+  async ready(): Promise<string | undefined> {
+    return this.#isReady ? this.#problem : this.init();
+  }
+
   async put(entries: readonly NewEntry[]): Promise<boolean[]> {
     if (entries.length === 0) return [];
-    // MongoDB was away at the start.
-    if (!this.#isReady) await this.init();
-    if (this.#problem !== undefined)
-      throw new StoreUnavailableError(this.#problem, { outcome: 'not-applied', refused: true });
+    const problem = await this.ready();
+    if (problem !== undefined)
+      throw new StoreUnavailableError(problem, { outcome: 'not-applied', refused: true });
     const now = await asRead(() => serverTime(this.database()));
     const answers = await this.#write(entries, now);
     const refused = entries.filter((_, i) => answers[i] === false);

@@ -11,14 +11,6 @@ const ALL = '';
 /** How long a hint is kept, ms: whoever hears it hears it from the log of the server. */
 const KEPT = 60_000;
 
-/** A hint, as it is stored: it has no lock, so it is no entry. */
-interface StoredHint {
-  readonly _id: string;
-  readonly hint: string;
-  readonly text: string;
-  readonly expiresAt: Date;
-}
-
 /**
  * Hints between processes: documents in the collection of the entries, which every process hears by a change stream. The TTL index of the
  * entries deletes them. Servers that are no replica set have no change streams: there nobody sends and nobody listens.
@@ -27,9 +19,11 @@ export class MongoHints {
   /** Whether the server has change streams, as far as is known. */
   areThere = false;
 
+  /** @param prepare makes the collection with its TTL index; resolves to why there can be none */
   constructor(
     private readonly database: () => MongoDatabase,
     private readonly collection: string,
+    private readonly prepare: () => Promise<string | undefined>,
     private readonly clock: Clock = systemClock,
   ) {}
 
@@ -67,6 +61,8 @@ export class MongoHints {
 
   /** Hears whatever is written from now on, also before the stream is there. */
   async #open(process: string, heard: (text: string) => void, lost: () => void): Promise<MongoChangeStream> {
+    const problem = await this.prepare();
+    if (problem !== undefined) throw new Error(problem);
     const answer = await this.database().command({ hello: 1 }, { readPreference: 'primary' });
     const { operationTime } = answer as { readonly operationTime?: unknown };
     const match = { operationType: 'insert', 'fullDocument.hint': { $in: [process, ALL] } };
@@ -82,7 +78,8 @@ export class MongoHints {
 
   async #write(hint: string, text: string): Promise<void> {
     const expiresAt = new Date(this.clock.now() + KEPT);
-    const document: StoredHint = { _id: randomUUID(), hint, text, expiresAt };
+    // It has no lock, so it is no entry.
+    const document = { _id: randomUUID(), hint, text, expiresAt };
     await this.#collection().bulkWrite([{ insertOne: { document } }] as never[], WRITING);
   }
 
