@@ -5,7 +5,6 @@
 import { type Clock, systemClock } from '../../clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
 import { DocumentLockStore } from '../../store/document-lock-store.js';
-import { lineInfo } from '../../store/rules/in-line.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { readableLock } from '../../store/state.js';
 import type { QueuedCallStore } from '../queued-call-store.js';
@@ -53,7 +52,6 @@ export class SqlLockStore<Table> extends DocumentLockStore {
       clock,
       locked: (name) => isLocked(name, dialect.table),
       hint: ({ process, token }) => void dialect.hint?.(process, token),
-      ending: (lease, options) => this.#end(lease, options),
     });
     this.#dialect = dialect;
     this.#table = table;
@@ -134,7 +132,10 @@ export class SqlLockStore<Table> extends DocumentLockStore {
   }
 
   /** @returns nothing to wait for, unless a queued call has run */
-  #end(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): Promise<void> | undefined {
+  protected override ending(
+    lease: LeaseRef,
+    { outcome = 'completed', record }: ReleaseOptions,
+  ): Promise<void> | undefined {
     if (record !== undefined) this.#history.ended(lease, { outcome, record });
     return lease.queuedCall === undefined ? undefined : this.#queuedCalls.end(lease, outcome);
   }
@@ -151,7 +152,7 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     return documents.map((found) => {
       const document = readableLock(found);
       const { name } = found;
-      return { ...inspect(name, document, now), ...lineInfo(document, now), ...queuedCalls(name) };
+      return { ...inspect(name, document, now), ...queuedCalls(name) };
     });
   }
 }
