@@ -3,7 +3,7 @@ import type { EntriesRead, EntryQuery } from '../../../lib/store/entries.js';
 import { Registry } from '../../../lib/store/side/registry.js';
 import { INSTANCES_KEPT } from '../../../lib/stores/history-store.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
-import { ManualClock } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { beat } from '../../support/beat.js';
 
 const DAY = 86_400_000;

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { MongoHints } from '../../../../lib/stores/mongo/mongo-hints.js';
 import { MongoLockStore } from '../../../../lib/stores/mongo/index.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { until } from '../../../support/until.js';
 import { driverError, FakeMongo } from './fake-mongo.js';
 
