@@ -24,7 +24,7 @@ import type { LockDocuments } from './port.js';
 import { Rounds } from './rounds.js';
 import type { Decision, Hint, LockDocument } from './rules/document.js';
 import { extend } from './rules/extend.js';
-import { acquireInLine, lineInfo, releaseInLine } from './rules/in-line.js';
+import { acquireInLine, releaseInLine } from './rules/in-line.js';
 import { inspect } from './rules/inspect.js';
 import { readableLock } from './state.js';
 
@@ -41,8 +41,6 @@ export interface DocumentLockStoreOptions {
   readonly hint?: (hint: Hint) => void;
   /** Tells every process that hears hints. Only of use for a store that keeps queued calls. */
   readonly announce?: (text: string) => void | Promise<void>;
-  /** Keeps what else there is to keep when a lease ends; the release waits for it if it is a promise. */
-  readonly ending?: (lease: LeaseRef, options: ReleaseOptions) => Promise<void> | undefined;
 }
 
 /**
@@ -57,14 +55,12 @@ export class DocumentLockStore implements LockStore {
   readonly #clock: Clock;
   /** When calls come that wait, and calls that are queued. */
   protected readonly moments = new Moments();
-  readonly #ending: DocumentLockStoreOptions['ending'];
 
   constructor(
     private readonly documents: LockDocuments,
-    { clock = systemClock, locked, hint, ending }: DocumentLockStoreOptions = {},
+    { clock = systemClock, locked, hint }: DocumentLockStoreOptions = {},
   ) {
     this.#clock = clock;
-    this.#ending = ending;
     this.#rounds = new Rounds(documents, { clock, hint, locked });
   }
 
@@ -100,10 +96,7 @@ export class DocumentLockStore implements LockStore {
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     if (names?.length === 0) return [];
     const { now, documents } = await this.documents.read(names === undefined ? 'all' : [...new Set(names)]);
-    return documents.map((read) => {
-      const document = readableLock(read);
-      return { ...inspect(read.name, document, now), ...lineInfo(document, now) };
-    });
+    return documents.map((read) => inspect(read.name, readableLock(read), now));
   }
 
   /** No hints arrive: calls in line ask for their turn. A store that can tell other processes overrides it. */
@@ -122,9 +115,9 @@ export class DocumentLockStore implements LockStore {
     );
   }
 
-  /** Keeps what else there is to keep when a lease ends, before it ends. @internal */
-  protected ending(lease: LeaseRef, options: ReleaseOptions): Promise<void> | undefined {
-    return this.#ending?.(lease, options);
+  /** Keeps what else there is to keep before a lease ends; the release waits for it if it is a promise. @internal */
+  protected ending(_lease: LeaseRef, _options: ReleaseOptions): Promise<void> | undefined {
+    return undefined;
   }
 
   /**

@@ -69,7 +69,7 @@ export class RememberingLockStore extends DocumentLockStore {
   }
 
   protected override ending(lease: LeaseRef, options: ReleaseOptions): Promise<void> | undefined {
-    return this.#queue.end(lease, options.outcome ?? 'completed') ?? super.ending(lease, options);
+    return this.#queue.end(lease, options.outcome ?? 'completed');
   }
 
   /** Writes the records that are not written yet. */

@@ -1,6 +1,7 @@
 import type { LockInfo } from '../../stores/lock-info.js';
 import { lockState } from './cooling-down.js';
 import { expiresIn, holderOf, type LockDocument } from './document.js';
+import { lineInfo } from './in-line.js';
 import { jobInfos } from './starts.js';
 
 /** Rule 9: what `acquire` would find. @param now of the database */
@@ -23,5 +24,6 @@ export function inspect(name: string, document: LockDocument, now: number): Lock
     ...(lease?.job === undefined ? undefined : { job: lease.job }),
     ...(isInterrupted ? { interrupted: true } : undefined),
     jobs: jobInfos(starts),
+    ...lineInfo(document, now),
   };
 }

@@ -39,10 +39,8 @@ import {
 } from './queue-entries.js';
 import { AGAIN, Tries } from './tries.js';
 
-/** How many locks a search for left queued calls finds at most. */
-const MOST_LEFT = 1_000;
-/** How many locks one look at queued calls asks for. */
-const MOST_SHOWN = 1_000;
+/** How many locks one look at queued calls asks for, or finds. */
+const MOST_LOCKS = 1_000;
 
 /** What {@link EntryQueue} needs besides entries. */
 export interface QueueParts {
@@ -105,7 +103,7 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
-    const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LEFT });
+    const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS });
     if (sums.length === 0) return [];
     const { now, documents } = await this.parts.locks.read(sums.map(({ lock }) => lock));
     const locks = new Map(documents.map((read) => [read.name, readableLock(read)]));
@@ -150,8 +148,8 @@ export class EntryQueue implements QueuedCallStore {
 
   async #infos(locks: readonly string[]): Promise<ReadonlyMap<string, QueuedCallsInfo>> {
     const infos = new Map<string, QueuedCallsInfo>();
-    for (let i = 0; i < locks.length; i += MOST_SHOWN) {
-      const which = { locks: locks.slice(i, i + MOST_SHOWN), kinds: [CALL, DEAD] };
+    for (let i = 0; i < locks.length; i += MOST_LOCKS) {
+      const which = { locks: locks.slice(i, i + MOST_LOCKS), kinds: [CALL, DEAD] };
       for (const { lock, kind, count } of await this.entries.sums(which)) {
         const info = kind === CALL ? { queued: count } : await this.#letters(lock);
         infos.set(lock, { ...infos.get(lock), ...info });
@@ -194,7 +192,7 @@ export class EntryQueue implements QueuedCallStore {
       if (written === true) return { queued: true, place, merged: 0 };
     }
     // The same call, sent again; or another one with its key was faster.
-    const { entries } = await this.entries.list(queryOf(keyOfCall(lock, id)));
+    const { entries } = await this.entries.list({ lock, ids: [keyOfCall(lock, id).id] });
     const [same] = entries.flatMap((entry) => storedCall(entry) ?? []);
     if (same !== undefined) return { queued: true, place: placeOf(same), merged: same.merged };
     return isFull ? { queued: false } : AGAIN;
@@ -230,5 +228,3 @@ function behind(place: number, [last]: readonly Entry[]): number {
   const isOfPriority = last !== undefined && Math.abs(last.place - place) < STEP_OF_PRIORITY / 2;
   return isOfPriority ? Math.max(place, last.place + 1) : place;
 }
-
-const queryOf = ({ lock, id }: { readonly lock: string; readonly id: string }) => ({ lock, ids: [id] });

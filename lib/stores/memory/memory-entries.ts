@@ -9,6 +9,7 @@ import type {
   SeenEntry,
   SumQuery,
 } from '../../store/entries.js';
+import { Moments } from '../../store/moments.js';
 import { Shelf } from './shelf.js';
 
 /** How many locks there have to be before those without entries are forgotten. */
@@ -17,8 +18,8 @@ const MANY = 1_000;
 /** The entries of locks in the memory of this process. Each call takes effect before it returns its promise. */
 export class MemoryEntries implements LockEntries {
   readonly #locks = new Map<string, Shelf>();
-  /** The newest place. */
-  #newest = 0;
+  /** Two entries of one microsecond, or after the clock was set back, keep their order. */
+  readonly #moments = new Moments();
   /** At how many locks the next clean-up takes place. */
   #full = MANY;
 
@@ -50,7 +51,7 @@ export class MemoryEntries implements LockEntries {
     return this.#young(lock) !== undefined;
   }
 
-  #put({ over, keep, place = this.#newPlace(), ...entry }: NewEntry): boolean {
+  #put({ over, keep, place = this.#moments.at(this.clock.now()), ...entry }: NewEntry): boolean {
     const shelf = this.#young(entry.lock) ?? new Shelf();
     if (!shelf.mayPut(entry, over)) return false;
     if (shelf.size === 0) this.#forget();
@@ -65,12 +66,6 @@ export class MemoryEntries implements LockEntries {
     const isSeen = shelf?.find(id)?.version === version;
     if (isSeen) shelf.remove(id);
     return isSeen;
-  }
-
-  /** Two entries in one microsecond, or after the clock was set back, keep their order. */
-  #newPlace(): number {
-    this.#newest = Math.max(this.#newest + 1, Math.trunc(this.clock.now() * 1_000));
-    return this.#newest;
   }
 
   /** The entries of a lock whose time is not over; `undefined`: there are none. */

@@ -4,7 +4,7 @@
  */
 import { systemClock, type Clock } from '../../clock.js';
 import { extend } from '../../store/rules/extend.js';
-import { acquireInLine, lineInfo, releaseInLine } from '../../store/rules/in-line.js';
+import { acquireInLine, releaseInLine } from '../../store/rules/in-line.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { Moments } from '../../store/moments.js';
 import { EntryHistory } from '../../store/side/history.js';
@@ -22,7 +22,6 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
-import { placeAt } from '../line.js';
 import type { LockInfo } from '../lock-info.js';
 import { MemoryHints } from './hints.js';
 import { MemoryLocks, retentionOf } from './locks.js';
@@ -43,10 +42,8 @@ export class MemoryLockStore implements LockStore {
   readonly #moments = new Moments();
   readonly #locks: MemoryLocks;
   readonly #documents: MemoryDocuments;
-  readonly #clock: Clock;
 
   constructor({ clock = systemClock }: { clock?: Clock } = {}) {
-    this.#clock = clock;
     const documents = new MemoryDocuments(clock);
     const entries = new MemoryEntries(clock);
     const locks = new MemoryLocks(documents, this.#hints, clock);
@@ -66,7 +63,7 @@ export class MemoryLockStore implements LockStore {
   /** Like all calls, it takes effect before it returns its promise. */
   async acquire(request: AcquireRequest): Promise<AcquireResult> {
     return this.#locks.decide(request.name, (document, now) =>
-      acquireInLine(document, now, this.#placed(request)),
+      acquireInLine(document, now, request.wait ? { ...request, at: this.#moments.at(now) } : request),
     );
   }
 
@@ -88,8 +85,7 @@ export class MemoryLockStore implements LockStore {
     const { now, documents } = this.#documents.look(names ?? 'all');
     const queuedCalls = await this.#queue.shown(documents.map(({ name }) => name));
     return documents.map((read) => {
-      const document = readableLock(read);
-      const shown = { ...inspect(read.name, document, now), ...lineInfo(document, now) };
+      const shown = inspect(read.name, readableLock(read), now);
       return { ...shown, ...queuedCalls(read.name) };
     });
   }
@@ -101,13 +97,5 @@ export class MemoryLockStore implements LockStore {
   /** Takes a lock away from its holder. @internal for tests */
   evict(name: string): void {
     this.#documents.free(name);
-  }
-
-  /** With a place among the calls in line and the queued calls, which come in one millisecond as well. */
-  #placed(request: AcquireRequest): AcquireRequest {
-    const { wait } = request;
-    if (wait === undefined || wait.place !== undefined) return request;
-    const at = this.#moments.at(this.#clock.now());
-    return { ...request, wait: { ...wait, place: placeAt(at, wait.priority) } };
   }
 }

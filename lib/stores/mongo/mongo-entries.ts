@@ -10,6 +10,7 @@ import type {
   SumQuery,
 } from '../../store/entries.js';
 import { StoreUnavailableError } from '../../errors.js';
+import { Moments } from '../../store/moments.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
 import { DUPLICATE, failed, isDenied, isUnindexable, reasonOf } from './errors.js';
 import { collectionProblem } from './server.js';
@@ -76,8 +77,7 @@ const FIELDS = {
  * index; until then it counts as none.
  */
 export class MongoEntries implements LockEntries {
-  /** The newest place, without those that were given. */
-  #newest = 0;
+  readonly #moments = new Moments();
   /** Whether the indexes are there, or cannot be had. */
   #isReady = false;
   /** Why they cannot be had. */
@@ -109,12 +109,16 @@ export class MongoEntries implements LockEntries {
     return this.#problem;
   }
 
+  /** The same, unless that was done: MongoDB may have been away at the start, or nothing was to be kept. */
+  async ready(): Promise<string | undefined> {
+    return this.#isReady ? this.#problem : this.init();
+  }
+
   async put(entries: readonly NewEntry[]): Promise<boolean[]> {
     if (entries.length === 0) return [];
-    // MongoDB was away at the start.
-    if (!this.#isReady) await this.init();
-    if (this.#problem !== undefined)
-      throw new StoreUnavailableError(this.#problem, { outcome: 'not-applied', refused: true });
+    const problem = await this.ready();
+    if (problem !== undefined)
+      throw new StoreUnavailableError(problem, { outcome: 'not-applied', refused: true });
     const now = await asRead(() => serverTime(this.database()));
     const answers = await this.#write(entries, now);
     const refused = entries.filter((_, i) => answers[i] === false);
@@ -177,11 +181,11 @@ export class MongoEntries implements LockEntries {
   #writeOf({ over, keep, place, slot, job, ...entry }: NewEntry, now: number): EntryWrite {
     const _id = keyOf(entry);
     const write = randomUUID();
-    this.#newest = Math.max(this.#newest + 1, Math.trunc(now * 1_000));
+    const at = this.#moments.at(now);
     const times = { at: new Date(now), expiresAt: new Date(now + Math.ceil(keep)) };
     const [key] = slotOf({ lock: entry.lock, slot });
     const facts = { ...(key !== undefined && { slot: key }), ...(job !== undefined && { job }) };
-    const $set = { ...entry, ...facts, ...times, place: place ?? this.#newest, write };
+    const $set = { ...entry, ...facts, ...times, place: place ?? at, write };
     const $unset = { ...(key === undefined && { slot: '' }), ...(job === undefined && { job: '' }) };
     const update = key === undefined || job === undefined ? { $set, $unset } : { $set };
     const { filter, upsert } = conditionOf(over, now);
@@ -212,7 +216,7 @@ export class MongoEntries implements LockEntries {
 /** Also keeps texts apart that have half a character in them, which the driver would replace. */
 const keyOf = ({ lock, id }: Pick<SeenEntry, 'lock' | 'id'>): string => JSON.stringify([lock, id]);
 
-/** Whether what is written over may have been made by somebody else just then: MongoDB looked before that, and answers as if it was another version. */
+/** Whether what it may be written over can have been made just then: MongoDB looked before that, and answers as for another version. */
 const meetsNew = ({ over }: NewEntry): boolean => over !== 'any' && over.length > 1 && over.includes(null);
 
 /** What must be there to be written over. Where nothing needs to be, a document with another version is met as a duplicate. */

@@ -19,9 +19,11 @@ export class MongoHints {
   /** Whether the server has change streams, as far as is known. */
   areThere = false;
 
+  /** @param prepare makes the collection with its TTL index; resolves to why there can be none */
   constructor(
     private readonly database: () => MongoDatabase,
     private readonly collection: string,
+    private readonly prepare: () => Promise<string | undefined>,
     private readonly clock: Clock = systemClock,
   ) {}
 
@@ -59,6 +61,8 @@ export class MongoHints {
 
   /** Hears whatever is written from now on, also before the stream is there. */
   async #open(process: string, heard: (text: string) => void, lost: () => void): Promise<MongoChangeStream> {
+    const problem = await this.prepare();
+    if (problem !== undefined) throw new Error(problem);
     const answer = await this.database().command({ hello: 1 }, { readPreference: 'primary' });
     const { operationTime } = answer as { readonly operationTime?: unknown };
     const match = { operationType: 'insert', 'fullDocument.hint': { $in: [process, ALL] } };

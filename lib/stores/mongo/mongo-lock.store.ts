@@ -37,8 +37,8 @@ const ENTRIES = '_entries';
  * 1. The client is yours: the store never closes the client.
  * 2. Each statement goes to the primary, waits until a majority of the replica set has the write, and belongs to no session or transaction of
  *    yours, whatever the settings of the client.
- * 3. On a replica set, calls in line are told of their turn by a change stream, which each process opens with the first call that waits. On
- *    other servers they ask for it a few times a second.
+ * 3. A replica set tells a process when it is the turn of a call that waits: the process opens a change stream with its first such call.
+ *    Where there is no replica set, the call asks a few times a second.
  */
 export class MongoLockStore extends RememberingLockStore {
   readonly #database: () => MongoDatabase;
@@ -55,8 +55,9 @@ export class MongoLockStore extends RememberingLockStore {
     const database = databaseOf(given);
     checkName(collection);
     const beside = `${collection}${ENTRIES}`;
-    const hints = new MongoHints(database, beside);
-    super(new MongoDocuments(database, collection), new MongoEntries(database, beside), {
+    const entries = new MongoEntries(database, beside);
+    const hints = new MongoHints(database, beside, () => entries.ready());
+    super(new MongoDocuments(database, collection), entries, {
       hint: ({ process, token }) => void hints.send(process, token),
       announce: (text) => hints.announce(text),
     });

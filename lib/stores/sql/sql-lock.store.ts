@@ -4,7 +4,6 @@
  */
 import { type Clock, systemClock } from '../../clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
-import { lineInfo } from '../../store/rules/in-line.js';
 import { RememberingLockStore } from '../../store/remembering-lock-store.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { readableLock } from '../../store/state.js';
@@ -139,7 +138,7 @@ export class SqlLockStore<Table> extends RememberingLockStore {
     return documents.map((found) => {
       const document = readableLock(found);
       const { name } = found;
-      return { ...inspect(name, document, now), ...lineInfo(document, now), ...queued(name) };
+      return { ...inspect(name, document, now), ...queued(name) };
     });
   }
 }

@@ -10,7 +10,7 @@ import { executedBy, freedAt } from './spans.js';
 export function blockerAt(
   model: Model,
   { lock }: JobFacts,
-  { m: fired, i, n }: FiredLine,
+  { m: fired, i, n, job }: FiredLine,
   { m: refused }: SkippedLine,
 ): 'held' | "a dead holder's remaining lease" | 'cooling down' | undefined {
   const calls = model.callsOf.get(lock) ?? [];
@@ -24,6 +24,15 @@ export function blockerAt(
   const alsoBusy = (run: { i: string; n: number }): boolean => run.i === i && run.n === n;
   if (inTheWay.some((run) => alsoBusy(run) && (run.endedAt ?? Infinity) + slack(run.facts) >= fired))
     return 'held';
+  // It asks for the lock already, for another job, and has no answer yet: nor does it begin to ask for this one, then.
+  const asks = calls.some(
+    (other) =>
+      alsoBusy(other) &&
+      other.job !== job &&
+      other.m <= refused &&
+      (other.skipped?.m ?? -Infinity) >= refused,
+  );
+  if (asks) return 'held';
   const longer = (from: number): number => setBack(model, from, refused);
   const cooling = ofLock.some(
     ({ m: start, facts }) =>

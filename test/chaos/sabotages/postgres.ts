@@ -63,8 +63,8 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     seed: 328,
   },
   'no-hints': {
-    file: 'stores/postgres/notifications.js',
-    search: 'return this.called(payload);',
+    file: 'stores/tested-channel.js',
+    search: 'return this.parts.called(text);',
     replace: 'return;',
     caughtBy: 'waiting',
     only: ['throwing-logger'],

@@ -125,6 +125,23 @@ describe('a tick that came while its instance still asked for an older one', () 
   });
 });
 
+describe('a tick that came while its instance asked for the lock already, for another job', () => {
+  /** @param after after what time the other call is refused, ms */
+  const asking = (after: number): HandMade =>
+    missed({}, [{ job: 'other', lock: 'lock' }])
+      .kill('instance-2', 21_000, 45_000)
+      .skip(TICK - 10, 'held', { job: 'other', after })
+      .skip(TICK, 'held');
+
+  it('is explained by that call', () => {
+    expect(asking(120).check('unrun')).toMatchObject({ violations: [], counts: { held: 1 } });
+  });
+
+  it('is caught if that call had its answer', () => {
+    expect(asking(5).check('unrun').violations).toHaveLength(1);
+  });
+});
+
 it('a tick that was run late is counted', () => {
   const finding = missed()
     .run({ at: TICK + 1_500, tick: TICK, token: 30 })

@@ -1,9 +1,10 @@
 import { expect, test } from '@jest/globals';
 import type { EntriesRead, EntryQuery } from '../../../lib/store/entries.js';
 import { Registry } from '../../../lib/store/side/registry.js';
-import { type Beat, INSTANCES_KEPT } from '../../../lib/stores/history-store.js';
+import { INSTANCES_KEPT } from '../../../lib/stores/history-store.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
-import { ManualClock } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
+import { beat } from '../../support/beat.js';
 
 const DAY = 86_400_000;
 
@@ -21,31 +22,19 @@ class CountedEntries extends MemoryEntries {
   }
 }
 
-const beat = (fields: Partial<Beat> = {}): Beat => ({
-  instance: 'a',
-  startedAt: 0,
-  every: 30_000,
-  leads: [],
-  catalogue: 'list',
-  next: [],
-  last: [],
-  left: false,
-  ...fields,
-});
-
 test('a beat reads no list of jobs, but once a day, when the list is kept for longer', async () => {
   const clock = new ManualClock();
   const entries = new CountedEntries(clock);
   const registry = new Registry(entries);
-  await registry.beat(beat({ jobs: [] }));
+  await registry.beat(beat('a', { jobs: [] }));
   entries.lists = 0;
-  for (let i = 0; i < 99; i++) expect(await registry.beat(beat())).toMatchObject({ known: true });
+  for (let i = 0; i < 99; i++) expect(await registry.beat(beat('a'))).toMatchObject({ known: true });
   expect({ lists: entries.lists, bodies: entries.bodies }).toEqual({ lists: 99, bodies: 0 });
   await clock.advance(DAY);
-  for (let i = 0; i < 10; i++) expect(await registry.beat(beat())).toMatchObject({ known: true });
+  for (let i = 0; i < 10; i++) expect(await registry.beat(beat('a'))).toMatchObject({ known: true });
   expect(entries.bodies).toBe(1);
   // The list outlives each instance that has it.
   await clock.advance(INSTANCES_KEPT);
   expect(await registry.instances()).toMatchObject([{ instance: 'a', jobs: [] }]);
-  expect(await registry.beat(beat())).toMatchObject({ known: true });
+  expect(await registry.beat(beat('a'))).toMatchObject({ known: true });
 });

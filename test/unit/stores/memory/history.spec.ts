@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Beat, Kept, LeaseRef } from '../../../../lib/index.js';
+import type { Kept, LeaseRef } from '../../../../lib/index.js';
 import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
 import { INSTANCES_KEPT, MAX_INSTANCES } from '../../../../lib/stores/history-store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
+import { beat } from '../../../support/beat.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -81,17 +82,6 @@ test('a lock is remembered as long as its entries are, and forgotten with them',
 });
 
 describe('instances', () => {
-  const beat = (instance: string, fields: Partial<Beat> = {}): Beat => ({
-    instance,
-    startedAt: 0,
-    every: 30_000,
-    leads: [],
-    catalogue: 'list',
-    next: [],
-    last: [],
-    left: false,
-    ...fields,
-  });
   const ids = async () => (await store.history.instances()).map(({ instance }) => instance);
 
   test('are remembered for days after their last beat', async () => {

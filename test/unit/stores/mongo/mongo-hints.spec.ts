@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { MongoHints } from '../../../../lib/stores/mongo/mongo-hints.js';
 import { MongoLockStore } from '../../../../lib/stores/mongo/index.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
+import { until } from '../../../support/until.js';
 import { driverError, FakeMongo } from './fake-mongo.js';
 
 let clock: ManualClock;
@@ -12,7 +13,12 @@ beforeEach(() => {
   clock = new ManualClock();
   mongo = new FakeMongo();
   mongo.commands = { hello: { operationTime: 'a time of the log' } };
-  hints = new MongoHints(() => mongo.db, 'locks_entries', clock);
+  hints = new MongoHints(
+    () => mongo.db,
+    'locks_entries',
+    async () => undefined,
+    clock,
+  );
   hints.areThere = true;
 });
 
@@ -54,6 +60,17 @@ test('a hint is deleted after a while: it is no entry of a lock', async () => {
     text: 'token',
     expiresAt: new Date(clock.now() + 60_000),
   });
+});
+
+test('where nothing else is kept, a process that listens makes the index that deletes hints', async () => {
+  const version = { buildInfo: { version: '7.0.0' } };
+  mongo.commands = { ...version, hello: { setName: 'rs0', operationTime: 'a time' } };
+  const store = new MongoLockStore(mongo.db);
+  await store.init();
+  const channel = store.hints('two', () => undefined);
+  await until(() => mongo.words.includes('bulkWrite'));
+  channel?.close();
+  expect(mongo.words.slice(0, mongo.words.indexOf('bulkWrite'))).toContain('createIndexes');
 });
 
 test('a stream that ends is opened again', async () => {

@@ -1,0 +1,14 @@
+import type { Beat } from '../../lib/index.js';
+
+/** A beat of an instance that has nothing to tell. */
+export const beat = (instance: string, fields: Partial<Beat> = {}): Beat => ({
+  instance,
+  startedAt: 0,
+  every: 30_000,
+  leads: [],
+  catalogue: 'list',
+  next: [],
+  last: [],
+  left: false,
+  ...fields,
+});
