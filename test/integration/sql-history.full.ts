@@ -360,7 +360,9 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     const { table } = await opened();
     await pool.write(`DROP TABLE ${table}_entries`);
     const { store, problem = '' } = await opened({ table, migrate: false });
-    expect(problem).toMatch(/_entries.? is missing.* no histories are kept\. Run this:\n/);
+    expect(problem).toMatch(
+      /_entries.? is missing.* neither histories nor queued calls are kept\. Run this:\n/,
+    );
     expect(await store.release(await take(store), { record })).toEqual({ released: true });
     await expect(entries(store)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', refused: true });
     for (const statement of withoutGrants(problem.split('Run this:\n')[1] ?? '')) await pool.write(statement);
