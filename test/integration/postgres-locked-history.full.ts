@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { LeaseRef } from '../../lib/index.js';
 import type { RunRecord } from '../../lib/stores/history-store.js';
@@ -45,6 +46,19 @@ async function take(name: string): Promise<LeaseRef> {
   if (!result.acquired) throw new Error(`${name} is not free`);
   return { ...request, ...result };
 }
+
+test('who looks for queued calls again and again leaves connections for locks', async () => {
+  await blocker.query('BEGIN');
+  await blocker.query(`LOCK TABLE ${table}_entries IN ACCESS EXCLUSIVE MODE`);
+  const look = (): Promise<unknown> => store.queuedCalls.left(['job']).catch(() => undefined);
+  const first = look();
+  await sleep(3_500);
+  const others = Array.from({ length: MANY }, look);
+  const taken = await Promise.race([take('beside'), sleep(5_000, 'late')]);
+  await blocker.query('COMMIT');
+  await Promise.all([first, ...others]);
+  expect(taken).toMatchObject({ name: 'beside' });
+});
 
 test('releases do not wait for it, and leave connections for locks; records are kept when it is over', async () => {
   const names = Array.from({ length: MANY }, (_, n) => `lock-${n}`);

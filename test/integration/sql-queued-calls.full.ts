@@ -76,10 +76,11 @@ describe.each(DATABASES)('in $name', (database) => {
   test('queued calls run in the order in which they were made, also when the clock of the database is set back meanwhile', async () => {
     const before = await keep('set-back');
     await pool.write(`UPDATE ${table}_entries SET place = place + 60000000 WHERE id = ?`, [idOf(before.id)]);
+    const late = await keep('set-back', -1);
     const after = [await keep('set-back'), await keep('set-back')];
     const urgent = await keep('set-back', 1);
     let lease = await take('set-back');
-    for (const { id } of [urgent, before, ...after]) {
+    for (const { id } of [urgent, before, ...after, late]) {
       const answer = await store.queuedCalls.next(lease, { takes: TAKES, outcome: 'completed' });
       expect(answer).toMatchObject({ queuedCall: { id } });
       lease = { ...lease, queuedCall: id, fencingToken: 'fencingToken' in answer ? answer.fencingToken : 0 };

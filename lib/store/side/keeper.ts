@@ -14,6 +14,8 @@ const MOST_DROPPED = 1_000;
 const MOST_COUNTED = 10_000;
 /** A write without an answer delays later writes, and readers, for so long at most, ms. */
 const PATIENCE = 10_000;
+/** How many writes may be without an answer: each may keep a connection, and locks need most of them. */
+const MOST_UNANSWERED = 2;
 
 /** An entry, and how many of its kind its lock keeps. */
 export interface KeptEntry {
@@ -44,6 +46,8 @@ export class Keeper {
   /** How many entries were written since the last clean-up, by lock and kind. */
   readonly #counts = new Map<string, number>();
 
+  /** How many batches are without an answer. */
+  #unanswered = 0;
   #timer: Timer | undefined;
 
   /** @param pause how long a record waits for others before the first ones are sent, ms */
@@ -60,7 +64,7 @@ export class Keeper {
     if (this.#waiting.some(({ entry }) => entry.lock === lock && entry.id === id)) return;
     this.#waiting.push(record);
     if (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
-    if (this.#batch !== undefined && !this.#isStuck(this.#batch)) return;
+    if (!this.#maySend()) return;
     if (this.pause === 0) void this.#send();
     else this.#timer ??= this.clock.setTimer(() => this.#begin(), this.pause);
   }
@@ -97,7 +101,11 @@ export class Keeper {
   #begin(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#batch === undefined || this.#isStuck(this.#batch)) void this.#send();
+    if (this.#maySend()) void this.#send();
+  }
+
+  #maySend(): boolean {
+    return this.#batch === undefined || (this.#isStuck(this.#batch) && this.#unanswered < MOST_UNANSWERED);
   }
 
   async #send(): Promise<void> {
@@ -112,12 +120,14 @@ export class Keeper {
   }
 
   async #write(records: readonly KeptEntry[]): Promise<void> {
+    this.#unanswered += 1;
     try {
       await this.entries.put(records.map(({ entry }) => entry));
       await this.#trim(records);
     } catch {
       // An entry of a history is not worth more tries.
     }
+    this.#unanswered -= 1;
   }
 
   /** Deletes what is too much, where it is time to: of a few locks at once, as locks use the same connections. Never rejects. */
@@ -144,7 +154,14 @@ export class Keeper {
   async #trimSome(some: readonly KeptEntry[]): Promise<void> {
     const lists = await Promise.all(
       some.map(({ entry: { lock, kind }, kept: { count } }) =>
-        this.entries.list({ lock, kinds: [kind], newest: true, skip: count, limit: MOST_DROPPED }),
+        this.entries.list({
+          lock,
+          kinds: [kind],
+          newest: true,
+          bare: true,
+          skip: count,
+          limit: MOST_DROPPED,
+        }),
       ),
     );
     const beyond = lists.flatMap(({ entries }) => entries);

@@ -41,6 +41,8 @@ import { AGAIN, Tries } from './tries.js';
 
 /** How many locks one look at queued calls asks for, or finds. */
 const MOST_LOCKS = 1_000;
+/** The dead letters of how many locks are read at once. */
+const LETTERS_AT_ONCE = 30;
 
 /** What {@link EntryQueue} needs besides entries. */
 export interface QueueParts {
@@ -103,7 +105,9 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
-    const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS });
+    const { forPeople = (read) => read() } = this.parts;
+    // Asked again and again: while somebody has locked the table, this must not use up the connections.
+    const sums = await forPeople(() => this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS }));
     if (sums.length === 0) return [];
     const { now, documents } = await this.parts.locks.read(sums.map(({ lock }) => lock));
     const locks = new Map(documents.map((read) => [read.name, readableLock(read)]));
@@ -150,9 +154,13 @@ export class EntryQueue implements QueuedCallStore {
     const infos = new Map<string, QueuedCallsInfo>();
     for (let i = 0; i < locks.length; i += MOST_LOCKS) {
       const which = { locks: locks.slice(i, i + MOST_LOCKS), kinds: [CALL, DEAD] };
-      for (const { lock, kind, count } of await this.entries.sums(which)) {
-        const info = kind === CALL ? { queued: count } : await this.#letters(lock);
-        infos.set(lock, { ...infos.get(lock), ...info });
+      const sums = await this.entries.sums(which);
+      for (const { lock, kind, count } of sums) if (kind === CALL) infos.set(lock, { queued: count });
+      const dead = sums.filter(({ kind }) => kind === DEAD);
+      for (let j = 0; j < dead.length; j += LETTERS_AT_ONCE) {
+        const some = dead.slice(j, j + LETTERS_AT_ONCE).map(({ lock }) => lock);
+        const letters = await Promise.all(some.map((lock) => this.#letters(lock)));
+        for (const [k, lock] of some.entries()) infos.set(lock, { ...infos.get(lock), ...letters[k] });
       }
     }
     return infos;
@@ -179,7 +187,7 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async #enqueue(queuedCall: NewQueuedCall, slot: string | undefined): Promise<Enqueued | typeof AGAIN> {
-    const { name: lock, id, priority, max } = queuedCall;
+    const { name: lock, id, max } = queuedCall;
     const merged = slot === undefined ? undefined : await this.#merge(queuedCall, slot);
     if (merged !== undefined) return merged;
     const last = { lock, kinds: [CALL], bare: true, newest: true, limit: 1 } as const;
@@ -187,7 +195,7 @@ export class EntryQueue implements QueuedCallStore {
     const [waiting] = before.length === 0 ? [] : await this.entries.sums({ locks: [lock], kinds: [CALL] });
     const isFull = (waiting?.count ?? 0) >= max;
     if (!isFull) {
-      const place = behind(placeAt(this.parts.moments.at(now), priority), before);
+      const place = await this.#placeFor(queuedCall, now, before);
       const [written] = await this.entries.put([newEntry(queuedCall, now, place)]);
       if (written === true) return { queued: true, place, merged: 0 };
     }
@@ -196,6 +204,20 @@ export class EntryQueue implements QueuedCallStore {
     const [same] = entries.flatMap((entry) => storedCall(entry) ?? []);
     if (same !== undefined) return { queued: true, place: placeOf(same), merged: same.merged };
     return isFull ? { queued: false } : AGAIN;
+  }
+
+  /** @param last the last call of all */
+  async #placeFor(
+    { name: lock, priority, max }: NewQueuedCall,
+    now: number,
+    [last]: readonly Entry[],
+  ): Promise<number> {
+    const place = placeAt(this.parts.moments.at(now), priority);
+    // Where it is one of a lower priority, those of the same stand before it.
+    const isLower = last !== undefined && last.place - place >= STEP_OF_PRIORITY / 2;
+    if (!isLower) return behind(place, last ? [last] : []);
+    const all = { lock, kinds: [CALL], bare: true, newest: true, limit: max } as const;
+    return behind(place, (await this.entries.list(all)).entries);
   }
 
   /** @returns `undefined` if no call with its key waits */
@@ -224,7 +246,7 @@ export class EntryQueue implements QueuedCallStore {
 }
 
 /** Behind the last call of its priority, also one of another process from before the clock was set back. */
-function behind(place: number, [last]: readonly Entry[]): number {
-  const isOfPriority = last !== undefined && Math.abs(last.place - place) < STEP_OF_PRIORITY / 2;
-  return isOfPriority ? Math.max(place, last.place + 1) : place;
+function behind(place: number, newest: readonly Entry[]): number {
+  const last = newest.find((call) => Math.abs(call.place - place) < STEP_OF_PRIORITY / 2);
+  return last === undefined ? place : Math.max(place, last.place + 1);
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.js';
+import { SchedulerLockConfigError } from '../../errors.js';
 import type {
   EntriesRead,
   EntryQuery,
@@ -19,6 +20,8 @@ import type { Operations } from './operations.js';
 const TIDY = 300_000;
 /** For how long it has to be over by then, ms: so nothing is deleted that a write has just met. */
 const OVER = 60_000;
+/** How many characters the columns of names have room for. */
+const LONGEST_NAME = 255;
 
 /** The entries of locks in a table beside that of the locks, a row each. */
 export class SqlEntries<Table> implements LockEntries {
@@ -56,7 +59,8 @@ export class SqlEntries<Table> implements LockEntries {
     if (entries.length === 0) return [];
     await this.#table.whenReady();
     const rows = entries.map((entry) => this.#rowOf(entry));
-    const written = await this.#write(rows);
+    const [lock, ...others] = new Set(entries.map((entry) => entry.lock));
+    const written = await this.#write(rows, others.length === 0 ? lock : undefined);
     this.#tidy();
     const left = rows.filter(({ slot }, i) => slot !== null && written[i] === false);
     if (left.length === 0) return written;
@@ -88,16 +92,22 @@ export class SqlEntries<Table> implements LockEntries {
     if (seen.length === 0) return 0;
     const { entries } = this.dialect;
     await this.#table.whenReady();
-    // In one order, so that no two of them wait for each other.
-    const all = seen
-      .map((one) => [digestOf(one), entries.stored(one.version)] as const)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1));
-    const text = `DELETE FROM {entries} WHERE (digest, version) IN (${all.map(() => '(?, ?)').join(', ')})`;
-    return this.#run(() => entries.write(text, all.flat()));
+    // By version, of which there are few: MariaDB would look at all rows for a single pair, and PostgreSQL takes no thousands of pairs.
+    const digests = new Map<string, string[]>();
+    for (const one of seen) {
+      const same = digests.get(one.version) ?? [];
+      same.push(digestOf(one));
+      digests.set(one.version, same);
+    }
+    const which = [...digests.values()].map((some) => `(version = ? AND digest IN (${marks(some)}))`);
+    const values = [...digests].flatMap(([version, some]) => [entries.stored(version), ...some]);
+    const text = `DELETE FROM {entries} WHERE ${which.join(' OR ')}`;
+    return this.#run(() => entries.write(text, values));
   }
 
-  #write(rows: readonly EntryRow[]): Promise<boolean[]> {
-    return this.dialect.entries.put(rows, (statement) => this.#run(statement));
+  /** @param lock that all of them belong to, for the error */
+  #write(rows: readonly EntryRow[], lock?: string): Promise<boolean[]> {
+    return this.dialect.entries.put(rows, (statement) => this.#run(statement, lock));
   }
 
   /** Deletes what is over, and still in the slots of these. Returns how many there were. */
@@ -109,7 +119,11 @@ export class SqlEntries<Table> implements LockEntries {
   }
 
   #rowOf({ lock, id, kind, version, slot, job, place, keep, body, over }: NewEntry): EntryRow {
-    const { stored } = this.dialect.entries;
+    const { stored, table } = this.dialect.entries;
+    // MySQL would cut it, and find the entry never again.
+    for (const name of [stored(lock), stored(job ?? '')])
+      if (name.length > LONGEST_NAME && Array.from(name).length > LONGEST_NAME)
+        throw tooLong(lock, name, table);
     return {
       digest: digestOf({ lock, id }),
       name: stored(lock),
@@ -138,8 +152,8 @@ export class SqlEntries<Table> implements LockEntries {
   }
 
   /** Runs a statement on this table only. */
-  #run<T>(statement: () => Promise<T>): Promise<T> {
-    return this.operations.run(() => statement().catch(this.#failed));
+  #run<T>(statement: () => Promise<T>, lock?: string): Promise<T> {
+    return this.operations.run(() => statement().catch(this.#failed), lock ? { lock } : {});
   }
 
   readonly #failed = (error: unknown): never => {
@@ -157,3 +171,8 @@ export class SqlEntries<Table> implements LockEntries {
     this.#tidying = this.#run(() => entries.write(text, [])).catch(() => undefined);
   }
 }
+
+const tooLong = (lock: string, name: string, table: string): SchedulerLockConfigError =>
+  new SchedulerLockConfigError([
+    `the lock "${lock}": ${table} has no room for "${name.slice(0, 40)}…", as it is longer than ${LONGEST_NAME} characters. Give a shorter name.`,
+  ]);
