@@ -50,10 +50,11 @@ export class RememberingLockStore extends DocumentLockStore {
   }
 
   override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    let result: ReleaseResult | undefined;
     try {
-      return await super.release(lease, options);
+      return (result = await super.release(lease, options));
     } finally {
-      this.ended(lease, options);
+      this.#ended(lease, options, result);
     }
   }
 
@@ -82,11 +83,11 @@ export class RememberingLockStore extends DocumentLockStore {
     if (options.record === undefined) return told;
     return {
       answered: (result) => {
-        this.ended(lease, options);
+        this.#ended(lease, options, result);
         told.answered(result);
       },
       failed: (error) => {
-        this.ended(lease, options);
+        this.#ended(lease, options);
         told.failed(error);
       },
       get givenUp() {
@@ -96,9 +97,9 @@ export class RememberingLockStore extends DocumentLockStore {
     };
   }
 
-  /** Keeps the record of a run that has ended, if there is one. */
-  protected ended(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): void {
-    this.#history.ended(lease, outcome, record);
+  /** Keeps the record of a run that has ended, if there is one. @param result of its release; absent: nobody knows */
+  #ended(lease: LeaseRef, options: ReleaseOptions, result?: ReleaseResult): void {
+    this.#history.ended(lease, options, result?.released !== true);
   }
 }
 

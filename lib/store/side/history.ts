@@ -11,9 +11,8 @@ import type {
   Interruption,
   Miss,
   MissResult,
-  RunRecord,
 } from '../../stores/history-store.js';
-import type { LeaseRef, ReleaseOutcome } from '../../stores/lock-store.js';
+import type { LeaseRef, ReleaseOptions } from '../../stores/lock-store.js';
 import { readEach } from '../../stores/readable.js';
 import type { LockEntries } from '../entries.js';
 import type { LockDocuments } from '../port.js';
@@ -75,10 +74,18 @@ export class EntryHistory implements HistoryStore {
     return this.#keeper.flush();
   }
 
-  /** Keeps how the run of a lease has ended, unless that is known: a moment later, if at all. */
-  ended(lease: LeaseRef, outcome: ReleaseOutcome, record: RunRecord | undefined): void {
+  /**
+   * Keeps how the run of a lease has ended, unless that is known: a moment later, if at all.
+   *
+   * @param isLate whether the lease was over before, or may have been
+   */
+  ended(
+    lease: LeaseRef,
+    { outcome = 'completed', record }: Pick<ReleaseOptions, 'outcome' | 'record'>,
+    isLate: boolean,
+  ): void {
     if (record === undefined) return;
-    const entry = endedEntry(lease, outcome, record);
+    const entry = endedEntry(lease, outcome, record, isLate);
     if (entry !== undefined) this.#keeper.add({ entry, kept: record.kept });
   }
 

@@ -59,9 +59,12 @@ export class Keeper {
 
   /** Writes a record soon. A record that cannot be written is lost. */
   add(record: KeptEntry): void {
-    const { lock, id } = record.entry;
-    // A release that was sent again.
-    if (this.#waiting.some(({ entry }) => entry.lock === lock && entry.id === id)) return;
+    const { lock, id, over } = record.entry;
+    // A release that was sent again, or that another one of the same lease has forestalled.
+    const same = this.#waiting.findIndex(({ entry }) => entry.lock === lock && entry.id === id);
+    const known = this.#waiting[same]?.entry.version;
+    if (known !== undefined && (over === 'any' || !over.includes(known))) return;
+    if (known !== undefined) this.#waiting.splice(same, 1);
     this.#waiting.push(record);
     if (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
     if (!this.#maySend()) return;

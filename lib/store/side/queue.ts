@@ -98,10 +98,14 @@ export class EntryQueue implements QueuedCallStore {
     return slot === undefined ? enqueue() : this.#tries.inTurn([queuedCall.name, slot], enqueue);
   }
 
-  next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
-    if (outcome !== undefined) this.parts.history.ended(lease, outcome, record);
+  async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
     const next = this.#deliveries.next(lease, { takes, ...(outcome && { outcome }) });
-    return this.#tries.of('unknown', next, { limit });
+    let result: NextResult | undefined;
+    try {
+      return (result = await this.#tries.of('unknown', next, { limit }));
+    } finally {
+      if (outcome && record) this.parts.history.ended(lease, { outcome, record }, result?.held !== true);
+    }
   }
 
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {

@@ -16,7 +16,7 @@ import type { Entry, NewEntry } from '../entries.js';
  * The entries of a lock's history
  *
  *   id                          kind                  version                   body
- *   run, the fencing token      completed or wrong    ended or interrupted      the rest of a RunEntry
+ *   run, the fencing token      completed or wrong    ended, late, interrupted  the rest of a RunEntry
  *   miss, job, tick, instance   miss                  the same for each         the rest of a MissEntry
  *   first, job, tick            first                 the same for each         nothing: whoever writes it is the first to report the tick
  *   told, job                   told                  the tick                  nothing: an instance has reported this tick, and older ones
@@ -25,20 +25,29 @@ import type { Entry, NewEntry } from '../entries.js';
  */
 export const SHOWN = ['completed', 'wrong', 'miss'] as const;
 
-const [INTERRUPTED, ENDED, ONCE] = ['interrupted', 'ended', 'once'];
+const [INTERRUPTED, LATE, ENDED, ONCE] = ['interrupted', 'late', 'ended', 'once'];
 
 const idOf = (...parts: readonly unknown[]): string => JSON.stringify(parts);
 
-/** The run of a lease that has ended; `undefined` if nothing ran under it. It takes the place of an interruption, and of nothing else. */
+/**
+ * The run of a lease that has ended; `undefined` if nothing ran under it. It takes the place of an interruption, and of the record of a
+ * release that came late: another one had ended the lease.
+ *
+ * @param isLate whether this is such a record
+ */
 export function endedEntry(
   lease: LeaseRef,
   outcome: ReleaseOutcome,
   record: RunRecord,
+  isLate: boolean,
 ): NewEntry | undefined {
   // A lease without a fencing token had a grant that was never answered.
   if (outcome === NOTHING_RAN || lease.fencingToken === 0) return undefined;
   const { kept, ...rest } = record;
-  return runEntry(lease, kept, { outcome, ...rest }, { version: ENDED, over: [null, INTERRUPTED] });
+  const how = isLate
+    ? { version: LATE, over: [null, INTERRUPTED] }
+    : { version: ENDED, over: [null, INTERRUPTED, LATE] };
+  return runEntry(lease, kept, { outcome, ...rest }, how);
 }
 
 export function interruptedEntry(run: Interruption): NewEntry {

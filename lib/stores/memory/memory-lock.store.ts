@@ -74,11 +74,13 @@ export class MemoryLockStore implements LockStore {
   }
 
   async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
-    const { outcome = 'completed', record } = options;
-    const ending = this.#queue.end(lease, outcome);
+    const ending = this.#queue.end(lease, options.outcome ?? 'completed');
     if (ending !== undefined) await ending;
-    this.#history.ended(lease, outcome, record);
-    return this.#locks.decide(lease.name, (document, now) => releaseInLine(document, now, lease, options));
+    const result = this.#locks.decide(lease.name, (document, now) =>
+      releaseInLine(document, now, lease, options),
+    );
+    this.#history.ended(lease, options, !result.released);
+    return result;
   }
 
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {

@@ -117,6 +117,32 @@ export const historyCases: readonly CaseDefinition[] = [
   },
   {
     rule: 16,
+    sentence: 'of two records of a run, that of the release which ended the lease counts',
+    needs: ['history'],
+    async run(kit) {
+      const stop = record({ by: { action: 'break', actor: 'ann' } });
+      const end = { outcome: 'completed', record: record() } as const;
+      const broken = { outcome: 'aborted', record: stop } as const;
+      for (const [first, second] of [
+        [end, broken],
+        [broken, end],
+      ] as const) {
+        const lease = await begin(kit, kit.name(first.outcome));
+        await kit.store.release(lease, first);
+        // The second instance asks for the history, so that its record does not wait for others.
+        await kit.atOnce([undefined, second], async (store, how) => {
+          if (how === undefined) return;
+          await store.release(lease, how);
+          await store.history?.entries({ name: lease.name, limit: 1 });
+        });
+        const { outcome, by } = await told(kit, lease, 'the run that was released twice');
+        const counts = { outcome: first.outcome, actor: first.record.by?.actor };
+        answers({ outcome, actor: by?.actor }, counts, 'entries after two releases of a lease');
+      }
+    },
+  },
+  {
+    rule: 16,
     sentence: 'nothing is kept of an abandoned lease',
     needs: ['history'],
     async run(kit) {

@@ -88,6 +88,13 @@ class FirstWordCounts extends ReferenceHistory {
   }
 }
 
+/** Whoever writes last counts, as where records wait for others. */
+class LastWordCounts extends ReferenceHistory {
+  protected override givesWay(): boolean {
+    return true;
+  }
+}
+
 class KeepsAll extends ReferenceHistory {
   protected override tooMany(): readonly HistoryEntry[] {
     return [];
@@ -165,6 +172,11 @@ export const brokenHistories: readonly BrokenStore[] = [
     'a release that is sent again keeps no second record, even if another lease had the lock since',
     "the run should be listed once, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5}]",
     KeepsEachRelease,
+  ),
+  broken(
+    'of two records of a run, that of the release which ended the lease counts',
+    "entries after two releases of a lease should answer {'outcome':'completed'}, but answered {'outcome':'aborted','actor':'ann'}",
+    LastWordCounts,
   ),
   broken(
     'a run whose lease was lost keeps its record, which does not change the answer of its release',
