@@ -147,7 +147,10 @@ describe.each(SHARED_STORES)('with %s', (store, open) => {
     const fleet = await startThree();
     for (const child of fleet) child.send({ type: 'end' });
     fleet[0].send({ type: 'switch', action: 'pause', request: { job: 'work', ...ANNA } });
-    const { pause } = await fleet[0].next<{ type: string; pause: PauseInfo }>('switched');
+    const { result, pause } = await fleet[0].next<{ type: string; result: string; pause: PauseInfo }>(
+      'switched',
+    );
+    expect(result).toBe('paused');
     return [fleet, pause];
   }
 
