@@ -17,6 +17,7 @@ interface Seen {
   readonly status: string;
   readonly runs: readonly RunInfo[];
   readonly acts: readonly ControlInfo[];
+  readonly instances: number;
 }
 
 describe.each(SHARED_STORES)('with %s', (store, open) => {
@@ -51,8 +52,12 @@ describe.each(SHARED_STORES)('with %s', (store, open) => {
     return child;
   }
 
-  const startThree = (): Promise<[TestChild, TestChild, TestChild]> =>
-    Promise.all([start(), start(), start()]);
+  /** Each has told what jobs it has: before that nobody can pause a job by its name. */
+  async function startThree(): Promise<[TestChild, TestChild, TestChild]> {
+    const fleet: [TestChild, TestChild, TestChild] = await Promise.all([start(), start(), start()]);
+    for (const child of fleet) await until(async () => (await look(child)).instances === fleet.length);
+    return fleet;
+  }
 
   async function ask(child: TestChild, action: string, request: object): Promise<{ result: string }> {
     child.send({ type: 'switch', action, request });

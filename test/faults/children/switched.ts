@@ -98,7 +98,8 @@ childMain(async (channel) => {
   parent.on('look', async () => {
     const insight = app.get(SchedulerLockInsight);
     const [runs, acts] = [await insight.runs({ lock: 'work' }), await insight.controls({ lock: 'work' })];
-    await parent.send({ type: 'seen', status: (await insight.job('work'))?.status, runs, acts });
+    const { length: instances } = await insight.instances();
+    await parent.send({ type: 'seen', status: (await insight.job('work'))?.status, runs, acts, instances });
   });
   closeOnDemand(parent, app, store);
   await parent.send({ type: 'ready' });
