@@ -105,9 +105,7 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
-    const { forPeople = (read) => read() } = this.parts;
-    // Asked again and again: while somebody has locked the table, this must not use up the connections.
-    const sums = await forPeople(() => this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS }));
+    const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS });
     if (sums.length === 0) return [];
     const { now, documents } = await this.parts.locks.read(sums.map(({ lock }) => lock));
     const locks = new Map(documents.map((read) => [read.name, readableLock(read)]));
