@@ -33,7 +33,7 @@ const SPREAD = 100;
 /** The least time between two looks that hints have asked for, ms: a storm of hints is no storm of looks. */
 const PAUSE = 500;
 /** A look without an answer for so long may have lost its connection, ms. Until then no other one begins: each may keep a connection. */
-const LOST = 300_000;
+const LOST = 60_000;
 /** How long a worker stands in line before it enters the line again, ms. */
 const WAIT = 3_600_000;
 
@@ -188,10 +188,16 @@ export class Queues {
     inModuleContext(() => this.#alarm.by(at));
   }
 
+  /** A lost connection is back. A look that it has lost is none. */
+  #back(): void {
+    this.#unanswered = undefined;
+    void this.#sweep();
+  }
+
   #look(): void {
     if (!this.#started || this.#looks || this.#jobs.size === 0 || !runsQueuedCalls(this.store)) return;
     this.#looks = true;
-    this.#stopListening ??= this.store.onAvailable?.(() => inModuleContext(() => void this.#sweep()));
+    this.#stopListening ??= this.store.onAvailable?.(() => inModuleContext(() => this.#back()));
     inModuleContext(() => void this.#sweep());
   }
 
