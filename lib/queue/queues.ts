@@ -11,6 +11,7 @@ import type { Drainer, QueueJob } from '../lease/drain.js';
 import type { LockCall, LockSettings, Skipped } from '../lease/lock-call.js';
 import type { LockRunner } from '../lease/lock-runner.js';
 import type { LockStore } from '../stores/lock-store.js';
+import type { QueuedCallStore } from '../stores/queued-call-store.js';
 import { STEP_OF_PRIORITY } from '../stores/rules.js';
 
 /** Why no call can be queued. */
@@ -31,6 +32,8 @@ const SWEEP = 5_000;
 const SPREAD = 100;
 /** The least time between two looks that hints have asked for, ms: a storm of hints is no storm of looks. */
 const PAUSE = 500;
+/** A look without an answer for so long may have lost its connection, ms. Until then no other one begins: each may keep a connection. */
+const LOST = 60_000;
 /** How long a worker stands in line before it enters the line again, ms. */
 const WAIT = 3_600_000;
 
@@ -68,6 +71,14 @@ interface Worker {
   wanted: number | undefined;
 }
 
+/** A look for queued calls that is without an answer. */
+interface Look {
+  /** Monotonic. */
+  readonly since: number;
+  /** Whether there may be other queued calls by now than it finds. */
+  isOld: boolean;
+}
+
 /**
  * The queued calls of one application. A process that queues a call stands in line for its lock, at the place of the call. When its turn
  * comes, it runs all queued calls of the lock. If it dies first, another process runs them: one that queues a call for the lock, or that
@@ -80,6 +91,8 @@ export class Queues {
   /** Whether a hint has it look soon, and when one last had, monotonic. */
   #hasHint = false;
   #hintedAt = -Infinity;
+  /** The newest look. */
+  #unanswered: Look | undefined;
   readonly #alarm: AlarmClock;
   #stopListening: (() => void) | undefined;
   #started = false;
@@ -175,10 +188,16 @@ export class Queues {
     inModuleContext(() => this.#alarm.by(at));
   }
 
+  /** A lost connection is back. A look that it has lost is none. */
+  #back(): void {
+    this.#unanswered = undefined;
+    void this.#sweep();
+  }
+
   #look(): void {
     if (!this.#started || this.#looks || this.#jobs.size === 0 || !runsQueuedCalls(this.store)) return;
     this.#looks = true;
-    this.#stopListening ??= this.store.onAvailable?.(() => inModuleContext(() => void this.#sweep()));
+    this.#stopListening ??= this.store.onAvailable?.(() => inModuleContext(() => this.#back()));
     inModuleContext(() => void this.#sweep());
   }
 
@@ -241,9 +260,24 @@ export class Queues {
     const [settings] = [...this.#jobs.values()].map((job) => job.settings);
     this.#looks = settings !== undefined;
     if (this.#stopped || queuedCalls === undefined || settings === undefined) return;
-    if (this.#hasHint) this.#hintedAt = this.clock.monotonic();
+    const since = this.clock.monotonic();
+    if (this.#hasHint) this.#hintedAt = since;
     this.#hasHint = false;
-    if (!this.#maySleep) this.#alarm.set(this.clock.monotonic() + SWEEP);
+    if (!this.#maySleep) this.#alarm.set(since + SWEEP);
+    if (this.#unanswered !== undefined && since - this.#unanswered.since < LOST) {
+      this.#unanswered.isOld = true;
+      return;
+    }
+    const look = (this.#unanswered = { since, isOld: false });
+    await this.#runLeft(queuedCalls, settings);
+    // A later look has passed this one.
+    if (this.#unanswered !== look) return;
+    this.#unanswered = undefined;
+    if (look.isOld) this.#hinted();
+  }
+
+  /** Never rejects. */
+  async #runLeft(queuedCalls: QueuedCallStore, settings: LockSettings): Promise<void> {
     try {
       const left = await queuedCalls.left([...this.#jobs.keys()]);
       // Where calls are queued by others, more will come: from now on this process hears of them.

@@ -90,6 +90,8 @@ export interface EntryQuery {
   readonly ids?: readonly string[];
   readonly slots?: readonly string[];
   readonly jobs?: readonly string[];
+  /** Only those whose places are smaller. */
+  readonly before?: number;
   /** Their bodies are not needed, and may be left empty. */
   readonly bare?: true;
   /** Whether those with the greatest places come first. */

@@ -12,6 +12,8 @@ const TAKES = [{ job: 'job', ttl: 60_000 }];
 const DAY = 86_400_000;
 /** So many locks of which one clean-up deletes so many entries each. */
 const [LOCKS, MANY] = [10, 1_000];
+/** The longest name of a table that leaves room for the suffix on PostgreSQL. */
+const LONGEST = 63 - '_entries'.length;
 
 describe.each(DATABASES)('in $name', (database) => {
   const table = uniqueTable('entries');
@@ -110,6 +112,22 @@ describe.each(DATABASES)('in $name', (database) => {
     for (const statement of ['BEGIN', text]) await other.query(statement);
     return () => other.end();
   }
+
+  test('a table with the longest name that leaves room for entries has all indexes', async () => {
+    const name = uniqueTable('long').padEnd(LONGEST, 'x');
+    const long = pool.store({ table: name });
+    await long.init();
+    expect(await long.history.init()).toBeUndefined();
+    const indexes =
+      database === POSTGRES
+        ? 'SELECT indexname AS name FROM pg_indexes WHERE tablename = ?'
+        : 'SELECT DISTINCT index_name AS name FROM information_schema.statistics WHERE table_name = ?';
+    const found = await pool.rows(indexes, [`${name}_entries`]);
+    await long.close();
+    for (const each of [name, `${name}_entries`]) await pool.write(`DROP TABLE ${each}`);
+    // The key, the slots, and three more.
+    expect(found).toHaveLength(5);
+  });
 
   test('a call that the table cannot keep is refused with the name of its lock', async () => {
     const call = callOf('long', { job: 'j'.repeat(256) });

@@ -378,7 +378,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     try {
       await there.store().init();
       for (let i = 0; i < 2; i++)
-        for (const statement of database.historySchema.split(';\n').filter(Boolean))
+        for (const statement of database.entriesSchema.split(';\n').filter(Boolean))
           await there.write(statement);
       expect(await there.store({ migrate: false }).history.init()).toBeUndefined();
     } finally {

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { LeaseRef, LockEntries, NewQueuedCall } from '../../lib/index.js';
 import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
+import { projectRoot } from '../support/machine.js';
 import { gate } from './app.js';
 
 /* Rows of queued calls, where one statement comes late, or calls are old. */
@@ -42,8 +45,13 @@ describe.each(DATABASES)('in $name', (database) => {
     return { ...lease, fencingToken: 'fencingToken' in answer ? answer.fencingToken : 0 };
   }
 
-  async function keep(name: string, priority = 0): Promise<NewQueuedCall> {
-    const queuedCall = { name, id: randomUUID(), job: 'job', args: '[]', priority, max: 10, redeliver: 0 };
+  async function keep(
+    name: string,
+    priority = 0,
+    fields: Partial<NewQueuedCall> = {},
+  ): Promise<NewQueuedCall> {
+    const own = { name, id: randomUUID(), job: 'job', args: '[]', priority, max: 10, redeliver: 0 };
+    const queuedCall = { ...own, ...fields };
     await store.queuedCalls.enqueue(queuedCall);
     return queuedCall;
   }
@@ -71,6 +79,36 @@ describe.each(DATABASES)('in $name', (database) => {
     expect(
       (await store.queuedCalls.next(await take('forgotten'), { takes: TAKES })).queuedCall,
     ).toBeUndefined();
+  });
+
+  test('the statement of docs/production/security.md deletes the calls of one job and key, and no others', async () => {
+    const lock = 'deleted';
+    const key = 'customer_7%';
+    // One becomes a dead letter, one is taken, and one waits.
+    const first = await keep(lock, 0, { key });
+    const lease = await taken(await take(lock));
+    await keep(lock, 0, { key });
+    const ended = { takes: TAKES, outcome: 'failed' } as const;
+    expect(await store.queuedCalls.next({ ...lease, queuedCall: first.id }, ended)).toMatchObject({
+      queuedCall: { key },
+    });
+    await keep(lock, 0, { key });
+    const others = [
+      await keep(lock, 0, { key: 'customer-77' }),
+      await keep(lock, 0, { key, job: 'other' }),
+      await keep(lock, 0, { args: JSON.stringify([{ job: 'job', key }]) }),
+    ];
+    const page = readFileSync(join(projectRoot, 'docs/production/security.md'), 'utf8');
+    const [, start = '', more = ''] =
+      /its queued calls +\| `([^`]+)` \(of one key: `([^`]+)`/.exec(page) ?? [];
+    const statement = `${start} ${more}`
+      .replace('shedlock', table)
+      .replace('<lock>', lock)
+      .replace('<job>', 'job')
+      .replace('<key>', key);
+    expect(await pool.write(statement)).toBe(3);
+    const left = await pool.rows(`SELECT id FROM ${table}_entries WHERE name = ? ORDER BY place`, [lock]);
+    expect(left).toEqual(others.map(({ id }) => ({ id: idOf(id) })));
   });
 
   test('queued calls run in the order in which they were made, also when the clock of the database is set back meanwhile', async () => {

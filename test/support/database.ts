@@ -47,7 +47,7 @@ export interface PoolSettings {
 export interface TestDatabase {
   readonly name: string;
   readonly schema: string;
-  readonly historySchema: string;
+  readonly entriesSchema: string;
   /** The table as ShedLock's README creates it. */
   readonly shedlock: (table: string) => string;
   provide(): Promise<DatabaseServer>;
@@ -65,7 +65,7 @@ export interface TestDatabase {
 export const POSTGRES: TestDatabase = {
   name: 'PostgreSQL',
   schema: POSTGRES_SCHEMA,
-  historySchema: POSTGRES_ENTRIES_SCHEMA,
+  entriesSchema: POSTGRES_ENTRIES_SCHEMA,
   shedlock: (table) => `CREATE TABLE ${table}(name VARCHAR(64) NOT NULL, lock_until TIMESTAMP NOT NULL,
     locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
   provide: providePostgres,
@@ -105,7 +105,7 @@ export const POSTGRES: TestDatabase = {
 export const MYSQL: TestDatabase = {
   name: 'MySQL',
   schema: MYSQL_SCHEMA,
-  historySchema: MYSQL_ENTRIES_SCHEMA,
+  entriesSchema: MYSQL_ENTRIES_SCHEMA,
   shedlock: (table) => `CREATE TABLE ${table}(name VARCHAR(64) NOT NULL, lock_until TIMESTAMP(3) NOT NULL,
     locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
   provide: provideMysql,

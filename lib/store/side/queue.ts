@@ -109,9 +109,7 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
-    const { forPeople = (read) => read() } = this.parts;
-    // Asked again and again: while somebody has locked the table, this must not use up the connections.
-    const sums = await forPeople(() => this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS }));
+    const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS });
     if (sums.length === 0) return [];
     const { now, documents } = await this.parts.locks.read(sums.map(({ lock }) => lock));
     const locks = new Map(documents.map((read) => [read.name, readableLock(read)]));
@@ -194,12 +192,11 @@ export class EntryQueue implements QueuedCallStore {
     const { name: lock, id, max } = queuedCall;
     const merged = slot === undefined ? undefined : await this.#merge(queuedCall, slot);
     if (merged !== undefined) return merged;
-    const last = { lock, kinds: [CALL], bare: true, newest: true, limit: 1 } as const;
-    const { now, entries: before } = await this.entries.list(last);
-    const [waiting] = before.length === 0 ? [] : await this.entries.sums({ locks: [lock], kinds: [CALL] });
+    const { now, entries: last } = await this.entries.list(lastOf(lock));
+    const [waiting] = last.length === 0 ? [] : await this.entries.sums({ locks: [lock], kinds: [CALL] });
     const isFull = (waiting?.count ?? 0) >= max;
     if (!isFull) {
-      const place = await this.#placeFor(queuedCall, now, before);
+      const place = await this.#placeFor(queuedCall, now, last);
       const [written] = await this.entries.put([newEntry(queuedCall, now, place)]);
       if (written === true) return { queued: true, place, merged: 0 };
     }
@@ -210,18 +207,22 @@ export class EntryQueue implements QueuedCallStore {
     return isFull ? { queued: false } : AGAIN;
   }
 
-  /** @param last the last call of all */
+  /**
+   * The place of a call: behind the last one of its priority, also one of another process from before the clock was set back.
+   *
+   * @param last the last call of all
+   */
   async #placeFor(
-    { name: lock, priority, max }: NewQueuedCall,
+    { name: lock, priority }: NewQueuedCall,
     now: number,
     [last]: readonly Entry[],
   ): Promise<number> {
     const place = placeAt(this.parts.moments.at(now), priority);
-    // Where it is one of a lower priority, those of the same stand before it.
-    const isLower = last !== undefined && last.place - place >= STEP_OF_PRIORITY / 2;
-    if (!isLower) return behind(place, last ? [last] : []);
-    const all = { lock, kinds: [CALL], bare: true, newest: true, limit: max } as const;
-    return behind(place, (await this.entries.list(all)).entries);
+    // Calls of a lower priority stand behind it.
+    const before = place + STEP_OF_PRIORITY / 2;
+    const isLower = last !== undefined && last.place >= before;
+    const [same] = isLower ? (await this.entries.list({ ...lastOf(lock), before })).entries : [last];
+    return Math.max(place, (same?.place ?? -Infinity) + 1);
   }
 
   /** @returns `undefined` if no call with its key waits */
@@ -249,8 +250,5 @@ export class EntryQueue implements QueuedCallStore {
   }
 }
 
-/** Behind the last call of its priority, also one of another process from before the clock was set back. */
-function behind(place: number, newest: readonly Entry[]): number {
-  const last = newest.find((call) => Math.abs(call.place - place) < STEP_OF_PRIORITY / 2);
-  return last === undefined ? place : Math.max(place, last.place + 1);
-}
+/** Finds the last queued call of a lock. */
+const lastOf = (lock: string) => ({ lock, kinds: [CALL], bare: true, newest: true, limit: 1 }) as const;

@@ -87,8 +87,12 @@ export class Shelf {
   }
 }
 
-function fits({ kind, slot, job }: ShelvedEntry, { kinds, slots, jobs }: Omit<EntryQuery, 'lock'>): boolean {
+function fits(
+  { kind, slot, job, place }: ShelvedEntry,
+  { kinds, slots, jobs, before = Infinity }: Omit<EntryQuery, 'lock'>,
+): boolean {
   return (
+    place < before &&
     kinds?.includes(kind) !== false &&
     (slots === undefined || (slot !== undefined && slots.includes(slot))) &&
     (jobs === undefined || (job !== undefined && jobs.includes(job)))

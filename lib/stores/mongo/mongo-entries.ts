@@ -227,11 +227,13 @@ function conditionOf(over: NewEntry['over'], now: number): { filter: object; ups
   return { filter: { $or: [{ version }, { expiresAt: { $lte: new Date(now) } }] }, upsert: true };
 }
 
-function stagesOf({ lock, kinds, ids, slots, jobs, bare, newest, skip = 0, limit }: EntryQuery): object[] {
+function stagesOf(query: EntryQuery): object[] {
+  const { lock, kinds, ids, slots, jobs, before, bare, newest, skip = 0, limit } = query;
   const match = {
     lock,
     ...(ids && { _id: { $in: ids.map((id) => keyOf({ lock, id })) } }),
     ...(slots && { slot: { $in: slots.flatMap((slot) => slotOf({ lock, slot })) } }),
+    ...(before !== undefined && { place: { $lt: before } }),
     ...conditionsOf({ kinds, jobs }),
   };
   return [

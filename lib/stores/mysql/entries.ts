@@ -190,7 +190,7 @@ export const entriesDdl = (names: TableNames, schema?: string): string[] => [
 ];
 
 /**
- * The SQL that creates the table of histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
+ * The SQL that creates the table of queued calls and histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
  * repeated.
  */
 export const ENTRIES_SCHEMA: string = entriesDdl(mysqlNames({}))

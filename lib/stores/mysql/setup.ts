@@ -1,6 +1,6 @@
 import { type SetupFacts, type SetupOptions, setupText, SOME_USER } from '../sql/setup.js';
 import { OUR_COLUMNS } from '../sql/table-judgement.js';
-import type { SqlStoreOptions, Suffix, TableNames } from '../sql/table-name.js';
+import { entriesProblem, type SqlStoreOptions, type Suffix, type TableNames } from '../sql/table-name.js';
 import { entriesDdl } from './entries.js';
 import { mysqlDdl, mysqlNames } from './schema.js';
 
@@ -26,7 +26,7 @@ export function mysqlSetup({ user, shedlock = false, ...options }: SqlStoreOptio
 }
 
 export function setupOf(names: TableNames, { user, schema = names.schema, locks }: SetupFacts): string {
-  const others = names.possible(['_entries']);
+  const hasEntries = entriesProblem(names) === undefined;
   const quoted = (suffix: Suffix): string => names.quoted(suffix, schema);
   const to = `TO ${user === undefined ? SOME_USER : account(user)}`;
   const ddl = mysqlDdl(quoted(''), 'datetime');
@@ -42,10 +42,10 @@ export function setupOf(names: TableNames, { user, schema = names.schema, locks 
         (locks ?? ddl.creation).join() === ddl.creation.join()
           ? `If ShedLock has made this table, run this besides, once: ${ddl.addition(OUR_COLUMNS)};`
           : undefined,
-      entries: others.includes('_entries') ? entriesDdl(names, schema) : [],
+      entries: hasEntries ? entriesDdl(names, schema) : [],
       rights: [
         `GRANT SELECT, INSERT, UPDATE ON ${quoted('')} ${to}`,
-        ...others.map((suffix) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${quoted(suffix)} ${to}`),
+        ...(hasEntries ? [`GRANT SELECT, INSERT, UPDATE, DELETE ON ${quoted('_entries')} ${to}`] : []),
       ],
     },
     user !== undefined,

@@ -121,10 +121,10 @@ function valuesOf(row: EntryRow, least: number): (string | null)[] {
 const seenOf = ({ over }: EntryRow): (string | null)[] =>
   over === 'any' ? [] : over.filter((each) => each !== null);
 
-/** The statements that create the table. PostgreSQL cuts names of indexes that are too long. */
+/** The statements that create the table. The names of indexes are no longer than its own: PostgreSQL would cut them, and skip all but the first. */
 export function entriesDdl(names: TableNames, schema?: string): string[] {
   const table = names.quoted('_entries', schema);
-  const index = (what: string): string => names.quotedName(`${names.table}_entries_${what}`);
+  const index = (what: string): string => names.quotedName(`${names.table}_by_${what}`);
   return [
     `CREATE TABLE IF NOT EXISTS ${table} (
   digest VARCHAR(43) NOT NULL PRIMARY KEY,
@@ -139,14 +139,14 @@ export function entriesDdl(names: TableNames, schema?: string): string[] {
   expires_at BIGINT NOT NULL,
   body TEXT NOT NULL
 )`,
-    `CREATE INDEX IF NOT EXISTS ${index('of')} ON ${table} (name, kind, place)`,
+    `CREATE INDEX IF NOT EXISTS ${index('lock')} ON ${table} (name, kind, place)`,
     `CREATE INDEX IF NOT EXISTS ${index('job')} ON ${table} (job) WHERE job IS NOT NULL`,
-    `CREATE INDEX IF NOT EXISTS ${index('old')} ON ${table} (expires_at)`,
+    `CREATE INDEX IF NOT EXISTS ${index('end')} ON ${table} (expires_at)`,
   ];
 }
 
 /**
- * The SQL that creates the table of histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
+ * The SQL that creates the table of queued calls and histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
  * repeated.
  */
 export const ENTRIES_SCHEMA: string = entriesDdl(postgresNames({}))

@@ -1,5 +1,5 @@
 import { type SetupFacts, type SetupOptions, setupText, SOME_USER } from '../sql/setup.js';
-import type { SqlStoreOptions, Suffix, TableNames } from '../sql/table-name.js';
+import { entriesProblem, type SqlStoreOptions, type Suffix, type TableNames } from '../sql/table-name.js';
 import { entriesDdl } from './entries.js';
 import { postgresDdl, postgresNames } from './schema.js';
 
@@ -27,7 +27,7 @@ export function postgresSetup({
 }
 
 export function setupOf(names: TableNames, { user, schema = names.schema, locks }: SetupFacts): string {
-  const others = names.possible(['_entries']);
+  const hasEntries = entriesProblem(names) === undefined;
   const quoted = (suffix: Suffix): string => names.quoted(suffix, schema);
   const to = `TO ${user === undefined ? SOME_USER : names.quotedName(user)}`;
   const home = schema === undefined ? undefined : names.quotedName(schema);
@@ -35,11 +35,11 @@ export function setupOf(names: TableNames, { user, schema = names.schema, locks 
     {
       schema: home !== undefined && names.given ? [`CREATE SCHEMA IF NOT EXISTS ${home}`] : [],
       locks: locks ?? postgresDdl(quoted('')).creation,
-      entries: others.includes('_entries') ? entriesDdl(names, schema) : [],
+      entries: hasEntries ? entriesDdl(names, schema) : [],
       rights: [
         ...(home === undefined ? [] : [`GRANT USAGE ON SCHEMA ${home} ${to}`]),
         `GRANT SELECT, INSERT, UPDATE ON ${quoted('')} ${to}`,
-        ...others.map((suffix) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${quoted(suffix)} ${to}`),
+        ...(hasEntries ? [`GRANT SELECT, INSERT, UPDATE, DELETE ON ${quoted('_entries')} ${to}`] : []),
       ],
     },
     user !== undefined,

@@ -91,7 +91,7 @@ ${parts.map((part) => part.text).join('\nUNION ALL\n')}
 
   /** @param part the number of the list, which each row has */
   #partOf(query: EntryQuery, part: number): Sql {
-    const { lock, kinds, jobs, ids, slots, bare, newest, skip = 0, limit = ALL } = query;
+    const { lock, kinds, jobs, ids, slots, before, bare, newest, skip = 0, limit = ALL } = query;
     const which = this.#whichOf({
       name: [lock],
       kind: kinds,
@@ -99,8 +99,10 @@ ${parts.map((part) => part.text).join('\nUNION ALL\n')}
       digest: ids?.map((id) => digestOf({ lock, id })),
       slot: slots?.map((id) => digestOf({ lock, id })),
     });
+    // Not as a parameter: MySQL would compare it as a text.
+    const bound = before === undefined ? '' : ` AND place < ${Math.ceil(before)}`;
     const text = `(SELECT ${part} AS part, id, kind, version, place, noted_at, expires_at, ${bare === true ? "''" : 'body'} AS body FROM {entries}
-  WHERE expires_at > ${this.dialect.entries.now}${which.text}
+  WHERE expires_at > ${this.dialect.entries.now}${which.text}${bound}
   ORDER BY place ${newest === true ? 'DESC' : 'ASC'} LIMIT ${Math.trunc(limit)} OFFSET ${Math.trunc(skip)})`;
     return { text, values: which.values };
   }

@@ -55,7 +55,7 @@ export class Operations<Table> {
   }
 
   /** Reads other tables than that of the locks, whatever is wrong with that one. */
-  beside<T>(read: () => Promise<T>, lock?: string): Promise<T> {
+  beside<T>(read: () => Promise<T>): Promise<T> {
     const ask = (): Promise<T> =>
       this.#gated(async () => {
         // The look at the table of the locks finds the schema of the other tables.
@@ -64,7 +64,7 @@ export class Operations<Table> {
         });
         return read();
       });
-    return this.#repeat<T>(ask, lock === undefined ? {} : { lock });
+    return this.#repeat<T>(ask, {});
   }
 
   async #repeat<T>(ask: (lookedAgain: boolean) => Promise<T | typeof AGAIN>, how: HowToRun): Promise<T> {

@@ -109,11 +109,6 @@ export class TableNames {
     return quote + name.replaceAll(quote, quote + quote) + quote;
   }
 
-  /** The suffixes with which the name is not too long. */
-  possible<S extends Suffix>(suffixes: readonly S[]): S[] {
-    return suffixes.filter((suffix) => this.problemOf(suffix) === undefined);
-  }
-
   /** Why there can be no table with this suffix; `undefined` if there can. */
   problemOf(suffix: Suffix): string | undefined {
     return this.#problemOf(this.table + suffix);

@@ -115,6 +115,22 @@ export const entryListCases: readonly EntryCaseDefinition[] = [
   },
   {
     rule: 5,
+    sentence:
+      'a list has only entries whose places are smaller than the bound that it is given, if it is given one',
+    async run(kit) {
+      const places = { c: 3e15, a: -1e15, d: 3e15 + 1, b: 20 };
+      for (const [id, place] of Object.entries(places))
+        await kit.puts(kit.entry(id, { place, kind: id === 'b' ? 'two' : 'one' }));
+      await kit.lists('a b', { before: 3e15 }, 'a list before a place');
+      await kit.lists('a b c', { before: 3e15 + 1 }, 'a list before the next place');
+      await kit.lists('', { before: -1e15 }, 'a list before the first place');
+      await kit.lists('a b c d', { before: 8e15 }, 'a list before a place beyond the last one');
+      await kit.lists('b', { before: 3e15, newest: true, limit: 1 }, 'a list of the last one before a place');
+      await kit.lists('a', { before: 3e15, kinds: ['one'], newest: true, limit: 1 }, 'the same of a kind');
+    },
+  },
+  {
+    rule: 5,
     sentence: 'entries without a place stand in the order in which one process puts them, by the time',
     async run(kit) {
       await kit.puts(kit.entry('early', { place: 1 }), kit.entry('late', { place: 8e15 }));

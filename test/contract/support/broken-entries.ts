@@ -2,6 +2,7 @@ import type { ManualClock } from '../../../lib/testing/index.js';
 import {
   AllEntriesOrNone,
   AsksItsOwnClock,
+  BoundsWhatItHasRead,
   CountsAllKinds,
   CountsWhatIsOver,
   CountsWithoutLimit,
@@ -121,6 +122,11 @@ export const brokenEntries: readonly BrokenEntries[] = [
     'rule 5: entries stand in the order of their places, whenever they were written',
     KeepsTheOrderOfWrites,
     'a list should find "a b c d", but found "c a d b"',
+  ),
+  broken(
+    'rule 5: a list has only entries whose places are smaller than the bound that it is given, if it is given one',
+    BoundsWhatItHasRead,
+    'a list of the last one before a place should find "b", but found ""',
   ),
   broken(
     'rule 5: entries without a place stand in the order in which one process puts them, by the time',

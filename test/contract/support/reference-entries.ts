@@ -51,10 +51,11 @@ export class ReferenceEntries implements LockEntries {
     return dropped.length;
   }
 
-  select({ locks, kinds, ids, slots, jobs }: Omit<EntryQuery, 'lock'> & SumQuery): Row[] {
+  select({ locks, kinds, ids, slots, jobs, before = Infinity }: Omit<EntryQuery, 'lock'> & SumQuery): Row[] {
     const keys = locks?.map((lock) => this.key(lock));
     return this.rows
       .filter((row) => keys?.includes(this.key(row.lock)) !== false && this.isThere(row))
+      .filter(({ place }) => place < before)
       .filter(({ kind, id }) => kinds?.includes(kind) !== false && ids?.includes(id) !== false)
       .filter(({ slot = '', job = '' }) => slots?.includes(slot) !== false && jobs?.includes(job) !== false)
       .sort((a, b) => this.order(a, b));

@@ -231,6 +231,68 @@ describe('a process looks for queued calls that nobody runs', () => {
     expect(drained()).toEqual([{ name: 'calendar', place: 7 }]);
   });
 
+  describe('while a look is without an answer', () => {
+    let answers: ((found: typeof left) => void)[];
+    beforeEach(async () => {
+      answers = [];
+      queuedCalls.left = (jobs) => {
+        asked.push(jobs);
+        return new Promise((resolve) => answers.push(resolve));
+      };
+      queues.start(false);
+      queues.add(job('sync'));
+      await settled();
+    });
+
+    test('not again, whatever happens, as each look may keep a connection', async () => {
+      for (let second = 0; second < 59; second++) {
+        hint();
+        await queues.redeliver('calendar');
+        await clock.advance(1_000);
+      }
+      expect(asked).toHaveLength(1);
+    });
+
+    test('but as soon as that one is answered, for what has come meanwhile', async () => {
+      hint();
+      await clock.advance(100);
+      answers[0]?.([]);
+      await clock.advance(600);
+      expect(asked).toHaveLength(2);
+      answers[1]?.([{ name: 'calendar', place: 7 }]);
+      await clock.advance(600);
+      expect(drained()).toEqual([{ name: 'calendar', place: 7 }]);
+      expect(asked).toHaveLength(2);
+    });
+
+    test('but once more when a lost connection is back', async () => {
+      await clock.advance(5_000);
+      available?.();
+      await settled();
+      expect(asked).toHaveLength(2);
+      answers[0]?.([]);
+      await clock.advance(5_000);
+      expect(asked).toHaveLength(2);
+      answers[1]?.([{ name: 'calendar', place: 7 }]);
+      await settled();
+      expect(drained()).toEqual([{ name: 'calendar', place: 7 }]);
+    });
+
+    test('but once more after a minute, as that one may have lost its connection', async () => {
+      await clock.advance(59_999);
+      expect(asked).toHaveLength(1);
+      await clock.advance(5_001);
+      expect(asked).toHaveLength(2);
+      // The first one does not end the second one's turn.
+      answers[0]?.([]);
+      await clock.advance(20_000);
+      expect(asked).toHaveLength(2);
+      answers[1]?.([]);
+      await clock.advance(5_000);
+      expect(asked.length).toBeGreaterThan(2);
+    });
+  });
+
   test('no more when it has stopped', async () => {
     queues.start(false);
     queues.add(job('sync'));

@@ -226,6 +226,25 @@ describe('what is kept', () => {
     expect(new Set(numbers).size).toBe(6);
   });
 
+  test('behind those of its priority, for which it reads few entries, also where many of a lower one stand behind it', async () => {
+    for (let i = 0; i < 20; i++) await keep(call({ priority: i < 3 ? 0 : -1 }));
+    const { list } = entries;
+    let reads = 0;
+    entries.list = async (query) => {
+      const read = await list(query);
+      reads += read.entries.length;
+      return read;
+    };
+    // The clock of another instance's calls was ahead.
+    clock.setWallClock(clock.now() - 60_000);
+    const queued = await keep(call(), other);
+    entries.list = list;
+    const [, , last, after] = await stored();
+    expect(queued).toMatchObject({ place: after?.place });
+    expect(after?.place).toBe((last?.place ?? NaN) + 1);
+    expect(reads).toBeLessThan(3);
+  });
+
   test('before a call that waits if it came earlier to another instance, however slow a look of that one was', async () => {
     const { read } = documents;
     documents.read = async (names) => {

@@ -67,6 +67,13 @@ export class PlacesByTheTimeOnly extends ReferenceEntries {
   }
 }
 
+export class BoundsWhatItHasRead extends ReferenceEntries {
+  override async list({ before = Infinity, ...query }: EntryQuery): Promise<EntriesRead> {
+    const { now, entries } = await super.list(query);
+    return { now, entries: entries.filter(({ place }) => place < before) };
+  }
+}
+
 export class SkipsBeforeItSelects extends ReferenceEntries {
   override async list({ skip = 0, ...query }: EntryQuery): Promise<EntriesRead> {
     const { kinds, ...without } = query;
