@@ -129,6 +129,16 @@ describe('the life of a lease', () => {
     expect(app.of('renewed')).toMatchObject([{ restored: true }, { restored: false }]);
   });
 
+  it('that was deleted before its time, and written back, goes on, and tells who has noticed', async () => {
+    const app = new Harness();
+    const job = await app.start();
+    app.store.next('extend', answers([{ held: true, restored: true, deleted: true }]));
+    await app.clock.advance(3_000);
+    expect(app.of('lock-deleted')).toMatchObject([{ lock: 'report', noticedBy: 'renewal' }]);
+    expect(app.of('renewed')).toMatchObject([{ restored: true, deleted: true }]);
+    expect(() => job.lock.assertLocked()).not.toThrow();
+  });
+
   it('is lost when the store has forgotten it and somebody took the lock since', async () => {
     const app = new Harness();
     const other = new Harness(app, 'there');

@@ -56,6 +56,7 @@ describe('the release of a lease', () => {
       job.end();
       await app.clock.advance(0);
       expect(app.events.map(({ type }) => type).sort()).toEqual([...told].sort());
+      for (const { noticedBy } of app.of('lock-deleted')) expect(noticedBy).toBe('release');
     }
   });
 

@@ -76,7 +76,7 @@ describe('a store remembers', () => {
     expect(await entries()).toMatchObject([{ error: kept }]);
   });
 
-  test('that a run was interrupted, when its lock is taken again', async () => {
+  test('that a run was interrupted, when its lock is taken again, and an event tells of it', async () => {
     const settings = { heartbeat: false, ttl: 5_000 } as const;
     void instance('there').run(call(settings), () => gate().opened);
     await clock.advance(5_000);
@@ -85,6 +85,16 @@ describe('a store remembers', () => {
     expect(await entries()).toMatchObject([
       { outcome: 'completed', instance: 'here' },
       { outcome: 'interrupted', instance: 'there' },
+    ]);
+    expect(events.filter(({ type }) => type === 'interrupted')).toEqual([
+      {
+        type: 'interrupted',
+        lock: 'nightly',
+        job: 'Jobs.nightly',
+        instance: 'here',
+        at: clock.now(),
+        run: { instance: 'there', fencingToken: expect.any(Number) },
+      },
     ]);
   });
 
@@ -139,4 +149,10 @@ test('a job is failing after a run that failed or passed its timeout, not after 
     expect(events.findLast(({ type }) => type === 'released')).toMatchObject({ outcome });
     expect(failing()).toEqual(isFailing ? ['Jobs.nightly'] : []);
   }
+});
+
+test('a thousand failing jobs are known at most, as a caller can make up a name per call', async () => {
+  for (let index = 0; index < 1_001; index++)
+    await run(call({}, { name: `lock-${index}`, job: `Jobs.job${index}` }), fails('no paper'));
+  expect(runner.condition.failing.size).toBe(1_000);
 });
