@@ -335,6 +335,25 @@ describe('calls that wait', () => {
     await fleet.end(waiting);
   });
 
+  test('for several locks ask together if they are due within 100 ms, and else each in its time', async () => {
+    for (const name of ['one', 'two', 'three'])
+      await fleet.store.acquire({ name, token: name, ttl: 60_000, holder: 'died' });
+    await fleet.call('b-1', MINUTE, { name: 'one' });
+    await fleet.clock.advance(100);
+    await fleet.call('b-2', MINUTE, { name: 'two' });
+    await fleet.clock.advance(1);
+    await fleet.call('b-3', MINUTE, { name: 'three' });
+    const before = fleet.store.attempts;
+    await fleet.clock.advance(898);
+    expect(fleet.store.attempts - before).toBe(0);
+    await fleet.clock.advance(1);
+    expect(fleet.store.attempts - before).toBe(2);
+    await fleet.clock.advance(100);
+    expect(fleet.store.attempts - before).toBe(2);
+    await fleet.clock.advance(1);
+    expect(fleet.store.attempts - before).toBe(3);
+  });
+
   test('end as shutting-down with their instance, and the next one is called', async () => {
     const holder = await fleet.call('a');
     const first = await fleet.call('b', MINUTE);
