@@ -202,6 +202,20 @@ describe('calls that wait', () => {
     await fleet.end(before);
   });
 
+  test('have their turn at once, without a hint, when the call of their process before them gives up', async () => {
+    const holder = await fleet.call('a');
+    const aborting = new AbortController();
+    await fleet.call('b-1', MINUTE, { signal: aborting.signal });
+    const next = await fleet.call('b-2', MINUTE);
+    await fleet.clock.advance(5_200);
+    fleet.store.mute = true;
+    await fleet.end(holder);
+    aborting.abort();
+    await fleet.clock.advance(0);
+    expect(next.lock).toBeDefined();
+    await fleet.end(next);
+  });
+
   test('have their turn at once when its hint comes before the answer that they stand in line', async () => {
     const holder = await fleet.call('a');
     // Its process listens for hints from the first wait on.
