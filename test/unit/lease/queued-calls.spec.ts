@@ -40,25 +40,44 @@ async function enqueue(id: string) {
   return outcome;
 }
 
-test('the run that a shutdown waits for is the last one, knows its call, and is told of with its end', async () => {
-  for (const id of ['one', 'two']) await enqueue(id);
-  const job = gate();
+/** Runs the queued calls of the lock, for as long as there are any. */
+function drain(run: (args: readonly unknown[]) => unknown) {
   const settings = { ...SETTINGS, wait: 60_000 };
-  let seen: Lock | undefined;
-  const run = () => {
-    seen = currentLock();
-    return job.opened;
-  };
   const queueJob = { job: 'Jobs.sync', lock: undefined, settings, run, isGone: () => false };
   const jobs = new Map([['Jobs.sync', queueJob]]);
   const drainer = { jobs, asks: () => undefined, standsBehind: () => undefined };
-  void runner.drain({ kind: 'drain', name: 'lock', job: undefined, settings }, drainer);
+  return runner.drain({ kind: 'drain', name: 'lock', job: undefined, settings }, drainer);
+}
+
+test('queued calls run one after another, and the end of each is confirmed', async () => {
+  for (const id of ['one', 'two']) await enqueue(id);
+  const tokens: unknown[] = [];
+  const drained = drain(() => void tokens.push(currentLock().fencingToken));
+  await clock.advance(0);
+  expect(await drained).toEqual({ ran: true, value: undefined });
+  const released = events.filter(({ type }) => type === 'released');
+  expect(released).toMatchObject(
+    tokens.map((fencingToken) => ({ fencingToken, outcome: 'completed', confirmed: true })),
+  );
+  expect(new Set(tokens).size).toBe(2);
+});
+
+test('the run that a shutdown waits for is the last one, knows its call, and is told of with its end', async () => {
+  for (const id of ['one', 'two']) await enqueue(id);
+  const job = gate();
+  let seen: Lock | undefined;
+  void drain(() => {
+    seen = currentLock();
+    return job.opened;
+  });
   await clock.advance(1_000);
   expect(seen?.queuedCall).toMatchObject({ delivery: 1, merged: 0 });
+  const release = jest.spyOn(store, 'release');
   const closed = runner.shutdown(10_000);
   job.open();
   await clock.advance(0);
   await closed;
+  expect(release).toHaveBeenCalledTimes(1);
   expect(events.filter(({ type }) => type === 'released')).toMatchObject([
     { job: 'Jobs.sync', outcome: 'completed', duration: 1_000, confirmed: true },
   ]);
@@ -79,11 +98,11 @@ test('a lock whose queued calls cannot be asked for is given back, once', async 
   await enqueue('one');
   store.queuedCalls.next = () => Promise.reject(notConnected);
   const release = jest.spyOn(store, 'release');
-  const drainer = { jobs: new Map(), asks: () => undefined, standsBehind: () => undefined };
-  const settings = { ...SETTINGS, wait: 60_000 };
-  void runner.drain({ kind: 'drain', name: 'lock', job: undefined, settings }, drainer);
+  void drain(() => undefined);
   await clock.advance(2 * SETTINGS.ttl);
   expect(release).toHaveBeenCalledTimes(1);
+  // Nothing has failed: no run has begun.
+  expect(release).toHaveBeenCalledWith(expect.anything(), { outcome: 'completed', keepFor: 0 });
   expect(await store.inspect(['lock'])).toMatchObject([{ state: 'free' }]);
 });
 
