@@ -135,6 +135,16 @@ describe('the heartbeat', () => {
     expect(app.store.of('extend')).toEqual([]);
   });
 
+  it('does not renew again what was renewed since it failed, when the connection is back', async () => {
+    const app = new Harness();
+    app.store.next('extend', brokenConnection);
+    await app.start();
+    await app.clock.advance(3_600);
+    app.store.announce();
+    await app.clock.advance(0);
+    expect(app.store.of('extend').map(({ at }) => at)).toEqual([3_000, 3_500]);
+  });
+
   it('gives a renewal no more than a third of the shortest ttl to answer', async () => {
     const app = new Harness();
     app.store.always('extend', silence);
