@@ -2,7 +2,9 @@ import { beforeEach, expect, jest, test } from '@jest/globals';
 import { StoreUnavailableError } from '../../../lib/errors.js';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import { currentLock, type Lock } from '../../../lib/lease/current-lock.js';
+import type { LockSettings } from '../../../lib/lease/lock-call.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
+import { Recorder } from '../../../lib/lease/recorder.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import type { NewQueuedCall } from '../../../lib/stores/queued-call-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
@@ -31,7 +33,7 @@ const callOf = (id: string): NewQueuedCall => ({
   args: '[]',
   priority: 0,
   max: 10,
-  redeliver: 0,
+  redeliver: 1,
 });
 
 async function enqueue(id: string) {
@@ -41,8 +43,8 @@ async function enqueue(id: string) {
 }
 
 /** Runs the queued calls of the lock, for as long as there are any. */
-function drain(run: (args: readonly unknown[]) => unknown) {
-  const settings = { ...SETTINGS, wait: 60_000 };
+function drain(run: (args: readonly unknown[]) => unknown, more: Partial<LockSettings> = {}) {
+  const settings = { ...SETTINGS, wait: 60_000, ...more };
   const queueJob = { job: 'Jobs.sync', lock: undefined, settings, run, isGone: () => false };
   const jobs = new Map([['Jobs.sync', queueJob]]);
   const drainer = { jobs, asks: () => undefined, standsBehind: () => undefined };
@@ -83,6 +85,55 @@ test('the run that a shutdown waits for is the last one, knows its call, and is 
   ]);
   expect(await store.inspect(['lock'])).toMatchObject([{ state: 'free' }]);
   expect(await store.queuedCalls.left(['Jobs.sync'])).toMatchObject([{ name: 'lock' }]);
+});
+
+test('a store remembers that a run was queued', async () => {
+  runner.remember(new Recorder(store.history, { kept: { count: 10, age: 60_000 }, error: 'message' }));
+  await enqueue('one');
+  void drain(() => 'done', { history: true });
+  await clock.advance(0);
+  expect(await store.history.entries({ name: 'lock', limit: 10 })).toMatchObject([
+    { outcome: 'completed', trigger: 'queued', job: 'Jobs.sync' },
+  ]);
+});
+
+test('the next queued call is asked for when a renewal under way is answered: calls for one lease do not overtake', async () => {
+  await enqueue('one');
+  const next = jest.spyOn(store.queuedCalls, 'next');
+  const [job, answer] = [gate(), gate()];
+  const extend = store.extend.bind(store);
+  store.extend = async (leases) => {
+    await answer.opened;
+    return extend(leases);
+  };
+  void drain(() => job.opened);
+  await clock.advance(SETTINGS.heartbeat as number);
+  job.open();
+  await clock.advance(1_000);
+  expect(next).toHaveBeenCalledTimes(1);
+  answer.open();
+  await clock.advance(0);
+  expect(next).toHaveBeenCalledTimes(2);
+  expect(events.filter(({ type }) => type === 'released')).toMatchObject([{ confirmed: true }]);
+});
+
+test('a queued call whose delivery is not answered does not keep the lock, and is delivered once more', async () => {
+  await enqueue('one');
+  const deliver = store.queuedCalls.next.bind(store.queuedCalls);
+  store.queuedCalls.next = async (...asked) => {
+    await deliver(...asked);
+    return new Promise(() => undefined);
+  };
+  const deliveries: (number | undefined)[] = [];
+  const run = () => void deliveries.push(currentLock().queuedCall?.delivery);
+  void drain(run);
+  await clock.advance(SETTINGS.storeTimeout);
+  expect(deliveries).toEqual([]);
+  expect(await store.inspect(['lock'])).toMatchObject([{ state: 'free' }]);
+  store.queuedCalls.next = deliver;
+  void drain(run);
+  await clock.advance(0);
+  expect(deliveries).toEqual([2]);
 });
 
 test('a call that could not be queued counts as skipped by the outage', async () => {
