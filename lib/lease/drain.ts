@@ -94,7 +94,7 @@ export class Drain extends Holding {
       const ended = await this.hold(lease, next.run);
       waiting.begin();
       end = this.end(lease, ended);
-      if (lease.renewal !== undefined) await lease.renewal;
+      await lease.renewal;
     }
   }
 
@@ -142,11 +142,13 @@ export class Drain extends Holding {
     return this.#answered(lease, outcome.result, end, sentAt);
   }
 
-  /** The store did not answer the call for the next queued call. Gives back the lease that it may have granted, which has the same token. */
-  #abandonNext({ ref: { name, token, holder } }: Lease): void {
-    const ttl = Math.max(this.call.settings.ttl, ...this.#asked.map(({ settings }) => settings.ttl));
+  /**
+   * The store did not answer the call for the next queued call. Gives back the lease that it may have granted, which has the same token. A
+   * call that arrives after this finds no live lease, and so grants nothing.
+   */
+  #abandonNext({ ref: { name, token, ttl, holder } }: Lease): void {
     const { storeTimeout } = this.call.settings;
-    this.engine.releases.abandon({ name, token, fencingToken: 0, ttl, holder }, storeTimeout, 1);
+    this.engine.releases.abandon({ name, token, fencingToken: 0, ttl, holder }, storeTimeout);
   }
 
   #ended(takes: NextOptions['takes'], lease: Lease, end: EndOfRun): NextOptions {

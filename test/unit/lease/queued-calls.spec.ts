@@ -136,6 +136,26 @@ test('a queued call whose delivery is not answered does not keep the lock, and i
   expect(deliveries).toEqual([2]);
 });
 
+test('a request for a queued call that arrives when its lock was given back takes none', async () => {
+  await enqueue('one');
+  const arrives = gate();
+  const deliver = store.queuedCalls.next.bind(store.queuedCalls);
+  store.queuedCalls.next = async (...asked) => {
+    await arrives.opened;
+    return deliver(...asked);
+  };
+  void drain(() => undefined);
+  await clock.advance(SETTINGS.storeTimeout);
+  arrives.open();
+  await clock.advance(2 * SETTINGS.ttl);
+  expect(await store.inspect(['lock'])).toMatchObject([{ state: 'free' }]);
+  store.queuedCalls.next = deliver;
+  let delivery: number | undefined;
+  void drain(() => void (delivery = currentLock().queuedCall?.delivery));
+  await clock.advance(0);
+  expect(delivery).toBe(1);
+});
+
 test('a call that could not be queued counts as skipped by the outage', async () => {
   const put = store.queuedCalls.enqueue.bind(store.queuedCalls);
   store.queuedCalls.enqueue = () => Promise.reject(notConnected);
