@@ -135,10 +135,10 @@ export class Drain extends Holding {
     const { storeTimeout } = this.call.settings;
     const outcome = await engine.store.next(lease.ref, options, storeTimeout, sentAt).outcome;
     if ('error' in outcome) {
-      engine.outages.failed(outcome.error, { call: 'release', locks: [lease.ref.name] });
+      engine.outages.failed(outcome.error, { call: 'next', locks: [lease.ref.name] });
       return wasNotApplied(outcome.error) ? 'none' : 'unknown';
     }
-    engine.outages.succeeded('release', lease.ref.name);
+    engine.outages.succeeded('next', lease.ref.name);
     return this.#answered(lease, outcome.result, end, sentAt);
   }
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, jest, test } from '@jest/globals';
-import { StoreUnavailableError } from '../../../lib/errors.js';
+import { LockStateError, StoreUnavailableError } from '../../../lib/errors.js';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import { currentLock, type Lock } from '../../../lib/lease/current-lock.js';
 import type { LockSettings } from '../../../lib/lease/lock-call.js';
@@ -25,6 +25,7 @@ beforeEach(() => {
 });
 
 const notConnected = new StoreUnavailableError('not connected', { outcome: 'not-applied' });
+const refused = new StoreUnavailableError('no rights', { outcome: 'not-applied', refused: true });
 
 const callOf = (id: string): NewQueuedCall => ({
   name: 'lock',
@@ -163,6 +164,51 @@ test('a call that could not be queued counts as skipped by the outage', async ()
   store.queuedCalls.enqueue = put;
   expect(await enqueue('three')).toMatchObject({ result: { queued: true } });
   expect(events).toMatchObject([{ type: 'outage-started' }, { type: 'outage-ended', skipped: 2 }]);
+});
+
+test('a store that delivers no queued call until it is repaired is away until then, whatever else it answers', async () => {
+  await enqueue('one');
+  const deliver = store.queuedCalls.next.bind(store.queuedCalls);
+  store.queuedCalls.next = () => Promise.reject(refused);
+  for (let drains = 0; drains < 3; drains++) {
+    void drain(() => undefined);
+    await clock.advance(1_000);
+  }
+  expect(events).toMatchObject([{ type: 'outage-started', error: refused }]);
+  store.queuedCalls.next = deliver;
+  void drain(() => undefined);
+  await clock.advance(0);
+  expect(events.filter(({ type }) => type === 'outage-ended')).toMatchObject([{ duration: 3_000 }]);
+});
+
+test('a store that takes no queued call until it is repaired is away until then, whatever else it answers', async () => {
+  const put = store.queuedCalls.enqueue.bind(store.queuedCalls);
+  store.queuedCalls.enqueue = () => Promise.reject(refused);
+  for (const id of ['one', 'two', 'three']) {
+    await enqueue(id);
+    void drain(() => undefined);
+    await clock.advance(1_000);
+  }
+  expect(events).toMatchObject([{ type: 'outage-started', error: refused }]);
+  store.queuedCalls.enqueue = put;
+  await enqueue('four');
+  expect(events.slice(1)).toMatchObject([{ type: 'outage-ended', duration: 3_000, skipped: 3 }]);
+});
+
+test('a lock whose queue cannot be written is told of once, though attempts that find it taken are answered', async () => {
+  await store.acquire({ name: 'lock', token: 'theirs', ttl: 60_000, holder: 'there' });
+  const put = store.queuedCalls.enqueue.bind(store.queuedCalls);
+  const error = new LockStateError('lock', 'somebody has locked its row');
+  store.queuedCalls.enqueue = () => Promise.reject(error);
+  const call = { kind: 'queueable', name: 'lock', job: 'Jobs.sync', settings: SETTINGS } as const;
+  for (const id of ['one', 'two', 'three']) {
+    void runner.run(call, () => undefined);
+    await enqueue(id);
+  }
+  expect(events).toMatchObject([{ type: 'outage-started', lock: 'lock', error }]);
+  store.queuedCalls.enqueue = put;
+  await enqueue('four');
+  expect(events.slice(1)).toMatchObject([{ type: 'outage-ended', lock: 'lock', skipped: 3 }]);
 });
 
 test('a lock whose queued calls cannot be asked for is given back, once', async () => {
