@@ -137,6 +137,35 @@ test('a queued call whose delivery is not answered does not keep the lock, and i
   expect(deliveries).toEqual([2]);
 });
 
+test('a queued call that was delivered too often without an end is told of as a dead letter', async () => {
+  await enqueue('one');
+  const deliver = store.queuedCalls.next.bind(store.queuedCalls);
+  store.queuedCalls.next = async (...asked) => {
+    await deliver(...asked);
+    return new Promise(() => undefined);
+  };
+  const run = jest.fn();
+  for (let deliveries = 0; deliveries < 2; deliveries++) {
+    void drain(run);
+    await clock.advance(SETTINGS.storeTimeout);
+  }
+  store.queuedCalls.next = deliver;
+  void drain(run);
+  await clock.advance(0);
+  expect(run).not.toHaveBeenCalled();
+  expect(events.filter(({ type }) => type === 'dead-lettered')).toEqual([
+    {
+      type: 'dead-lettered',
+      lock: 'lock',
+      job: 'Jobs.sync',
+      instance: 'here',
+      at: clock.now(),
+      deliveries: 2,
+      reason: 'interrupted',
+    },
+  ]);
+});
+
 test('a request for a queued call that arrives when its lock was given back takes none', async () => {
   await enqueue('one');
   const arrives = gate();

@@ -368,6 +368,22 @@ describe('calls that wait', () => {
     expect(fleet.store.attempts - before).toBe(3);
   });
 
+  test('have no turn while a run of their process goes on that has lost the lock, or never had it', async () => {
+    const lost = await fleet.call('b-lost', { heartbeat: false });
+    await fleet.clock.advance(SETTINGS.ttl - 100);
+    const behindLost = await fleet.call('b-1', MINUTE);
+    fleet.store.cut = 'c';
+    const without = await fleet.call('c-without', { onStoreError: 'run' }, { name: 'other' });
+    fleet.store.cut = undefined;
+    const behindOther = await fleet.call('c-1', MINUTE, { name: 'other' });
+    await fleet.clock.advance(SETTINGS.ttl);
+    expect(fleet.order).toEqual(['b-lost', 'c-without']);
+    for (const call of [lost, without]) await fleet.end(call);
+    await fleet.clock.advance(1_100);
+    expect(fleet.order.slice(2).toSorted()).toEqual(['b-1', 'c-1']);
+    for (const call of [behindLost, behindOther]) await fleet.end(call);
+  });
+
   test('end as shutting-down with their instance, and the next one is called', async () => {
     const holder = await fleet.call('a');
     const first = await fleet.call('b', MINUTE);
