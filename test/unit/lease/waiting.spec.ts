@@ -501,6 +501,16 @@ describe('calls that wait', () => {
     await fleet.end(waiting);
   });
 
+  test('do not ask for a lock that their process could not give back', async () => {
+    const error = new StoreUnavailableError('cut off', { outcome: 'not-applied' });
+    fleet.store.release = () => Promise.reject(error);
+    await fleet.end(await fleet.call('a'));
+    const before = fleet.store.attempts;
+    const waiting = await fleet.call('a', MINUTE);
+    expect(waiting.result).toMatchObject({ ran: false, reason: 'store-unavailable', error });
+    expect(fleet.store.attempts).toBe(before);
+  });
+
   test('leave nothing in line when even the first answer is lost', async () => {
     const holder = await fleet.call('a');
     fleet.store.deaf = 'b';
