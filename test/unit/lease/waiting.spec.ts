@@ -188,6 +188,31 @@ describe('calls that wait', () => {
     await fleet.end(waiting);
   });
 
+  test('of elections, for queued calls, or of which nobody wants to hear are not told of', async () => {
+    const holder = await fleet.call('a');
+    const call = { name: 'lock', job: undefined, settings: { ...SETTINGS, wait: 1_000 } };
+    const election = fleet.instance('b').acquire({ ...call, kind: 'election' });
+    const drainer = { jobs: new Map(), asks: () => undefined, standsBehind: () => undefined };
+    const drained = fleet.instance('c').drain({ ...call, kind: 'drain' }, drainer);
+    const deaf = new LockRunner(
+      fleet.store,
+      'd',
+      fleet.clock,
+      (event) => fleet.events.push(event),
+      2_000,
+      () => false,
+    );
+    const unheard = deaf.run({ ...call, kind: 'by-hand' }, () => 'never');
+    await Promise.all([
+      expect(election).rejects.toMatchObject({ reason: 'held' }),
+      fleet.clock.advance(1_100),
+    ]);
+    for (const result of [drained, unheard])
+      expect(await result).toMatchObject({ ran: false, reason: 'held', waited: 1_000 });
+    expect(fleet.of('waiting')).toEqual([]);
+    await fleet.end(holder);
+  });
+
   test('have their turn without a hint, although another call of their process goes before them now', async () => {
     const holder = await fleet.call('a');
     const called = await fleet.call('b-1', MINUTE);
