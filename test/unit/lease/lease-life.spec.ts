@@ -2,6 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { LockLostError, LockNotHeldError } from '../../../lib/errors.js';
 import type { Wanted } from '../../../lib/events/events.js';
 import type { SchedulerLockEvent } from '../../../lib/index.js';
+import { LeasedLock } from '../../../lib/lease/current-lock.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
 import type { LockStore } from '../../../lib/stores/lock-store.js';
 import { gate, Harness, SETTINGS } from './harness.js';
@@ -213,6 +214,20 @@ describe('the life of a lease', () => {
     await app.clock.advance(0);
     expect(app.events.map(({ type }) => type)).toEqual(['acquired', 'released']);
     for (const event of app.events) expect(event).not.toHaveProperty('attempt');
+  });
+
+  it.each([
+    ['of a schedule', 'no caller waits', true],
+    ['of a call by hand', 'its caller waits', false],
+  ])('%s: for its run %s', async (_, __, scheduled) => {
+    const app = new Harness();
+    const stories: boolean[] = [];
+    const run = app.runner.run(app.call('report', {}, scheduled), (lock) => {
+      if (lock instanceof LeasedLock) stories.push(lock.isOwnStory);
+    });
+    await app.clock.advance(0);
+    await run;
+    expect(stories).toEqual([scheduled]);
   });
 
   it('is over for the job once the job has ended', async () => {

@@ -256,6 +256,19 @@ describe('calls that wait', () => {
     await fleet.end(waiting);
   });
 
+  test('are the run of their lock in their process once they have their turn', async () => {
+    const holder = await fleet.call('a');
+    const waiting = await fleet.call('b', MINUTE, { job: 'Jobs.waits' });
+    expect(fleet.instance('b').runs).toEqual([]);
+    await fleet.end(holder);
+    expect(fleet.instance('b').runs).toMatchObject([{ lock: 'lock', job: 'Jobs.waits' }]);
+    const before = fleet.store.attempts;
+    expect((await fleet.call('b')).result).toEqual({ ran: false, reason: 'held', holder: 'b' });
+    expect(fleet.store.attempts).toBe(before);
+    await fleet.end(waiting);
+    expect(fleet.instance('b').runs).toEqual([]);
+  });
+
   test('take a free lock at once, without a line', async () => {
     const call = await fleet.call('a', MINUTE);
     expect(call.lock?.waited).toBe(0);
