@@ -6,7 +6,7 @@ import type { LockSettings } from '../../../lib/lease/lock-call.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
 import { Recorder } from '../../../lib/lease/recorder.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
-import type { NewQueuedCall } from '../../../lib/stores/queued-call-store.js';
+import { LOOK_FOR_QUEUED, type NewQueuedCall } from '../../../lib/stores/queued-call-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { gate, SETTINGS } from './harness.js';
 
@@ -253,9 +253,20 @@ test('a lock whose queued calls cannot be asked for is given back, once', async 
 });
 
 test('hints of queued calls are heard until a shutdown, from a store that sends them', async () => {
+  let heard = 0;
+  let tell: ((token: string) => void) | undefined;
+  store.hints = (_, called) => {
+    tell = called;
+    return { open: true, close: () => (tell = undefined) };
+  };
+  runner.onQueued(() => (heard += 1));
   expect(runner.openHints()).toBe(true);
+  tell?.(LOOK_FOR_QUEUED);
+  expect(heard).toBe(1);
   await runner.shutdown(0);
   expect(runner.openHints()).toBe(false);
+  tell?.(LOOK_FOR_QUEUED);
+  expect(heard).toBe(1);
   const bare = { acquire: store.acquire, extend: store.extend, release: store.release };
   expect(new LockRunner(bare, 'here', clock, () => undefined, 2_000).openHints()).toBe(false);
 });
