@@ -2,7 +2,7 @@ import { LockStateError } from '../errors.js';
 import type { DeadLetteredEvent } from '../events/call-events.js';
 import type { Annotation } from '../stores/history-store.js';
 import type { DeadLetter, DeliveredCall, NextOptions, NextResult } from '../stores/queued-call-store.js';
-import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
+import type { LeaseRef } from '../stores/lock-store.js';
 import { type Queued, readQueued } from '../stores/queued-arguments.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
@@ -10,7 +10,7 @@ import { wasNotApplied } from './undo.js';
 import type { Cause, LockCall, LockSettings, RunResult } from './lock-call.js';
 import type { Admission } from './open-call.js';
 import type { EndOfRun } from './recorder.js';
-import { reportReleased } from './reports.js';
+import { isConfirmed, reportReleased } from './reports.js';
 import { Holding } from './run.js';
 import type { Writable } from './writable.js';
 
@@ -41,6 +41,11 @@ interface Delivery {
   readonly lease: Lease;
   readonly run: (lease: Lease) => unknown;
 }
+
+/** What an event tells of a dead letter. */
+type Letter = Pick<DeadLetter, 'job' | 'deliveries' | 'reason'> & {
+  readonly key?: string | undefined;
+};
 
 /** That there is no delivery. `unknown`: the store may have granted a lease for the next queued call, or may still grant it. */
 type NoDelivery = 'none' | 'unknown';
@@ -89,7 +94,7 @@ export class Drain extends Holding {
       const ended = await this.hold(lease, next.run);
       waiting.begin();
       end = this.end(lease, ended);
-      if (lease.renewal !== undefined) await lease.renewal;
+      await lease.renewal;
     }
   }
 
@@ -108,7 +113,7 @@ export class Drain extends Holding {
     const asked = releases.send(release);
     const answer = releases.tried(release, asked, await asked.outcome);
     if (why === 'unknown') this.#abandonNext(lease);
-    if (unsaid !== undefined) this.#reportEnd(lease, unsaid, answer);
+    if (unsaid !== undefined) this.#reportEnd(lease, unsaid, isConfirmed(answer));
   }
 
   /**
@@ -130,18 +135,20 @@ export class Drain extends Holding {
     const { storeTimeout } = this.call.settings;
     const outcome = await engine.store.next(lease.ref, options, storeTimeout, sentAt).outcome;
     if ('error' in outcome) {
-      engine.outages.failed(outcome.error, { call: 'release', locks: [lease.ref.name] });
+      engine.outages.failed(outcome.error, { call: 'next', locks: [lease.ref.name] });
       return wasNotApplied(outcome.error) ? 'none' : 'unknown';
     }
-    engine.outages.succeeded('release', lease.ref.name);
+    engine.outages.succeeded('next', lease.ref.name);
     return this.#answered(lease, outcome.result, end, sentAt);
   }
 
-  /** The store did not answer the call for the next queued call. Gives back the lease that it may have granted, which has the same token. */
-  #abandonNext({ ref: { name, token, holder } }: Lease): void {
-    const ttl = Math.max(this.call.settings.ttl, ...this.#asked.map(({ settings }) => settings.ttl));
+  /**
+   * The store did not answer the call for the next queued call. Gives back the lease that it may have granted, which has the same token. A
+   * call that arrives after this finds no live lease, and so grants nothing.
+   */
+  #abandonNext({ ref: { name, token, ttl, holder } }: Lease): void {
     const { storeTimeout } = this.call.settings;
-    this.engine.releases.abandon({ name, token, fencingToken: 0, ttl, holder }, storeTimeout, 1);
+    this.engine.releases.abandon({ name, token, fencingToken: 0, ttl, holder }, storeTimeout);
   }
 
   #ended(takes: NextOptions['takes'], lease: Lease, end: EndOfRun): NextOptions {
@@ -158,8 +165,7 @@ export class Drain extends Holding {
   ): Delivery | NoDelivery {
     const { ref } = lease;
     for (const letter of result.dead) this.#report(ref, letter);
-    if (end !== undefined)
-      this.#reportEnd(lease, end, result.held ? { released: true } : { released: false, reason: 'expired' });
+    if (end !== undefined) this.#reportEnd(lease, end, result.held);
     if (result.queuedCall !== undefined)
       return this.#deliver(ref, result.queuedCall, result.fencingToken, sentAt);
     if (result.held && result.place !== undefined) this.drainer.standsBehind(result.place);
@@ -167,20 +173,15 @@ export class Drain extends Holding {
   }
 
   /** Reports the end of a run, and the dead letter that a failed run leaves behind. */
-  #reportEnd(lease: Lease, end: EndOfRun, answer: ReleaseResult | Error): void {
+  #reportEnd(lease: Lease, end: EndOfRun, confirmed: boolean): void {
     const { ref, queuedCall } = lease;
     const { outcome, ended } = end;
     this.#reported = end;
-    reportReleased(this.engine, lease, end, answer);
+    reportReleased(this.engine, lease, end, confirmed);
     if (queuedCall === undefined || (outcome !== 'failed' && outcome !== 'timed-out')) return;
     const { key, delivery } = queuedCall;
-    const letter = {
-      id: ref.queuedCall ?? '',
-      job: ref.job ?? '',
-      ...(key === undefined ? undefined : { key }),
-    };
-    const error = 'error' in ended ? ended.error : undefined;
-    this.#report(ref, { ...letter, deliveries: delivery, reason: outcome, at: 0 }, error);
+    const letter = { job: ref.job ?? '', key, deliveries: delivery, reason: outcome };
+    this.#report(ref, letter, 'error' in ended ? ended.error : undefined);
   }
 
   #deliver(
@@ -203,7 +204,7 @@ export class Drain extends Holding {
     return { lease, run: (own) => this.within(own, () => run(given ?? unreadable(name))) };
   }
 
-  #report({ name }: LeaseRef, { job, key, deliveries, reason }: DeadLetter, error?: unknown): void {
+  #report({ name }: LeaseRef, { job, key, deliveries, reason }: Letter, error?: unknown): void {
     const { instance, clock, emit } = this.engine;
     const event: Writable<DeadLetteredEvent> = {
       type: 'dead-lettered',

@@ -146,8 +146,8 @@ export class LockRunner {
     try {
       const outcome = await store.enqueue(queuedCall, limit, clock.monotonic()).outcome;
       if ('error' in outcome)
-        outages.failed(outcome.error, { call: 'acquire', locks: [queuedCall.name], skipped: true });
-      else outages.succeeded('acquire', queuedCall.name);
+        outages.failed(outcome.error, { call: 'enqueue', locks: [queuedCall.name], skipped: true });
+      else outages.succeeded('enqueue', queuedCall.name);
       return outcome;
     } finally {
       waiting.end();

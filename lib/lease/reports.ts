@@ -60,12 +60,16 @@ export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): vo
   emit(ofRun(event, ref));
 }
 
-/** @param answer to the release, if it came in time */
+/** Whether the answer to a release says that the lease was held up to its end. */
+export const isConfirmed = (answer: ReleaseResult | Error): boolean =>
+  !(answer instanceof Error) && answer.released;
+
+/** @param confirmed whether the store has said in time that the lease was held up to its end */
 export function reportReleased(
   { clock, emit, hears }: Engine,
   { ref }: Lease,
   { outcome, duration, ended, missed }: EndOfRun,
-  answer: ReleaseResult | Error,
+  confirmed: boolean,
 ): void {
   if (!hears('released')) return;
   const event: Writable<ReleasedEvent> = {
@@ -76,7 +80,7 @@ export function reportReleased(
     fencingToken: ref.fencingToken,
     outcome,
     duration,
-    confirmed: !(answer instanceof Error) && answer.released,
+    confirmed,
   };
   if ('error' in ended) event.error = ended.error;
   if (missed > 0) event.missed = missed;

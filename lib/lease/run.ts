@@ -9,7 +9,7 @@ import { noteFailure, outcomeOf } from './outcome.js';
 import { Overruns } from './overruns.js';
 import type { EndOfRun } from './recorder.js';
 import { Release } from './release.js';
-import { reportAcquired, reportDeleted, reportReleased, reportSkipped } from './reports.js';
+import { isConfirmed, reportAcquired, reportDeleted, reportReleased, reportSkipped } from './reports.js';
 import { Take } from './take.js';
 import { refuseUndone } from './undone-values.js';
 import type { Writable } from './writable.js';
@@ -152,7 +152,7 @@ export class Run<T> extends Holding {
         const asked = engine.releases.send(release);
         const answer = engine.releases.tried(release, asked, await asked.outcome);
         reportDeleted(engine, lease, answer);
-        reportReleased(engine, lease, end, answer);
+        reportReleased(engine, lease, end, isConfirmed(answer));
       }
       if ('error' in ended) throw ended.error;
       return { ran: true, value: ended.value };

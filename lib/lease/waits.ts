@@ -149,7 +149,7 @@ export class Waits {
     const [first] = line;
     if (first === undefined) return void this.#lines.delete(call.name);
     first.wasFirst = true;
-    if (index === 0) this.#alarm.by(this.#dueAt(first));
+    this.#alarm.by(this.#dueAt(first));
   }
 
   /** The store is back: every call asks. */

@@ -3,7 +3,7 @@ import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from 
 import type { Emit } from '../events/events.js';
 
 /** A kind of call to the store. `look` is an attempt that the store refused, so it wrote nothing. */
-type StoreCall = 'acquire' | 'look' | 'extend' | 'release';
+type StoreCall = 'acquire' | 'look' | 'extend' | 'release' | 'enqueue' | 'next';
 
 /** A call that failed. */
 interface FailedCall {
@@ -86,7 +86,7 @@ export class Outages {
     outage.failedAt = this.clock.monotonic();
     if (skipped) outage.skipped += 1;
     if (isLocks) {
-      outage.unwritten ||= call === 'release' || call === 'extend';
+      outage.unwritten ||= call !== 'acquire';
       return;
     }
     if (isRefusal) outage.refused.add(call);

@@ -136,6 +136,25 @@ describe('an acquire whose outcome is not known', () => {
     expect(app.clock.pending).toBe(0);
   });
 
+  it('leaves no lock behind when it fails late, and reaches the store even later', async () => {
+    const app = new Harness();
+    const other = new Harness(app, 'there');
+    const [told, arrives] = [hold('reply'), hold('request')];
+    app.store.next('acquire', (carryOut) => {
+      void arrives.behaviour(carryOut);
+      return told.behaviour(() => Promise.resolve());
+    });
+    await app.start();
+    await app.clock.advance(9_500);
+    told.fail(new Error('connection lost'));
+    await app.clock.advance(6_500);
+    arrives.answer();
+    await app.clock.advance(0);
+    expect((await other.start()).result).toMatchObject({ ran: false, reason: 'held' });
+    await app.clock.advance(3_000);
+    expect((await other.start()).began).toBe(true);
+  });
+
   it('leaves no lock behind when the release reached the store before the acquire did', async () => {
     const app = new Harness();
     const other = new Harness(app, 'there');
@@ -223,6 +242,20 @@ describe('an acquire whose outcome is not known', () => {
     await app.clock.advance(30_000);
     expect(() => job.lock.assertLocked()).not.toThrow();
     expect(app.of('lost')).toEqual([]);
+  });
+
+  it('is given back before the next attempt of this process asks', async () => {
+    const app = new Harness();
+    const release = hold('request');
+    app.store.next('acquire', hold('reply').behaviour);
+    app.store.next('release', release.behaviour);
+    await app.start();
+    await app.clock.advance(2_000);
+    const next = await app.start();
+    expect(app.store.of('acquire')).toHaveLength(1);
+    release.answer();
+    await app.clock.advance(0);
+    expect(next.began).toBe(true);
   });
 
   it('does not ask the store twice at a time for one lock', async () => {

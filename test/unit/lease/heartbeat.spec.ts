@@ -135,6 +135,30 @@ describe('the heartbeat', () => {
     expect(app.store.of('extend')).toEqual([]);
   });
 
+  it('does not renew again what was renewed since it failed, when the connection is back', async () => {
+    const app = new Harness();
+    app.store.next('extend', brokenConnection);
+    await app.start();
+    await app.clock.advance(3_600);
+    app.store.announce();
+    await app.clock.advance(0);
+    expect(app.store.of('extend').map(({ at }) => at)).toEqual([3_000, 3_500]);
+  });
+
+  it('tells nothing of a renewal that fails when its job has ended', async () => {
+    const app = new Harness();
+    const extend = hold('reply');
+    app.store.next('extend', extend.behaviour);
+    const job = await app.start();
+    await app.clock.advance(3_000);
+    job.end();
+    await app.clock.advance(100);
+    extend.fail(new Error('connection lost'));
+    await app.clock.advance(0);
+    expect(app.of('renewal-failed')).toEqual([]);
+    expect(app.of('released')).toMatchObject([{ outcome: 'completed', confirmed: true }]);
+  });
+
   it('gives a renewal no more than a third of the shortest ttl to answer', async () => {
     const app = new Harness();
     app.store.always('extend', silence);

@@ -17,7 +17,7 @@ describe('an answer to an acquire', () => {
     expect(job.result).toMatchObject({
       ran: false,
       reason: 'store-unavailable',
-      error: { message: 'The store granted the lease only when it was already over.' },
+      error: { message: 'The store granted the lease only when it was already over.', outcome: 'unknown' },
     });
     expect(app.store.of('release')[0]).toMatchObject({ options: { outcome: 'abandoned' } });
   });

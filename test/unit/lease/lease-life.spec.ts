@@ -2,6 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { LockLostError, LockNotHeldError } from '../../../lib/errors.js';
 import type { Wanted } from '../../../lib/events/events.js';
 import type { SchedulerLockEvent } from '../../../lib/index.js';
+import { LeasedLock } from '../../../lib/lease/current-lock.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
 import type { LockStore } from '../../../lib/stores/lock-store.js';
 import { gate, Harness, SETTINGS } from './harness.js';
@@ -129,6 +130,16 @@ describe('the life of a lease', () => {
     expect(app.of('renewed')).toMatchObject([{ restored: true }, { restored: false }]);
   });
 
+  it('that was deleted before its time, and written back, goes on, and tells who has noticed', async () => {
+    const app = new Harness();
+    const job = await app.start();
+    app.store.next('extend', answers([{ held: true, restored: true, deleted: true }]));
+    await app.clock.advance(3_000);
+    expect(app.of('lock-deleted')).toMatchObject([{ lock: 'report', noticedBy: 'renewal' }]);
+    expect(app.of('renewed')).toMatchObject([{ restored: true, deleted: true }]);
+    expect(() => job.lock.assertLocked()).not.toThrow();
+  });
+
   it('is lost when the store has forgotten it and somebody took the lock since', async () => {
     const app = new Harness();
     const other = new Harness(app, 'there');
@@ -203,6 +214,20 @@ describe('the life of a lease', () => {
     await app.clock.advance(0);
     expect(app.events.map(({ type }) => type)).toEqual(['acquired', 'released']);
     for (const event of app.events) expect(event).not.toHaveProperty('attempt');
+  });
+
+  it.each([
+    ['of a schedule', 'no caller waits', true],
+    ['of a call by hand', 'its caller waits', false],
+  ])('%s: for its run %s', async (_, __, scheduled) => {
+    const app = new Harness();
+    const stories: boolean[] = [];
+    const run = app.runner.run(app.call('report', {}, scheduled), (lock) => {
+      if (lock instanceof LeasedLock) stories.push(lock.isOwnStory);
+    });
+    await app.clock.advance(0);
+    await run;
+    expect(stories).toEqual([scheduled]);
   });
 
   it('is over for the job once the job has ended', async () => {

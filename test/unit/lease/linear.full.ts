@@ -1,5 +1,7 @@
 import { countWork } from './support/count-work.js';
 import { describe, expect, it } from '@jest/globals';
+import { LockRunner } from '../../../lib/lease/lock-runner.js';
+import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import { Harness, type StartedJob } from './harness.js';
 import { brokenConnection, notConnected, silence } from './scripted-store.js';
 
@@ -60,6 +62,20 @@ const SCENARIOS: readonly [string, Scenario][] = [
       app.store.recover();
       for (const job of jobs) job.end();
       await app.clock.advance(60_000);
+    },
+  ],
+  [
+    'calls that wait in line, one after another',
+    async (app, names) => {
+      const { clock } = app;
+      const store = new MemoryLockStore({ clock });
+      const runner = new LockRunner(store, 'here', clock, () => undefined, 2_000);
+      for (const name of names) {
+        await store.acquire({ name, token: name, ttl: 100, holder: 'there' });
+        const waits = runner.run(app.call(name, { wait: 1_000 }), () => 'ran');
+        await clock.advance(200);
+        expect(await waits).toEqual({ ran: true, value: 'ran' });
+      }
     },
   ],
   [

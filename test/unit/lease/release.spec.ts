@@ -14,6 +14,7 @@ describe('the release of a lease', () => {
     expect(app.of('released')).toMatchObject([
       { lock: 'report', instance: 'here', outcome: 'completed', duration: 250, confirmed: true },
     ]);
+    expect(app.of('released')[0]).not.toHaveProperty('missed');
     expect((await other.start()).began).toBe(true);
   });
 
@@ -56,6 +57,7 @@ describe('the release of a lease', () => {
       job.end();
       await app.clock.advance(0);
       expect(app.events.map(({ type }) => type).sort()).toEqual([...told].sort());
+      for (const { noticedBy } of app.of('lock-deleted')) expect(noticedBy).toBe('release');
     }
   });
 

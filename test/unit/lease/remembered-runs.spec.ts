@@ -5,6 +5,7 @@ import type { LockCall, LockSettings } from '../../../lib/lease/lock-call.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
 import { Recorder } from '../../../lib/lease/recorder.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
+import { pauseHolder } from '../../../lib/stores/pause.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { gate, SETTINGS } from './harness.js';
 
@@ -76,7 +77,7 @@ describe('a store remembers', () => {
     expect(await entries()).toMatchObject([{ error: kept }]);
   });
 
-  test('that a run was interrupted, when its lock is taken again', async () => {
+  test('that a run was interrupted, when its lock is taken again, and an event tells of it', async () => {
     const settings = { heartbeat: false, ttl: 5_000 } as const;
     void instance('there').run(call(settings), () => gate().opened);
     await clock.advance(5_000);
@@ -86,6 +87,26 @@ describe('a store remembers', () => {
       { outcome: 'completed', instance: 'here' },
       { outcome: 'interrupted', instance: 'there' },
     ]);
+    expect(events.filter(({ type }) => type === 'interrupted')).toEqual([
+      {
+        type: 'interrupted',
+        lock: 'nightly',
+        job: 'Jobs.nightly',
+        instance: 'here',
+        at: clock.now(),
+        run: { instance: 'there', fencingToken: expect.any(Number) },
+      },
+    ]);
+  });
+
+  test('that a pause has run out, of which no event tells: it is no run', async () => {
+    const holder = pauseHolder({ actor: 'Ada', until: clock.now() + 5_000 });
+    const pause = { name: 'nightly', token: 'a pause', holder, ttl: 5_000, history: true };
+    expect(await store.acquire(pause)).toMatchObject({ acquired: true });
+    await clock.advance(5_000);
+    await run(call(), () => 'done');
+    expect(await entries()).toMatchObject([{ instance: 'here' }, { instance: holder }]);
+    expect(events.map(({ type }) => type)).toEqual(['acquired', 'released']);
   });
 
   test('that a run has begun which a person asked for, and who that was', async () => {
@@ -139,4 +160,10 @@ test('a job is failing after a run that failed or passed its timeout, not after 
     expect(events.findLast(({ type }) => type === 'released')).toMatchObject({ outcome });
     expect(failing()).toEqual(isFailing ? ['Jobs.nightly'] : []);
   }
+});
+
+test('a thousand failing jobs are known at most, as a caller can make up a name per call', async () => {
+  for (let index = 0; index < 1_001; index++)
+    await run(call({}, { name: `lock-${index}`, job: `Jobs.job${index}` }), fails('no paper'));
+  expect(runner.condition.failing.size).toBe(1_000);
 });

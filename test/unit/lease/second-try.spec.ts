@@ -72,6 +72,26 @@ describe('an attempt of a tick whose connection has died', () => {
     expect(await result).toMatchObject({ reason: 'store-unavailable' });
   });
 
+  it('leaves no lock behind when the first fails late, and reaches the store even later', async () => {
+    const app = new Harness();
+    const other = new Harness(app, 'there');
+    const [told, arrives] = [hold('reply'), hold('request')];
+    const first: Behaviour = (carryOut) => {
+      void arrives.behaviour(carryOut);
+      return told.behaviour(() => Promise.resolve());
+    };
+    app.store.next('acquire', first, silence);
+    void app.runner.run(ofTick(app), () => 'ran');
+    await app.clock.advance(13_000);
+    told.fail(new Error('connection lost'));
+    await app.clock.advance(7_000);
+    arrives.answer();
+    await app.clock.advance(0);
+    expect((await other.start()).result).toMatchObject({ ran: false, reason: 'held' });
+    await app.clock.advance(3_000);
+    expect((await other.start()).began).toBe(true);
+  });
+
   it.each([
     ['a known outage', ofTick, notConnected],
     ['a refusal of the store', ofTick, refused],

@@ -188,6 +188,31 @@ describe('calls that wait', () => {
     await fleet.end(waiting);
   });
 
+  test('of elections, for queued calls, or of which nobody wants to hear are not told of', async () => {
+    const holder = await fleet.call('a');
+    const call = { name: 'lock', job: undefined, settings: { ...SETTINGS, wait: 1_000 } };
+    const election = fleet.instance('b').acquire({ ...call, kind: 'election' });
+    const drainer = { jobs: new Map(), asks: () => undefined, standsBehind: () => undefined };
+    const drained = fleet.instance('c').drain({ ...call, kind: 'drain' }, drainer);
+    const deaf = new LockRunner(
+      fleet.store,
+      'd',
+      fleet.clock,
+      (event) => fleet.events.push(event),
+      2_000,
+      () => false,
+    );
+    const unheard = deaf.run({ ...call, kind: 'by-hand' }, () => 'never');
+    await Promise.all([
+      expect(election).rejects.toMatchObject({ reason: 'held' }),
+      fleet.clock.advance(1_100),
+    ]);
+    for (const result of [drained, unheard])
+      expect(await result).toMatchObject({ ran: false, reason: 'held', waited: 1_000 });
+    expect(fleet.of('waiting')).toEqual([]);
+    await fleet.end(holder);
+  });
+
   test('have their turn without a hint, although another call of their process goes before them now', async () => {
     const holder = await fleet.call('a');
     const called = await fleet.call('b-1', MINUTE);
@@ -200,6 +225,20 @@ describe('calls that wait', () => {
     await fleet.clock.advance(1_100);
     expect(before.lock).toBeDefined();
     await fleet.end(before);
+  });
+
+  test('have their turn at once, without a hint, when the call of their process before them gives up', async () => {
+    const holder = await fleet.call('a');
+    const aborting = new AbortController();
+    await fleet.call('b-1', MINUTE, { signal: aborting.signal });
+    const next = await fleet.call('b-2', MINUTE);
+    await fleet.clock.advance(5_200);
+    fleet.store.mute = true;
+    await fleet.end(holder);
+    aborting.abort();
+    await fleet.clock.advance(0);
+    expect(next.lock).toBeDefined();
+    await fleet.end(next);
   });
 
   test('have their turn at once when its hint comes before the answer that they stand in line', async () => {
@@ -215,6 +254,19 @@ describe('calls that wait', () => {
     await fleet.clock.advance(0);
     expect(waiting.lock).toBeDefined();
     await fleet.end(waiting);
+  });
+
+  test('are the run of their lock in their process once they have their turn', async () => {
+    const holder = await fleet.call('a');
+    const waiting = await fleet.call('b', MINUTE, { job: 'Jobs.waits' });
+    expect(fleet.instance('b').runs).toEqual([]);
+    await fleet.end(holder);
+    expect(fleet.instance('b').runs).toMatchObject([{ lock: 'lock', job: 'Jobs.waits' }]);
+    const before = fleet.store.attempts;
+    expect((await fleet.call('b')).result).toEqual({ ran: false, reason: 'held', holder: 'b' });
+    expect(fleet.store.attempts).toBe(before);
+    await fleet.end(waiting);
+    expect(fleet.instance('b').runs).toEqual([]);
   });
 
   test('take a free lock at once, without a line', async () => {
@@ -335,6 +387,41 @@ describe('calls that wait', () => {
     await fleet.end(waiting);
   });
 
+  test('for several locks ask together if they are due within 100 ms, and else each in its time', async () => {
+    for (const name of ['one', 'two', 'three'])
+      await fleet.store.acquire({ name, token: name, ttl: 60_000, holder: 'died' });
+    await fleet.call('b-1', MINUTE, { name: 'one' });
+    await fleet.clock.advance(100);
+    await fleet.call('b-2', MINUTE, { name: 'two' });
+    await fleet.clock.advance(1);
+    await fleet.call('b-3', MINUTE, { name: 'three' });
+    const before = fleet.store.attempts;
+    await fleet.clock.advance(898);
+    expect(fleet.store.attempts - before).toBe(0);
+    await fleet.clock.advance(1);
+    expect(fleet.store.attempts - before).toBe(2);
+    await fleet.clock.advance(100);
+    expect(fleet.store.attempts - before).toBe(2);
+    await fleet.clock.advance(1);
+    expect(fleet.store.attempts - before).toBe(3);
+  });
+
+  test('have no turn while a run of their process goes on that has lost the lock, or never had it', async () => {
+    const lost = await fleet.call('b-lost', { heartbeat: false });
+    await fleet.clock.advance(SETTINGS.ttl - 100);
+    const behindLost = await fleet.call('b-1', MINUTE);
+    fleet.store.cut = 'c';
+    const without = await fleet.call('c-without', { onStoreError: 'run' }, { name: 'other' });
+    fleet.store.cut = undefined;
+    const behindOther = await fleet.call('c-1', MINUTE, { name: 'other' });
+    await fleet.clock.advance(SETTINGS.ttl);
+    expect(fleet.order).toEqual(['b-lost', 'c-without']);
+    for (const call of [lost, without]) await fleet.end(call);
+    await fleet.clock.advance(1_100);
+    expect(fleet.order.slice(2).toSorted()).toEqual(['b-1', 'c-1']);
+    for (const call of [behindLost, behindOther]) await fleet.end(call);
+  });
+
   test('end as shutting-down with their instance, and the next one is called', async () => {
     const holder = await fleet.call('a');
     const first = await fleet.call('b', MINUTE);
@@ -450,6 +537,16 @@ describe('calls that wait', () => {
     await fleet.clock.advance(1_000);
     expect(waiting.lock).toBeDefined();
     await fleet.end(waiting);
+  });
+
+  test('do not ask for a lock that their process could not give back', async () => {
+    const error = new StoreUnavailableError('cut off', { outcome: 'not-applied' });
+    fleet.store.release = () => Promise.reject(error);
+    await fleet.end(await fleet.call('a'));
+    const before = fleet.store.attempts;
+    const waiting = await fleet.call('a', MINUTE);
+    expect(waiting.result).toMatchObject({ ran: false, reason: 'store-unavailable', error });
+    expect(fleet.store.attempts).toBe(before);
   });
 
   test('leave nothing in line when even the first answer is lost', async () => {

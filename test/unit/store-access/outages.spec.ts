@@ -12,6 +12,7 @@ import {
   brokenConnection,
   failsWith,
   notConnected,
+  silence,
 } from '../lease/scripted-store.js';
 
 describe('an outage of the store', () => {
@@ -385,6 +386,21 @@ describe('a call that is for no lock', () => {
     expect(app.runner.condition.away).toBe(true);
     expect(app.of('outage-ended')).toEqual([]);
   });
+});
+
+it('a store that does not answer is told of with its advice, if it has one', async () => {
+  for (const [onSilence, message] of [
+    [undefined, 'The store did not answer within 2000 ms.'],
+    ['Look at its disk.', 'The store did not answer within 2000 ms. Look at its disk.'],
+  ]) {
+    const app = new Harness();
+    Object.assign(app.store, { onSilence });
+    app.store.next('acquire', silence);
+    const job = app.launch();
+    await app.clock.advance(2_000);
+    expect(job.result).toMatchObject({ reason: 'store-unavailable', error: { message } });
+    expect(app.of('outage-started')).toMatchObject([{ error: { message } }]);
+  }
 });
 
 it('a store that answers, but always later than it may, is away all the time', async () => {
