@@ -104,12 +104,13 @@ export class DocumentLockStore implements LockStore {
     return undefined;
   }
 
-  /** Does to a lock what a rule decides. @internal */
+  /** Does to a lock what a rule decides. @param limit how long the caller waits, ms @internal */
   decide<T>(
     name: string,
     decide: (document: LockDocument | undefined, now: number) => Decision<T>,
+    limit?: number,
   ): Promise<T> {
-    const until = this.#until();
+    const until = this.#until(limit);
     return new Promise((answered, failed) =>
       this.#rounds.add<T>({ name, decide, until, told: { answered, failed } }),
     );
@@ -125,7 +126,7 @@ export class DocumentLockStore implements LockStore {
    * Then nobody can say whether the lock is free, and the call fails: it is never refused for that.
    */
   #until(limit = WAITS): number {
-    return this.#clock.monotonic() + Math.min(limit, WAITS) / 2;
+    return this.#clock.monotonic() + limit / 2;
   }
 
   #acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
@@ -142,7 +143,7 @@ export class DocumentLockStore implements LockStore {
       // A guess reckons the time too early: no interval is due by that, and nobody comes before those who came earlier.
       byClock: request.interval !== undefined || request.wait !== undefined,
       isAttempt: true,
-      until: this.#until(told.limit ?? ttl / 3),
+      until: this.#until(told.limit ?? Math.min(ttl / 3, WAITS)),
       told,
     });
   }

@@ -32,10 +32,11 @@ const MOST_DROPPED = 100;
 
 /** What queued calls ask of the locks. */
 export interface QueueLocks extends Pick<LockDocuments, 'read'> {
-  /** Does to a lock what a rule decides. */
+  /** Does to a lock what a rule decides. @param limit how long the caller waits, ms @default 2_000 */
   decide<T>(
     name: string,
     decide: (document: LockDocument | undefined, now: number) => Decision<T>,
+    limit?: number,
   ): Promise<T>;
 }
 
@@ -59,7 +60,7 @@ export class Deliveries {
    */
   next(
     lease: LeaseRef,
-    { outcome, takes }: Pick<NextOptions, 'outcome' | 'takes'>,
+    { outcome, takes, limit }: Pick<NextOptions, 'outcome' | 'takes' | 'limit'>,
   ): (isAgain: boolean) => Promise<NextResult | typeof AGAIN> {
     const dead: DeadLetter[] = [];
     return async (isAgain) => {
@@ -72,7 +73,7 @@ export class Deliveries {
       if (read === undefined) return { held: true, dead };
       const { place } = read.call.entry;
       const first = firstPlace(document) ?? Infinity;
-      return first < place ? { held: true, place, dead } : this.#take(lease, read, { takes, dead });
+      return first < place ? { held: true, place, dead } : this.#take(lease, read, { takes, limit, dead });
     };
   }
 
@@ -126,7 +127,7 @@ export class Deliveries {
   async #take(
     lease: LeaseRef,
     { call, now }: Read,
-    { takes, dead }: Pick<NextOptions, 'takes'> & { readonly dead: readonly DeadLetter[] },
+    { takes, limit, dead }: Pick<NextOptions, 'takes' | 'limit'> & { readonly dead: readonly DeadLetter[] },
   ): Promise<NextResult | typeof AGAIN> {
     const { job } = call;
     const isTakenNow = call.taken === lease.token;
@@ -136,8 +137,10 @@ export class Deliveries {
       if (written !== true) return AGAIN;
     }
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
-    const fencingToken = await this.locks.decide(lease.name, (document, time) =>
-      regrant(document, time, lease, { job, ttl }),
+    const fencingToken = await this.locks.decide(
+      lease.name,
+      (document, time) => regrant(document, time, lease, { job, ttl }),
+      limit,
     );
     // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
     if (fencingToken === undefined) return AGAIN;

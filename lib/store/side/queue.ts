@@ -99,7 +99,7 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
-    const next = this.#deliveries.next(lease, { takes, ...(outcome && { outcome }) });
+    const next = this.#deliveries.next(lease, { takes, limit, ...(outcome && { outcome }) });
     let result: NextResult | undefined;
     try {
       return (result = await this.#tries.of('unknown', next, { limit }));

@@ -51,7 +51,10 @@ export class MemoryLockStore implements LockStore {
     this.#locks = locks;
     this.history = this.#history = new EntryHistory(entries, documents, clock);
     this.queuedCalls = this.#queue = new EntryQueue(entries, {
-      locks: { read: (names) => documents.read(names), decide: async (...rule) => locks.decide(...rule) },
+      locks: {
+        read: (names) => documents.read(names),
+        decide: async (name, rule) => locks.decide(name, rule),
+      },
       history: this.#history,
       moments: this.#moments,
       clock,

@@ -90,6 +90,17 @@ test('so do releases, and renewals of a lease that was forgotten', async () => {
   expect(await store.extend([newer])).toEqual([{ held: true, restored: true }]);
 });
 
+test('a call that loses race after race is tried for half as long as its caller waits', async () => {
+  const slowly = (): void => void place.clock.advance(600);
+  await store.acquire(request('a', { ttl: 1 }));
+  await place.clock.advance(10);
+  const forgotten = { ...request(), fencingToken: Number.MAX_SAFE_INTEGER };
+  losing(3, slowly);
+  await expect(store.extend([forgotten])).rejects.toThrow('changed again and again');
+  losing(3, slowly);
+  expect(await store.extend([forgotten], { limit: 10_000 })).toEqual([{ held: true, restored: true }]);
+});
+
 describe('a place that cannot tell whether it has written, as others have written since', () => {
   /** Writes, and lets others write before it answers. */
   function overtaking(others: () => unknown): void {
