@@ -180,9 +180,12 @@ function checkEntries(model: Model, { stored, runs, leases }: Lock, counts: Coun
     const { token, outcome, instance } = entry;
     if (known.has(token)) return [];
     const what = `a run of ${entry.job ?? stored.lock} on ${instance} (fencing token ${token}) is kept as ${outcome}`;
-    if (leases.has(token)) return NOTHING_RAN.has(outcome) ? [] : [`${what}, though nothing ran`];
+    // Somebody can end a lease before its process hears of the grant.
+    const ranNothing =
+      NOTHING_RAN.has(outcome) || (outcome === 'aborted' && wasBroken(model, { lock: stored.lock, token }));
+    if (leases.has(token)) return ranNothing ? [] : [`${what}, though nothing ran`];
     // Granted, but the answer never came, or its process died before it could write a line.
-    if (!NOTHING_RAN.has(outcome) || !wasInTrouble(model, entry)) return [`${what}, and never was`];
+    if (!ranNothing || !wasInTrouble(model, entry)) return [`${what}, and never was`];
     count(counts, 'grants that were never answered');
     return [];
   });

@@ -119,4 +119,14 @@ describe('an entry of a run that nobody knows', () => {
     });
     expect(verdict(stored(cut(), [unknown(5_000, 'completed')]))).toMatch('and never was');
   });
+
+  it('may be of such a grant that somebody has ended', () => {
+    const ended = (token: number): HandMade =>
+      new HandMade()
+        .fault('black-hole', 4_900, 5_500, 'instance-2')
+        .add({ k: 'broken', m: 5_200, i: 'instance-1', n: 1, lock: 'lock', token });
+    const kept = unknown(5_000, 'aborted');
+    expect(verdict(stored(ended(kept.token), [kept]))).toEqual({ 'grants that were never answered': 1 });
+    expect(verdict(stored(ended(1), [kept]))).toMatch('and never was');
+  });
 });
