@@ -91,7 +91,7 @@ export class Queues {
   /** Whether a hint has it look soon, and when one last had, monotonic. */
   #hasHint = false;
   #hintedAt = -Infinity;
-  /** The newest look. */
+  /** The newest look, until it is answered. */
   #unanswered: Look | undefined;
   readonly #alarm: AlarmClock;
   #stopListening: (() => void) | undefined;
@@ -188,7 +188,7 @@ export class Queues {
     inModuleContext(() => this.#alarm.by(at));
   }
 
-  /** A lost connection is back. A look that it has lost is none. */
+  /** A lost connection is back. A look from before may never be answered, so it holds up no other one. */
   #back(): void {
     this.#unanswered = undefined;
     void this.#sweep();

@@ -92,8 +92,9 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  * 16. A `release` with a `record` keeps the record in the same operation, or, where the store says so, at most a second later.
  *     `next` does the same with the record of the run that has ended.
  *    16.1. A record changes no answer, and a record that cannot be kept fails no call.
- *    16.2. A run whose lease was lost keeps its record, too. A release that is sent again keeps no second record. If a person has
- *          ended the lease of a run, the record of whichever release ended it counts. Nothing is kept of an abandoned lease.
+ *    16.2. A run whose lease was lost keeps its record, too. A release that is sent again keeps no second record. If two releases of
+ *          a lease have a record, as where a person breaks it, that of the release which ended the lease counts. Nothing is kept of
+ *          an abandoned lease.
  *    16.3. A grant for a request with `history` names the lease before it, if that one has ended by itself. `interrupted` keeps
  *          this once, but never over the end of that run, which takes its place.
  *    16.4. `entries` answers the newest first. Runs that completed do not push out those that went wrong.

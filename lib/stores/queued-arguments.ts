@@ -13,11 +13,6 @@ export interface Queued {
 /** The arguments of a call that a person makes, behind that person: a store keeps both as one text. */
 export const writeQueued = (args: readonly unknown[], by: ControlAct): string => JSON.stringify({ by, args });
 
-/** How the text of a person's call begins. */
-export const BY_PERSON = '{"by":';
-
-export const isOfPerson = (args: string): boolean => args.startsWith(BY_PERSON);
-
 /** Such a text: the person, and the arguments. A text of JSON inside of it has its quotes escaped. */
 const WITH_PERSON = /^(\{"by":.*?,"args":)(.*)\}$/s;
 

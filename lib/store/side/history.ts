@@ -42,7 +42,7 @@ const TRIES = 10;
 export type ReadForPeople = <T>(read: () => Promise<T>) => Promise<T>;
 
 export interface EntryHistoryOptions {
-  /** Bounds reads of histories for people, which must not delay anything else. @default not at all */
+  /** Bounds reads for people, of histories and queued calls, which must not delay anything else. @default not at all */
   readonly forPeople?: ReadForPeople;
   /** How long the record of a run waits for others, ms: what a write costs beside a release. @default 0 */
   readonly recordsWait?: number;

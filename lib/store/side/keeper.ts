@@ -6,7 +6,7 @@ import type { LockEntries, NewEntry } from '../entries.js';
 const AT_ONCE = 100;
 /** How many records wait at most. While the database does not answer, the oldest are lost. */
 const MOST_WAITING = 1_000;
-/** Of how many kinds of entries too many are looked for at once. */
+/** For how many kinds of entries, each of one lock, a clean-up looks at once. */
 const TRIMMED = 10;
 /** How many entries of one kind a clean-up deletes at most. */
 const MOST_DROPPED = 1_000;

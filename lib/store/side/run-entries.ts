@@ -30,10 +30,10 @@ const [INTERRUPTED, LATE, ENDED, ONCE] = ['interrupted', 'late', 'ended', 'once'
 const idOf = (...parts: readonly unknown[]): string => JSON.stringify(parts);
 
 /**
- * The run of a lease that has ended; `undefined` if nothing ran under it. It takes the place of an interruption, and of the record of a
- * release that came late: another one had ended the lease.
+ * The run of a lease that has ended; `undefined` if nothing ran under it. It takes the place of an interruption, and, unless it is late
+ * itself, of a late record.
  *
- * @param isLate whether this is such a record
+ * @param isLate whether its release came late: the lease was over before, or may have been
  */
 export function endedEntry(
   lease: LeaseRef,

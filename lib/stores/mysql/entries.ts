@@ -46,14 +46,14 @@ export function mysqlEntries(names: TableNames, client: MysqlClient): EntriesDia
 }
 
 /**
- * One `put`. MySQL and MariaDB have no RETURNING in common: a write only answers how many rows it has found. So each entry that replaces
- * another one is written by a statement of its own, and those that are new by one for all.
+ * One `put`. MySQL and MariaDB have no RETURNING in common: a write only answers how many rows it has found. So one statement writes all
+ * entries that go over whatever there is, one all that are new, and each other one has a statement of its own.
  */
 class Put {
   /** Shows who has written a row. */
   readonly #mark = randomUUID();
   readonly #written = new Set<EntryRow>();
-  /** Whether some are written, of which nobody may know which. */
+  /** Whether a statement has written something. */
   #hasWritten = false;
 
   constructor(

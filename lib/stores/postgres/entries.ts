@@ -4,10 +4,10 @@ import { entriesProblem, type TableNames } from '../sql/table-name.js';
 import { postgresNames } from './schema.js';
 
 const MICROS = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
-/** A text, or one of its values: each is a text in JSON. */
+/** Whether a row has one of the versions that were seen, a list in JSON. */
 const SEEN = 'e.version IN (SELECT json_array_elements_text(w.seen))';
 
-/** What a conflict with the digest changes. */
+/** Writes the new entry over a row with its digest. */
 const OVER = `ON CONFLICT (digest) DO UPDATE SET kind = excluded.kind, version = excluded.version, slot = excluded.slot,
     job = excluded.job, place = excluded.place, noted_at = excluded.noted_at, expires_at = excluded.expires_at, body = excluded.body`;
 

@@ -1,4 +1,4 @@
-import { isTrue } from '../sql/is-true.js';
+import { isTrue } from './is-true.js';
 import type { TableLook } from '../sql/dialect.js';
 import { judgeTable, type NameColumn } from '../sql/table-judgement.js';
 import { postgresDdl } from './schema.js';

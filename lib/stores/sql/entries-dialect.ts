@@ -47,7 +47,7 @@ export interface EntriesDialect {
   read(text: string, values: readonly unknown[]): Promise<readonly Row[]>;
   /** Runs a DELETE. Returns how many rows it has found. */
   write(text: string, values: readonly unknown[]): Promise<number>;
-  /** As LockEntries has it. Also entries whose time is over keep their slots. */
+  /** As LockEntries has it, but an entry whose time is over keeps its slot. */
   put(rows: readonly EntryRow[], once: Once): Promise<boolean[]>;
   /** A text as a column has it; `textOf` turns it back. */
   stored(text: string): string;

@@ -81,7 +81,7 @@ export class SqlEntries<Table> implements LockEntries {
     return this.#reads.sums(query);
   }
 
-  /** Bounds a read of histories, in time and number. */
+  /** Bounds a read of histories or queued calls, in time and number. */
   async forPeople<T>(read: () => Promise<T>): Promise<T> {
     const { entries } = this.dialect;
     if (entries.unusable !== undefined) throw refusal(entries.unusable);
@@ -92,7 +92,7 @@ export class SqlEntries<Table> implements LockEntries {
     if (seen.length === 0) return 0;
     const { entries } = this.dialect;
     await this.#table.whenReady();
-    // By version, of which there are few: MariaDB would look at all rows for a single pair, and PostgreSQL takes no thousands of pairs.
+    // By version, of which there are few. With pairs of version and digest, MariaDB would look at all rows, and PostgreSQL takes no thousands of pairs.
     const digests = new Map<string, string[]>();
     for (const one of seen) {
       const same = digests.get(one.version) ?? [];
@@ -120,7 +120,7 @@ export class SqlEntries<Table> implements LockEntries {
 
   #rowOf({ lock, id, kind, version, slot, job, place, keep, body, over }: NewEntry): EntryRow {
     const { stored, table } = this.dialect.entries;
-    // MySQL would cut it, and find the entry never again.
+    // MySQL would cut such a name, and never find the entry again.
     for (const name of [stored(lock), stored(job ?? '')])
       if (name.length > LONGEST_NAME && Array.from(name).length > LONGEST_NAME)
         throw tooLong(lock, name, table);

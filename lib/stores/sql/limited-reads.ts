@@ -3,7 +3,7 @@ import { StoreUnavailableError } from '../../errors.js';
 import { describeFailure, type SqlFailure } from './failure.js';
 
 /** How long people wait for a read of a table, ms. */
-export const READ_LIMIT = 3_000;
+const READ_LIMIT = 3_000;
 /** The pause before one more read of a silent table, ms. Twice as long each time, because each read may use up a connection for good. */
 const FIRST_PAUSE = 3_000;
 const LONGEST_PAUSE = 300_000;

@@ -144,4 +144,4 @@ const unquoted = (name: string): string =>
 export const entriesProblem = (names: TableNames): string | undefined =>
   names.problemOf('_entries') === undefined
     ? undefined
-    : `Histories are kept in the table ${names.table}_entries, whose name is too long, so none are kept. Give a shorter name (table).`;
+    : `The name of the table ${names.table}_entries is too long, so neither histories nor queued calls are kept. Give a shorter name (table).`;

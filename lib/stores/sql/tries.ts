@@ -1,16 +1,9 @@
-/**
- * Statements that write nothing. They show whether a table exists with its columns, and whether this user may read and write the table.
- *
- * @param key a column of texts that is never empty @param text another one
- */
-export function tries(
-  table: string,
-  { columns, key, text }: Record<'columns' | 'key' | 'text', string>,
-): string[] {
-  const nothing = `WHERE ${key} = '' AND 1 = 0`;
+/** Statements that write nothing. They show whether the table of entries has these columns, and whether this user may read and write it. */
+export function tries(columns: string): string[] {
+  const nothing = "WHERE id = '' AND 1 = 0";
   return [
-    `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM ${table} ${nothing}`,
-    `UPDATE ${table} SET ${text} = '' ${nothing}`,
-    `DELETE FROM ${table} ${nothing}`,
+    `INSERT INTO {entries} (${columns}) SELECT ${columns} FROM {entries} ${nothing}`,
+    `UPDATE {entries} SET body = '' ${nothing}`,
+    `DELETE FROM {entries} ${nothing}`,
   ];
 }

@@ -34,7 +34,7 @@ export interface StoreSubject {
   tick?(): Promise<void>;
   /** What is too old or too much is deleted, where that waits for its turn. */
   settle(): Promise<void>;
-  /** Whether then no more is left than was asked for; Redis keeps some more. */
+  /** Whether then no more is left than was asked for. Redis keeps some more, and so does each of several instances, which counts its own. */
   readonly trims: boolean;
   /** Calls nobody the first to note a missed tick if a newer one was noted before. */
   readonly notesNewest?: true;
