@@ -83,8 +83,9 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     level: 'error',
     text(event) {
       const times = `${event.deliveries} ${event.deliveries === 1 ? 'delivery' : 'deliveries'}`;
-      const error = event.error === undefined ? '' : `: ${textOf(event.error)}`;
-      return `${subject(event)}: the queued call${ofKey(event)} will not be run any more (${event.reason}, ${times})${error}. See inspect(); redeliver('${event.lock}') puts it back.`;
+      // The last thing of the line: an error has a stack.
+      const error = event.error === undefined ? '' : ` ${textOf(event.error)}`;
+      return `${subject(event)}: the queued call${ofKey(event)} will not be run any more (${event.reason}, ${times}). See inspect(); redeliver('${event.lock}') puts it back.${error}`;
     },
   },
   'lock-deleted': {
