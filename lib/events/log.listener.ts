@@ -148,7 +148,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
         resume: 'resumed',
         break: `the lease with fencing token ${event.fencingToken} was ended`,
         run: 'run by hand',
-        redeliver: `${count ?? 0} dead letters put back`,
+        redeliver: `${counted(count ?? 0, 'dead letter')} put back`,
       }[action];
       return `${subject(event)}: ${what}, by ${actor}${reason === undefined ? '' : `: ${reason}`}`;
     },

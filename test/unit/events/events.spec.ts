@@ -245,6 +245,10 @@ describe('the log', () => {
       'error: Jobs.refresh [auto-refresh]: the queued call "c" will not be run any more (failed, 1 delivery). See inspect(); redeliver(\'auto-refresh\') puts it back. Error: no such calendar\n    at sync',
     ],
     [
+      { type: 'controlled', ...FACTS, action: 'redeliver', actor: 'anna', reason: 'mended', count: 1 },
+      'log: Jobs.refresh [auto-refresh]: 1 dead letter put back, by anna: mended',
+    ],
+    [
       { type: 'lost', ...FACTS, reason: 'deadline' },
       'warn: Jobs.refresh [auto-refresh]: lost (deadline) while its job was running',
     ],
