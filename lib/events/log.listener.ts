@@ -187,7 +187,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
       event.meant
         ? `${subject(event)}: scheduled as "${event.schedule}" now; its last start came from "${event.previousSchedule}".`
         : `${subject(event)}: scheduled as "${event.schedule}" here, but its last start came from "${event.previousSchedule}". ` +
-          'If this is no deploy of a new schedule, give the job a timeZone, so that all instances agree on its ticks.',
+          'If this is no deploy of a new schedule, give the job one expression and one timeZone on all instances: they have to agree on its ticks.',
   },
   'shutdown-waiting': {
     level: 'log',
