@@ -71,9 +71,23 @@ export function messageOf(error: Error): string {
 export const asClause = (message: string): string =>
   message.replace(/\/\/[^\s/]*@/g, '//***@').replace(/[\s.]+$/, '');
 
-/** A message of a store as one line: in SQL on one line, its first comment would swallow the rest. */
+/** A message of a store as one line. In SQL on one line, its first comment would swallow the rest: the command that prints it takes its place. */
 export const withoutSql = (text = ''): string =>
-  text.replace(/Run this([^\n]*):\n[^]*$/, 'Run what `npx nestjs-scheduler-lock sql` prints$1.');
+  text
+    .replace(
+      /(r)un this([^\n]*):\n(-- [^]*)$/i,
+      (_, r: string, who: string, sql: string) => `${r}un what \`${commandFor(sql)}\` prints${who}.`,
+    )
+    .replaceAll('\n', ' ');
+
+/** The command that prints this SQL of a setup. */
+function commandFor(sql: string): string {
+  const [, quote, schema, table] = /TABLE IF NOT EXISTS (["`])(.*?)\1\.\1(.*?)\1/.exec(sql) ?? [];
+  const store = quote === '`' ? 'mysql' : 'postgres';
+  const where = schema === undefined || schema === 'public' ? '' : ` --schema ${schema}`;
+  const which = table === undefined || table === 'shedlock' ? '' : ` --table ${table}`;
+  return `npx nestjs-scheduler-lock sql --store ${store}${where}${which}`;
+}
 
 /** Why a package could not be loaded, as the end of a sentence. */
 export function notLoaded(name: string, error: unknown): string {

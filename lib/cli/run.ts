@@ -204,13 +204,8 @@ function explain(error: unknown, url: string): { line: string; code: number } {
     return { line: printable(withoutSecrets(error.message, url)), code: USAGE };
   if (error instanceof SchedulerLockConfigError) {
     // The options of the module have other names here.
-    // In SQL on one line, the first comment would swallow the rest.
     const problems = error.problems.map((problem) =>
-      capital(
-        problem
-          .replace(/^(connection|store): /, '')
-          .replace(/\n-- [^]*$/, ' what `npx nestjs-scheduler-lock sql` prints'),
-      ),
+      capital(withoutSql(problem.replace(/^(connection|store): /, ''))),
     );
     return { line: `${clean(problems.join(' '))}.`, code: USAGE };
   }

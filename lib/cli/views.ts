@@ -2,6 +2,7 @@ import { formatDuration } from '../duration.js';
 import { scheduleOf, type Times } from '../insight/shown.js';
 import type { ControlInfo, InstanceInfo, JobStatus, JobView, RunInfo } from '../insight/types.js';
 import type { LockInfo } from '../stores/lock-info.js';
+import { counted } from '../wording.js';
 import { type Cell, type Look, type Style, table } from './table.js';
 
 const STATUS: Readonly<Record<JobStatus, Style | undefined>> = {
@@ -60,7 +61,7 @@ function actRow(
   { at: time, lock, job, action, actor, reason, until, count }: ControlInfo,
   times: Times,
 ): Cell[] {
-  const more = count === undefined ? [] : [`${count} dead letters`];
+  const more = count === undefined ? [] : [counted(count, 'dead letter')];
   if (until !== undefined) more.push(`until ${times.short(until)}`);
   if (reason !== undefined) more.push(reason);
   return [

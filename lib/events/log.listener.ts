@@ -83,8 +83,9 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     level: 'error',
     text(event) {
       const times = `${event.deliveries} ${event.deliveries === 1 ? 'delivery' : 'deliveries'}`;
-      const error = event.error === undefined ? '' : `: ${textOf(event.error)}`;
-      return `${subject(event)}: the queued call${ofKey(event)} will not be run any more (${event.reason}, ${times})${error}. See inspect(); redeliver('${event.lock}') puts it back.`;
+      // The last thing of the line: an error has a stack.
+      const error = event.error === undefined ? '' : ` ${textOf(event.error)}`;
+      return `${subject(event)}: the queued call${ofKey(event)} will not be run any more (${event.reason}, ${times}). See inspect(); redeliver('${event.lock}') puts it back.${error}`;
     },
   },
   'lock-deleted': {
@@ -147,7 +148,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
         resume: 'resumed',
         break: `the lease with fencing token ${event.fencingToken} was ended`,
         run: 'run by hand',
-        redeliver: `${count ?? 0} dead letters put back`,
+        redeliver: `${counted(count ?? 0, 'dead letter')} put back`,
       }[action];
       return `${subject(event)}: ${what}, by ${actor}${reason === undefined ? '' : `: ${reason}`}`;
     },
@@ -186,7 +187,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
       event.meant
         ? `${subject(event)}: scheduled as "${event.schedule}" now; its last start came from "${event.previousSchedule}".`
         : `${subject(event)}: scheduled as "${event.schedule}" here, but its last start came from "${event.previousSchedule}". ` +
-          'If this is no deploy of a new schedule, give the job a timeZone, so that all instances agree on its ticks.',
+          'If this is no deploy of a new schedule, give the job one expression and one timeZone on all instances: they have to agree on its ticks.',
   },
   'shutdown-waiting': {
     level: 'log',

@@ -205,6 +205,18 @@ describe('options that cannot work', () => {
       { connection: 'localhost:6379' },
       'connection: a Redis URL begins with redis:// or rediss://, this one with localhost:',
     ],
+    ...(
+      [
+        ['postgres', 'PostgresLockStore', 'postgres'],
+        ['postgresql', 'PostgresLockStore', 'postgres'],
+        ['mysql', 'MysqlLockStore', 'mysql'],
+        ['mariadb', 'MysqlLockStore', 'mysql'],
+        ['mongodb+srv', 'MongoLockStore', 'mongo'],
+      ] as const
+    ).map(([scheme, store, entry]): [object, string] => [
+      { connection: `${scheme}://user:secret@db/app` },
+      `connection: a Redis URL begins with redis:// or rediss://, this one with ${scheme}: For that database give the module a store instead: ${store}, of nestjs-scheduler-lock/${entry}.`,
+    ]),
     [
       { connection: 'redis://:pa#ss@host:6379' },
       'connection: this is not a URL. Write redis://host:6379 (rediss:// for TLS), or percent-encode special characters in the password.',

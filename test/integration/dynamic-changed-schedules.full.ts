@@ -34,5 +34,7 @@ test('a dynamic job with a timeZone that gets another schedule is told of once, 
 
 test('one in the zone of the machine is warned about: instances may be in different ones', async () => {
   const app = await changeTwice({});
-  expect(linesOf(app)).toEqual([expect.stringMatching(/^warn: .*give the job a timeZone/)]);
+  expect(linesOf(app)).toEqual([
+    expect.stringMatching(/^warn: .*give the job one expression and one timeZone/),
+  ]);
 });

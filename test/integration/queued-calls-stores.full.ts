@@ -106,7 +106,7 @@ describe.each(QUEUED_CALL_STORES)('on %s', (_, open) => {
     await until(() => app.events.some(({ type }) => type === 'dead-lettered'));
     expect(app.logs.own.filter((line) => line.startsWith('error'))).toEqual([
       expect.stringMatching(
-        /Calendar.changed \[calendar\]: the queued call "a" will not be run any more \(failed, 1 delivery\): .*no such calendar.*redeliver\('calendar'\)/s,
+        /Calendar.changed \[calendar\]: the queued call "a" will not be run any more \(failed, 1 delivery\)\. See inspect\(\); redeliver\('calendar'\) puts it back\. .*no such calendar/s,
       ),
     ]);
     const service = app.get(SchedulerLockService);

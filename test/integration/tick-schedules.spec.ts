@@ -54,7 +54,7 @@ test('instances that disagree on the schedule of a job each say so once, in an e
   ]);
   const warning = (here: string | undefined, before: string | undefined): string =>
     `warn: report: scheduled as "${here}" here, but its last start came from "${before}". ` +
-    'If this is no deploy of a new schedule, give the job a timeZone, so that all instances agree on its ticks.';
+    'If this is no deploy of a new schedule, give the job one expression and one timeZone on all instances: they have to agree on its ticks.';
   expect(lines('warn', berlin, kolkata)).toEqual([
     warning(inKolkata, inBerlin),
     warning(inBerlin, inKolkata),

@@ -84,7 +84,11 @@ export class EntriesTable<Table> {
     if (!isMissing || !this.migrate) return this.#problemOf(error);
     for (const statement of dialect.entries.creation) {
       const refused = await this.#create(statement);
-      if (refused !== undefined) return this.#missing(refused);
+      if (refused !== undefined)
+        return this.#missing(
+          `, and could not be created: ${describeFailure(refused)}. So`,
+          ' as a user who may',
+        );
     }
     return this.#problemOf(await this.#try());
   }
@@ -117,15 +121,16 @@ export class EntriesTable<Table> {
   #problemOf(error: unknown): string | undefined {
     const failure =
       error === undefined || error instanceof SchedulerLockError ? undefined : this.dialect.failure(error);
-    if (failure === 'table') return this.#missing(error);
+    if (failure === 'table') return this.#missing(` (${describeFailure(error)}), so`);
     if (failure !== 'forbidden') return undefined;
     return `The user may not use the table ${this.dialect.entries.table} (${describeFailure(error)}), so neither histories nor queued calls are kept. Run this as a user who may:\n${this.dialect.setup()}`;
   }
 
-  #missing(error: unknown): string {
+  /** @param who who has to run the SQL, if not anybody can */
+  #missing(why: string, who = ''): string {
     return (
-      `The table ${this.dialect.entries.table} is missing, or lacks columns (${describeFailure(error)}), so neither histories nor queued calls are kept. ` +
-      `Run this:\n${this.dialect.setup()}`
+      `The table ${this.dialect.entries.table} is missing, or lacks columns${why} neither histories nor queued calls are kept. ` +
+      `Run this${who}:\n${this.dialect.setup()}`
     );
   }
 }

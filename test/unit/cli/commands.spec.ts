@@ -249,6 +249,13 @@ describe('runs', () => {
     expect(documentOf(shell)).toHaveLength(1);
   });
 
+  test('shows what people did between them', async () => {
+    const by = { action: 'redeliver', actor: 'anna', reason: 'mended', count: 1 } as const;
+    const shell = shellOf({ ...fleet, entries: [run('Ok.job', at(12, 20), { by })] });
+    await shell.inBerlin('runs', 'Ok.job');
+    expect(shell.lines[1]).toMatch(/Ok\.job +redelivered +by anna +1 dead letter: mended$/);
+  });
+
   test('shows which run of the tick it was', async () => {
     const shell = shellOf({ ...fleet, entries: [run('Ok.job', at(12, 20), { attempt: 2 })] });
     await shell.inBerlin('runs', 'Ok.job');

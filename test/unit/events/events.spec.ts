@@ -232,6 +232,23 @@ describe('the log', () => {
       'error: Jobs.refresh [""]: skipped (invalid-name): it is empty',
     ],
     [
+      {
+        type: 'dead-lettered',
+        ...FACTS,
+        key: 'c',
+        reason: 'failed',
+        deliveries: 1,
+        error: Object.assign(new Error('no such calendar'), {
+          stack: 'Error: no such calendar\n    at sync',
+        }),
+      },
+      'error: Jobs.refresh [auto-refresh]: the queued call "c" will not be run any more (failed, 1 delivery). See inspect(); redeliver(\'auto-refresh\') puts it back. Error: no such calendar\n    at sync',
+    ],
+    [
+      { type: 'controlled', ...FACTS, action: 'redeliver', actor: 'anna', reason: 'mended', count: 1 },
+      'log: Jobs.refresh [auto-refresh]: 1 dead letter put back, by anna: mended',
+    ],
+    [
       { type: 'lost', ...FACTS, reason: 'deadline' },
       'warn: Jobs.refresh [auto-refresh]: lost (deadline) while its job was running',
     ],

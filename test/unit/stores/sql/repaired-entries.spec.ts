@@ -74,3 +74,25 @@ test('a store that keeps no histories tries no right to write by reading', async
   expect([await entries(), await store.history.instances()]).toEqual([[], []]);
   expect(table.tries).toBe(0);
 });
+
+test('a user who may not create it is told so, and that somebody else has to', async () => {
+  const missing = new Error('relation "shedlock_entries" does not exist');
+  const forbidden = new Error('permission denied for schema public');
+  const entries = {
+    table: 'shedlock_entries',
+    creation: ['CREATE TABLE shedlock_entries'],
+    read: () => Promise.reject(missing),
+  };
+  const store = new SqlLockStore(
+    scripted({
+      ...free,
+      entries: entries as never,
+      migrate: () => Promise.reject(forbidden),
+      failure: (error) => (error === missing ? 'table' : 'forbidden'),
+    }),
+    { migrate: true, clock: new ManualClock() },
+  );
+  expect(await store.history.init()).toContain(
+    'lacks columns, and could not be created: permission denied for schema public. So neither histories nor queued calls are kept. Run this as a user who may:\n',
+  );
+});
