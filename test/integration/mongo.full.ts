@@ -147,7 +147,7 @@ const there = await isThereMongo('MongoLockStore on a server');
           .join(' ');
       await store.queuedCalls.init?.();
       const lease = await taken(store);
-      const call = { name: 'job', job: 'job', args: '[]', priority: 0, max: 10, redeliver: 0 };
+      const call = { name: 'job', job: 'job', args: '[]', priority: 0, max: 1_000, redeliver: 0 };
       const queue = (fields = {}) => store.queuedCalls.enqueue({ ...call, id: randomUUID(), ...fields });
       sent.length = 0;
       await queue();

@@ -16,7 +16,7 @@ import {
   type QueuedCallStore,
 } from '../../stores/queued-call-store.js';
 import { isAttended, STEP_OF_PRIORITY } from '../../stores/rules.js';
-import type { Entry, LockEntries } from '../entries.js';
+import type { Entry, LockEntries, NewEntry } from '../entries.js';
 import type { Moments } from '../moments.js';
 import { isTaken } from '../rules/document.js';
 import { firstPlace } from '../rules/in-line.js';
@@ -41,6 +41,8 @@ import { AGAIN, Tries } from './tries.js';
 
 /** How many locks one look at queued calls asks for, or finds. */
 const MOST_LOCKS = 1_000;
+/** So many calls of a lock may be on their way at once: a queue with room for fewer is counted once more. */
+const ON_THE_WAY = 100;
 /** The dead letters of how many locks are read at once. */
 const LETTERS_AT_ONCE = 30;
 
@@ -94,8 +96,10 @@ export class EntryQueue implements QueuedCallStore {
     if (!this.#isOpen) await this.init();
     const slot = openSlot(queuedCall);
     const enqueue = () => this.#tries.of('not-applied', () => this.#enqueue(queuedCall, slot), options);
-    // Calls that become one with another would only get in each other's way.
-    return slot === undefined ? enqueue() : this.#tries.inTurn([queuedCall.name, slot], enqueue);
+    // Calls that become one with another, or that fill a small queue, would only get in each other's way.
+    const { name, max } = queuedCall;
+    if (max <= ON_THE_WAY) return this.#tries.inTurn([name], enqueue);
+    return slot === undefined ? enqueue() : this.#tries.inTurn([name, slot], enqueue);
   }
 
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
@@ -194,17 +198,36 @@ export class EntryQueue implements QueuedCallStore {
     if (merged !== undefined) return merged;
     const { now, entries: last } = await this.entries.list(lastOf(lock));
     const [waiting] = last.length === 0 ? [] : await this.entries.sums({ locks: [lock], kinds: [CALL] });
-    const isFull = (waiting?.count ?? 0) >= max;
-    if (!isFull) {
+    const count = waiting?.count ?? 0;
+    if (count < max) {
       const place = await this.#placeFor(queuedCall, now, last);
-      const [written] = await this.entries.put([newEntry(queuedCall, now, place)]);
-      if (written === true) return { queued: true, place, merged: 0 };
+      const entry = newEntry(queuedCall, now, place);
+      const [written] = await this.entries.put([entry]);
+      if (written === true)
+        return (await this.#isTooMany(entry, { count, max })) ? AGAIN : { queued: true, place, merged: 0 };
     }
     // The same call, sent again; or another one with its key was faster.
     const { entries } = await this.entries.list({ lock, ids: [keyOfCall(lock, id).id] });
     const [same] = entries.flatMap((entry) => storedCall(entry) ?? []);
     if (same !== undefined) return { queued: true, place: placeOf(same), merged: same.merged };
-    return isFull ? { queued: false } : AGAIN;
+    return count < max ? AGAIN : { queued: false };
+  }
+
+  /**
+   * Takes a call back that others have left no room for meanwhile. Whoever writes last counts all others, so no more stay than there may be.
+   *
+   * @param room how many there were before, and may be
+   * @returns whether it was taken back: no holder has taken it in between, and no call was merged into it
+   */
+  async #isTooMany(entry: NewEntry, { count, max }: { count: number; max: number }): Promise<boolean> {
+    if (count + ON_THE_WAY < max) return false;
+    try {
+      const [waiting] = await this.entries.sums({ locks: [entry.lock], kinds: [CALL] });
+      return (waiting?.count ?? 0) > max && (await this.entries.drop([entry])) > 0;
+    } catch {
+      // The call is queued, and may stay: one too many is better than one of which nobody knows.
+      return false;
+    }
   }
 
   /**

@@ -1,4 +1,4 @@
-import { LOOK_FOR_QUEUED } from '../../stores/queued-call-store.js';
+import { LOOK_FOR_QUEUED, type QueuedCallStore } from '../../stores/queued-call-store.js';
 import { check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR } from './kit.js';
@@ -146,6 +146,20 @@ export const queuedCallCases: readonly CaseDefinition[] = [
       const result = await queuedCalls(kit).enqueue(queuedCall(lease.name, { max: 2 }));
       check(!result.queued, () => `a third queued call should not be kept, but got ${show(result)}`);
       await keep(kit, queuedCall(lease.name, { max: 2, key: 'k' }));
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'simultaneous calls do not exceed `max` either',
+    needs: ['queuedCalls'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const calls = Array.from({ length: 40 }, () => queuedCall(lease.name, { max: 3 }));
+      const results = await kit.atOnce(calls, async (store, call) =>
+        (store.queuedCalls as QueuedCallStore).enqueue(call, { limit: HOUR }),
+      );
+      const { length } = results.filter(({ queued }) => queued);
+      check(length > 0 && length <= 3, () => `1 to 3 of 40 calls should be kept, but ${length} were`);
     },
   },
   {

@@ -47,6 +47,15 @@ class FirstArgumentsWin extends ReferenceQueuedCalls {
   }
 }
 
+/** Others may come between counting and writing. */
+class CountsBeforehand extends ReferenceQueuedCalls {
+  override async enqueue(queuedCall: NewQueuedCall): Promise<Enqueued> {
+    const hasRoom = this.hasRoom(queuedCall);
+    await Promise.resolve();
+    return hasRoom ? super.enqueue({ ...queuedCall, max: Infinity }) : { queued: false };
+  }
+}
+
 /** Others may come between reading and writing. */
 class MergesWhatItHasRead extends ReferenceQueuedCalls {
   override async enqueue(queuedCall: NewQueuedCall): Promise<Enqueued> {
@@ -229,6 +238,11 @@ export const brokenQueuedCalls: readonly BrokenStore[] = [
     'release ends the queued call of its lease',
     "after the release the second one should be the queued call of the next run, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':2,'taken':'<id>','begun':true,'queuedAt':0}",
     KeepsWhatIsReleased,
+  ),
+  broken(
+    'simultaneous calls do not exceed `max` either',
+    '1 to 3 of 40 calls should be kept, but 40 were',
+    CountsBeforehand,
   ),
   broken(
     'no more queued calls are kept than `max`',
