@@ -126,6 +126,22 @@ describe('what crosses', () => {
     expect(await stored()).toHaveLength(1);
   });
 
+  test('a call that another instance leaves no room for at this moment is refused; it stays if nobody can count', async () => {
+    const small = () => call({ max: 1 });
+    entries.before = async () => void (await keep(small(), other));
+    expect(await keep(small())).toEqual({ queued: false });
+    expect(await stored()).toHaveLength(1);
+    const { sums } = entries;
+    const roomFor = { max: 2 };
+    entries.before = async () => {
+      await keep(call(roomFor), other);
+      entries.sums = () => Promise.reject(unavailable());
+    };
+    expect(await keep(call(roomFor))).toMatchObject({ queued: true });
+    entries.sums = sums;
+    expect(await stored()).toHaveLength(3);
+  });
+
   test('a lease that runs out while it takes a call gets nothing, and the next holder gets the call', async () => {
     const lease = await take(1_000);
     const one = call();
