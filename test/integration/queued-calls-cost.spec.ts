@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { PEEK } from '../../lib/stores/redis/queued-call-scripts.js';
 import { commandsDuring, type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
@@ -29,6 +31,25 @@ function counted(all: readonly string[][]) {
   const ofQueuedCalls = sent.filter((args) => args.some((arg) => arg.endsWith(':queue')));
   return { ofQueuedCalls: ofQueuedCalls.length, others: sent.length - ofQueuedCalls.length };
 }
+
+test('a queued call is found after a data loss, though its process has noted the lock just before, and dies', async () => {
+  const stores = [new RedisLockStore(server.url), new RedisLockStore(server.url)] as const;
+  for (const store of stores) await store.init();
+  const call = () => ({
+    name: 'lost',
+    id: randomUUID(),
+    job: 'job',
+    args: '[]',
+    priority: 0,
+    max: 10,
+    redeliver: 0,
+  });
+  await stores[0].queuedCalls.enqueue(call());
+  await client.flushall();
+  await stores[0].queuedCalls.enqueue(call());
+  expect(await stores[1].queuedCalls.left(['job'])).toMatchObject([{ name: 'lost' }]);
+  for (const store of stores) await store.close();
+});
 
 test('a queued call takes one command to queue, and one to run', async () => {
   const { Calendar, ran } = calendar({ queue: undefined });

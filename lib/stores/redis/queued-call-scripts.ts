@@ -96,8 +96,8 @@ return denied`);
  * The key is '' if it has none, otherwise it begins with '='.
  * What is kept of one that becomes one with another one: see mergedArguments().
  *
- * Returns its place, how many calls it stands for besides the first, and, if it was kept before, the id under which it is; or 0 if there
- * is no room.
+ * Returns its place, how many calls it stands for besides the first, and the id under which it is kept, with a 1 behind it if there was no
+ * other; or 0 if there is no room.
  */
 export const ENQUEUE = script(/* lua */ `
 local queue, calls = KEYS[1], KEYS[2]
@@ -120,13 +120,14 @@ local micros = t[1] * 1000000 + t[2]
 local place = string.format('%.0f', micros - ARGV[5] * ${STEP_OF_PRIORITY})
 local rest, came = ARGV[2] .. '\\n' .. ARGV[3], string.format('%.0f', (micros - micros % 1000) / 1000)
 id = ARGV[1]
+local only = #redis.call('ZRANGE', queue, 0, 0) == 0 and 1 or 0
 redis.call('ZADD', queue, place, id)
 redis.call('HSET', calls, 'args:' .. id, ARGV[4],
   'info:' .. id, table.concat({ 0, came, 0, ARGV[7], '-', place, rest }, ' '))
 if ARGV[3] ~= '' then redis.call('HSET', calls, slot, id) end
 redis.call('PEXPIRE', queue, ${QUEUED_CALLS_KEPT})
 redis.call('PEXPIRE', calls, ${QUEUED_CALLS_KEPT})
-return { place, 0 }`);
+return { place, 0, id, only }`);
 
 /**
  * Ends the queued call of a lease, and takes the next one for it, under a new fencing token. A client may send the script twice. The second
@@ -218,15 +219,17 @@ return 0`);
  */
 export const PEEK = script(/* lua */ `
 local lock, line, queue, calls = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local found = redis.call('ZRANGE', queue, 0, 99)
-if #found == 0 then return '' end
 local first = redis.call('GET', lock) and redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]
-for n = 1, #found do
-  local id = found[n]${INFO}
-  for a = 1, #ARGV do
-    if string.match(rest or '', '^([^\\n]*)\\n') == ARGV[a] then
-      if first and tonumber(first) - tonumber(place) < ${STEP_OF_PRIORITY / 2} then return 0 end
-      return place
+for round = 0, 99 do
+  local found = redis.call('ZRANGE', queue, round * 100, round * 100 + 99)
+  if #found == 0 then return round == 0 and '' or 0 end
+  for n = 1, #found do
+    local id = found[n]${INFO}
+    for a = 1, #ARGV do
+      if string.match(rest or '', '^([^\\n]*)\\n') == ARGV[a] then
+        if first and tonumber(first) - tonumber(place) < ${STEP_OF_PRIORITY / 2} then return 0 end
+        return place
+      end
     end
   end
 end

@@ -83,7 +83,8 @@ export class RedisQueuedCalls implements QueuedCallStore {
     { limit }: CallOptions = {},
   ): Promise<Enqueued> {
     const { queue, calls } = this.#keys(name);
-    const deadline = limit === undefined ? undefined : this.clock.monotonic() + limit;
+    const asked = this.clock.monotonic();
+    const deadline = limit === undefined ? undefined : asked + limit;
     // Before the queued call: the list should name a lock too many rather than one too few.
     await this.#note(name, limit);
     const given = [id, job, key === undefined ? '' : `=${key}`, args, priority, max, redeliver].map(String);
@@ -91,7 +92,8 @@ export class RedisQueuedCalls implements QueuedCallStore {
     if (left !== undefined && left <= 0) throw tooLate();
     const answer = await this.#run(ENQUEUE, [queue, calls], given, { limit: left });
     if (!Array.isArray(answer)) return { queued: false };
-    const [place, merged, kept = id] = answer as [unknown, unknown, string?];
+    const [place, merged, kept = id, only] = answer as [unknown, unknown, string?, unknown?];
+    if (Number(only) === 1) await this.#noteAgain(name, asked);
     return {
       queued: true,
       place: Number(place),
@@ -169,6 +171,14 @@ export class RedisQueuedCalls implements QueuedCallStore {
   async #peek(name: string, jobs: readonly string[]): Promise<unknown> {
     const { lock, line, queue, calls } = this.#keys(name);
     return this.#run(PEEK, [lock, line, queue, calls], jobs);
+  }
+
+  /** The server may have lost its data since the lock was noted. @param since what was noted after this time is there, monotonic */
+  async #noteAgain(name: string, since: number): Promise<void> {
+    if ((this.#noted.get(name) ?? since) >= since) return;
+    this.#noted.delete(name);
+    // The call is queued: the next one notes the lock, if this fails.
+    await this.#note(name).catch(() => undefined);
   }
 
   async #note(name: string, limit?: number): Promise<void> {

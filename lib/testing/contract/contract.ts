@@ -2,6 +2,7 @@ import { abandonCases } from './abandon-cases.js';
 import { check } from './assert.js';
 import { batchCases } from './batch-cases.js';
 import { endCases } from './end-cases.js';
+import { leftCallCases } from './left-call-cases.js';
 import { queuedCallCases } from './queued-call-cases.js';
 import { exclusionCases } from './exclusion-cases.js';
 import { historyCases } from './history-cases.js';
@@ -53,6 +54,7 @@ const definitions: readonly CaseDefinition[] = [
   ...lineCases,
   ...calledCases,
   ...queuedCallCases,
+  ...leftCallCases,
   ...queuedCallEndCases,
   ...historyCases,
   ...interruptionCases,

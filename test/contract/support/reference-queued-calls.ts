@@ -28,7 +28,7 @@ const NEW = { delivery: 0, taken: undefined, dead: undefined, begun: false };
 
 /** The rule of queued calls written down once more, in small steps, so that each can be broken. */
 export class ReferenceQueuedCalls implements QueuedCallStore {
-  readonly queuedCalls: StoredCall[] = [];
+  queuedCalls: StoredCall[] = [];
 
   constructor(protected readonly store: ReferenceStore) {}
 
