@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
-import { PEEK } from '../../lib/stores/redis/queued-call-scripts.js';
+import { PEEK, PEEKED_AT_ONCE } from '../../lib/stores/redis/queued-call-scripts.js';
 import { commandsDuring, type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp } from './app.js';
@@ -49,6 +49,30 @@ test('a queued call is found after a data loss, though its process has noted the
   await stores[0].queuedCalls.enqueue(call());
   expect(await stores[1].queuedCalls.left(['job'])).toMatchObject([{ name: 'lost' }]);
   for (const store of stores) await store.close();
+});
+
+test('a call behind more than one look goes through is found by the next look', async () => {
+  const store = new RedisLockStore(server.url);
+  await store.init();
+  const keep = (job: string) =>
+    store.queuedCalls.enqueue({
+      name: 'long',
+      id: randomUUID(),
+      job,
+      args: '[]',
+      priority: 0,
+      max: 10_000,
+      redeliver: 0,
+    });
+  const others = await Promise.all(Array.from({ length: PEEKED_AT_ONCE }, () => keep('gone')));
+  expect(others.every(({ queued }) => queued)).toBe(true);
+  const own = await keep('job');
+  const looks = [];
+  for (let i = 0; i < 3; i++)
+    looks.push((await store.queuedCalls.left(['job'])).filter(({ name }) => name === 'long'));
+  const found = own.queued ? [{ name: 'long', place: own.place }] : undefined;
+  expect(looks).toEqual([[], found, []]);
+  await store.close();
 });
 
 test('a queued call takes one command to queue, and one to run', async () => {

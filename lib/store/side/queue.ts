@@ -204,7 +204,7 @@ export class EntryQueue implements QueuedCallStore {
       const entry = newEntry(queuedCall, now, place);
       const [written] = await this.entries.put([entry]);
       if (written === true)
-        return (await this.#isTooMany(entry, { count, max })) ? AGAIN : { queued: true, place, merged: 0 };
+        return (await this.#isTooMany(entry, count, max)) ? AGAIN : { queued: true, place, merged: 0 };
     }
     // The same call, sent again; or another one with its key was faster.
     const { entries } = await this.entries.list({ lock, ids: [keyOfCall(lock, id).id] });
@@ -216,11 +216,11 @@ export class EntryQueue implements QueuedCallStore {
   /**
    * Takes a call back that others have left no room for meanwhile. Whoever writes last counts all others, so no more stay than there may be.
    *
-   * @param room how many there were before, and may be
+   * @param before how many there were before it was written
    * @returns whether it was taken back: no holder has taken it in between, and no call was merged into it
    */
-  async #isTooMany(entry: NewEntry, { count, max }: { count: number; max: number }): Promise<boolean> {
-    if (count + ON_THE_WAY < max) return false;
+  async #isTooMany(entry: NewEntry, before: number, max: number): Promise<boolean> {
+    if (before + ON_THE_WAY < max) return false;
     try {
       const [waiting] = await this.entries.sums({ locks: [entry.lock], kinds: [CALL] });
       return (waiting?.count ?? 0) > max && (await this.entries.drop([entry])) > 0;

@@ -209,31 +209,36 @@ local queue, calls, dead = KEYS[1], KEYS[2], KEYS[3]
 local id, token, outcome = ARGV[1], ARGV[2], ARGV[3]${END}
 return 0`);
 
+/** How many queued calls of a lock one look goes through, which blocks Redis for a millisecond or two. The next look goes on behind them. */
+export const PEEKED_AT_ONCE = 1_000;
+
 /**
  * Whether a lock has queued calls of some jobs, and is free, or no call in line has the priority of the first of them.
  *
  * KEYS: lock, line, queue, calls
- * ARGV: jobs...
+ * ARGV: from, jobs...
  *
- * Returns the place of the first one, 0 if no further worker is needed, or '' if there are no queued calls at all.
+ * The look begins at the place `from` of the queue.
+ *
+ * Returns the place of the first one, 0 if no further worker is needed, -1 if there may be one behind those that it has gone through, or ''
+ * if there are no queued calls at all.
  */
 export const PEEK = script(/* lua */ `
 local lock, line, queue, calls = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local from = tonumber(ARGV[1])
+local found = redis.call('ZRANGE', queue, from, from + ${PEEKED_AT_ONCE - 1})
+if #found == 0 then return from == 0 and '' or 0 end
 local first = redis.call('GET', lock) and redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]
-for round = 0, 99 do
-  local found = redis.call('ZRANGE', queue, round * 100, round * 100 + 99)
-  if #found == 0 then return round == 0 and '' or 0 end
-  for n = 1, #found do
-    local id = found[n]${INFO}
-    for a = 1, #ARGV do
-      if string.match(rest or '', '^([^\\n]*)\\n') == ARGV[a] then
-        if first and tonumber(first) - tonumber(place) < ${STEP_OF_PRIORITY / 2} then return 0 end
-        return place
-      end
+for n = 1, #found do
+  local id = found[n]${INFO}
+  for a = 2, #ARGV do
+    if string.match(rest or '', '^([^\\n]*)\\n') == ARGV[a] then
+      if first and tonumber(first) - tonumber(place) < ${STEP_OF_PRIORITY / 2} then return 0 end
+      return place
     end
   end
 end
-return 0`);
+return #found == ${PEEKED_AT_ONCE} and -1 or 0`);
 
 /**
  * The queued calls and dead letters of a lock, for people.

@@ -20,6 +20,7 @@ import {
   ENQUEUE,
   NEXT,
   PEEK,
+  PEEKED_AT_ONCE,
   PROBE_QUEUED_CALLS,
   REDELIVER,
   SEE_QUEUED_CALLS,
@@ -49,6 +50,8 @@ export class RedisQueuedCalls implements QueuedCallStore {
   #without: string[] = [];
   /** Where in the index the next look begins. */
   #from = 0;
+  /** Of long queues: behind how many calls the next look goes on, by lock. */
+  readonly #behind = new Map<string, number>();
   readonly #looks: LockLooks;
 
   /**
@@ -170,7 +173,12 @@ export class RedisQueuedCalls implements QueuedCallStore {
 
   async #peek(name: string, jobs: readonly string[]): Promise<unknown> {
     const { lock, line, queue, calls } = this.#keys(name);
-    return this.#run(PEEK, [lock, line, queue, calls], jobs);
+    const from = this.#behind.get(name) ?? 0;
+    const answer = await this.#run(PEEK, [lock, line, queue, calls], [String(from), ...jobs]);
+    const isMore = Number(answer) === -1;
+    if (isMore) this.#behind.set(name, from + PEEKED_AT_ONCE);
+    else this.#behind.delete(name);
+    return isMore ? 0 : answer;
   }
 
   /** The server may have lost its data since the lock was noted. @param since what was noted after this time is there, monotonic */
