@@ -8,6 +8,7 @@ import { DocumentLockStore, type DocumentLockStoreOptions } from './document-loc
 import type { LockEntries } from './entries.js';
 import type { LockDocuments } from './port.js';
 import { EntryHistory, type EntryHistoryOptions } from './side/history.js';
+import { documentLocks } from './side/queue-locks.js';
 import { EntryQueue, type QueuedCallsInfo } from './side/queue.js';
 
 /**
@@ -31,7 +32,7 @@ export class RememberingLockStore extends DocumentLockStore {
     super(documents, options);
     const { clock = systemClock } = options;
     const history = new EntryHistory(entries, documents, clock, options);
-    const locks = { read: documents.read.bind(documents), decide: this.decide.bind(this) };
+    const locks = documentLocks(documents, this.decide.bind(this));
     this.history = this.#history = history;
     this.queuedCalls = this.#queue = new EntryQueue(entries, {
       locks,

@@ -6,11 +6,6 @@ import {
   type NextResult,
 } from '../../stores/queued-call-store.js';
 import type { EntryQuery, LockEntries } from '../entries.js';
-import type { LockDocuments } from '../port.js';
-import { type Decision, isTaken, type LockDocument } from '../rules/document.js';
-import { firstPlace } from '../rules/in-line.js';
-import { regrant } from '../rules/regrant.js';
-import { readableLock } from '../state.js';
 import {
   CALL,
   DEAD,
@@ -25,20 +20,11 @@ import {
   takenEntry,
   unreadableEntry,
 } from './queue-entries.js';
+import type { QueueLocks, TakenLock } from './queue-locks.js';
 import { AGAIN } from './tries.js';
 
 /** How many dead letters one clean-up deletes at most. */
 const MOST_DROPPED = 100;
-
-/** What queued calls ask of the locks. */
-export interface QueueLocks extends Pick<LockDocuments, 'read'> {
-  /** Does to a lock what a rule decides. @param limit how long the caller waits, ms @default 2_000 */
-  decide<T>(
-    name: string,
-    decide: (document: LockDocument | undefined, now: number) => Decision<T>,
-    limit?: number,
-  ): Promise<T>;
-}
 
 /** A queued call, and the database's time when it was read. */
 interface Read {
@@ -64,15 +50,15 @@ export class Deliveries {
   ): (isAgain: boolean) => Promise<NextResult | typeof AGAIN> {
     const dead: DeadLetter[] = [];
     return async (isAgain) => {
-      const document = await this.#held(lease);
-      const fencingToken = document?.lease?.fencingToken ?? NaN;
+      const lock = await this.#held(lease);
+      const fencingToken = lock?.lease?.fencingToken ?? NaN;
       if (fencingToken > lease.fencingToken) return this.#takenBefore(lease, fencingToken);
       if (outcome !== undefined) await this.end(lease, outcome);
       if (fencingToken !== lease.fencingToken) return { held: false, dead };
       const read = await this.#firstAlive(lease, { takes, isAgain, dead });
       if (read === undefined) return { held: true, dead };
       const { place } = read.call.entry;
-      const first = firstPlace(document) ?? Infinity;
+      const first = lock?.first ?? Infinity;
       return first < place ? { held: true, place, dead } : this.#take(lease, read, { takes, limit, dead });
     };
   }
@@ -89,12 +75,9 @@ export class Deliveries {
   }
 
   /** The lock, if a lease with the token of this one is live. */
-  async #held({ name, token }: LeaseRef): Promise<LockDocument | undefined> {
-    const { now, documents } = await this.locks.read([name]);
-    const document = documents[0] && readableLock(documents[0]);
-    if (document?.lease?.token !== token || document.ended !== undefined || document.stranger !== undefined)
-      return undefined;
-    return isTaken(document, now) ? document : undefined;
+  async #held({ name, token }: LeaseRef): Promise<TakenLock | undefined> {
+    const lock = (await this.locks.taken([name])).get(name);
+    return lock?.lease?.token === token ? lock : undefined;
   }
 
   /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
@@ -137,11 +120,7 @@ export class Deliveries {
       if (written !== true) return AGAIN;
     }
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
-    const fencingToken = await this.locks.decide(
-      lease.name,
-      (document, time) => regrant(document, time, lease, { job, ttl }),
-      limit,
-    );
+    const fencingToken = await this.locks.regrant(lease, { job, ttl }, limit);
     // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
     if (fencingToken === undefined) return AGAIN;
     return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead };

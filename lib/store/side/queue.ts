@@ -18,10 +18,7 @@ import {
 import { isAttended, STEP_OF_PRIORITY } from '../../stores/rules.js';
 import type { Entry, LockEntries, NewEntry } from '../entries.js';
 import type { Moments } from '../moments.js';
-import { isTaken } from '../rules/document.js';
-import { firstPlace } from '../rules/in-line.js';
-import { readableLock } from '../state.js';
-import { Deliveries, type QueueLocks } from './deliveries.js';
+import { Deliveries } from './deliveries.js';
 import type { EntryHistory, ReadForPeople } from './history.js';
 import {
   CALL,
@@ -37,6 +34,7 @@ import {
   storedCall,
   unreadableEntry,
 } from './queue-entries.js';
+import type { QueueLocks } from './queue-locks.js';
 import { AGAIN, Tries } from './tries.js';
 
 /** How many locks one look at queued calls asks for, or finds. */
@@ -115,12 +113,11 @@ export class EntryQueue implements QueuedCallStore {
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
     const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS });
     if (sums.length === 0) return [];
-    const { now, documents } = await this.parts.locks.read(sums.map(({ lock }) => lock));
-    const locks = new Map(documents.map((read) => [read.name, readableLock(read)]));
+    const taken = await this.parts.locks.taken(sums.map(({ lock }) => lock));
     const left = sums.map(({ lock, place }) => ({ name: lock, place }));
     return left.filter((call) => {
-      const lock = locks.get(call.name);
-      return lock === undefined || !isTaken(lock, now) || !isAttended(call, firstPlace(lock));
+      const lock = taken.get(call.name);
+      return lock === undefined || !isAttended(call, lock.first);
     });
   }
 

@@ -8,6 +8,7 @@ import { acquireInLine, releaseInLine } from '../../store/rules/in-line.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { Moments } from '../../store/moments.js';
 import { EntryHistory } from '../../store/side/history.js';
+import { documentLocks } from '../../store/side/queue-locks.js';
 import { EntryQueue } from '../../store/side/queue.js';
 import { readableLock } from '../../store/state.js';
 import type { QueuedCallStore } from '../queued-call-store.js';
@@ -51,10 +52,7 @@ export class MemoryLockStore implements LockStore {
     this.#locks = locks;
     this.history = this.#history = new EntryHistory(entries, documents, clock);
     this.queuedCalls = this.#queue = new EntryQueue(entries, {
-      locks: {
-        read: (names) => documents.read(names),
-        decide: async (name, rule) => locks.decide(name, rule),
-      },
+      locks: documentLocks(documents, async (name, rule) => locks.decide(name, rule)),
       history: this.#history,
       moments: this.#moments,
       clock,

@@ -82,9 +82,8 @@ export function sharedKeys(names: Iterable<string>, key: (name: string) => unkno
 const STATE = ':state';
 const LINE = ':state:line';
 const WHO = ':state:who';
-const QUEUE = ':state:queue';
-const CALLS = ':state:calls';
-const DEAD = ':state:dead';
+const ENTRIES = ':state:entries';
+const ORDER = ':state:order';
 const RUNS = ':state:runs';
 const BAD = ':state:bad';
 
@@ -94,7 +93,7 @@ const BAD = ':state:bad';
  */
 export function isStateKey(stored: string): boolean {
   return (
-    [STATE, LINE, WHO, QUEUE, CALLS, DEAD, RUNS, BAD].some((end) => stored.endsWith(end)) &&
+    [STATE, LINE, WHO, ENTRIES, ORDER, RUNS, BAD].some((end) => stored.endsWith(end)) &&
     hashTag(stored) !== undefined
   );
 }
@@ -110,7 +109,8 @@ export interface KeysOf {
 
 export const OF_LOCK: KeysOf = { count: 2, of: ([lock, state]) => [lock, state] };
 export const OF_LINE: KeysOf = { count: 4, of: (keys) => keys };
-export const OF_QUEUED_CALLS: KeysOf = { count: 3, of: ([, state]) => queuedCallKeys(state) };
+export const OF_ENTRIES: KeysOf = { count: 2, of: ([, state]) => entryKeys(state) };
+export const OF_TURN: KeysOf = { count: 3, of: ([lock, state, line]) => [lock, state, line] };
 export const OF_HISTORY: KeysOf = { count: 2, of: ([, state]) => historyKeys(state) };
 
 /** The keys of a lock's line, by that of its state. */
@@ -119,10 +119,10 @@ export const lineKeys = (state: string): [line: string, who: string] => [
   state.slice(0, -STATE.length) + WHO,
 ];
 
-/** The keys of a lock's queued calls, by that of its state. */
-export const queuedCallKeys = (state: string): [queue: string, calls: string, dead: string] => {
+/** The keys of a lock's entries, by that of its state. */
+const entryKeys = (state: string): [entries: string, order: string] => {
   const lock = state.slice(0, -STATE.length);
-  return [lock + QUEUE, lock + CALLS, lock + DEAD];
+  return [lock + ENTRIES, lock + ORDER];
 };
 
 /** The keys of a lock's history, by that of its state: history-scripts.ts makes them from it in the same way. */

@@ -3,7 +3,10 @@
  * May not enter: timers that renew, policy, and what another store needs.
  */
 import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../clock.js';
 import { SchedulerLockConfigError } from '../../errors.js';
+import { Moments } from '../../store/moments.js';
+import { EntryQueue } from '../../store/side/queue.js';
 import { LOOK_FOR_QUEUED, type QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
 import type {
@@ -24,7 +27,7 @@ import { NOTHING_RAN } from '../rules.js';
 import { aclCommand } from './acl.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, INSPECT, inspectRedis } from './inspect.js';
-import { RedisQueuedCalls } from './queued-calls.js';
+import { RedisEntries } from './entries.js';
 import { evictionWarning } from './eviction.js';
 import { RedisHistory } from './history.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, lockKey, sharedKeys } from './keys.js';
@@ -36,10 +39,11 @@ import { Renewals } from './renewals.js';
 import { failure } from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
 import { readAcquire, readRelease } from './replies.js';
-import { Hints } from './hints.js';
+import { Hints, publish } from './hints.js';
 import { LEAVE, WAIT } from './line-scripts.js';
 import { RELEASE } from './release-script.js';
 import { ACQUIRE } from './acquire-script.js';
+import { RedisQueueLocks } from './queue-locks.js';
 import { LOOK_FIRST } from './shortcuts.js';
 
 /** Options of {@link RedisLockStore}. `undefined` means the default. */
@@ -72,7 +76,7 @@ export interface RedisLockStoreOptions {
 export class RedisLockStore implements LockStore {
   readonly queuedCalls: QueuedCallStore;
   readonly history: Required<HistoryStore>;
-  readonly #queuedCalls: RedisQueuedCalls;
+  readonly #queue: EntryQueue;
   readonly #connection: RedisConnection;
   readonly #commands: LeaseCommands;
   readonly #acquires: LeaseCalls<AcquireResult>;
@@ -108,12 +112,14 @@ export class RedisLockStore implements LockStore {
     this.#leaves = new LeaseCalls<void>(this.#commands, LEAVE, () => undefined);
     this.#looks = new LockLooks(this.#commands, INSPECT);
     this.#channels = `${keyPrefix}:wake:`;
-    this.queuedCalls = this.#queuedCalls = new RedisQueuedCalls(
-      this.#connection,
-      this.#commands,
-      { index: `${keyPrefix}:queued`, channel: `${this.#channels}${LOOK_FOR_QUEUED}` },
-      this.#rights,
-    );
+    const entries = new RedisEntries(this.#connection, this.#commands, `${keyPrefix}:queued`, this.#rights);
+    this.queuedCalls = this.#queue = new EntryQueue(entries, {
+      locks: new RedisQueueLocks(this.#commands),
+      history: { ended: () => undefined },
+      moments: new Moments(),
+      clock: systemClock,
+      announce: (text) => publish(this.#connection, this.#channels + LOOK_FOR_QUEUED, text),
+    });
     this.history = new RedisHistory(this.#connection, this.#commands, `${keyPrefix}:instances`, this.#rights);
   }
 
@@ -217,8 +223,10 @@ export class RedisLockStore implements LockStore {
     },
     release: (lease, options, told) => {
       if (lease.wait !== undefined && options.outcome === NOTHING_RAN) return this.#leave(lease, told);
-      if (lease.queuedCall !== undefined) return this.#endQueuedCall(lease, options, told);
-      this.#releases.call(lease.name, releaseArguments(lease, options), told);
+      const ending = this.#queue.end(lease, options.outcome ?? 'completed');
+      const giveBack = () => this.#releases.call(lease.name, releaseArguments(lease, options), told);
+      if (ending === undefined) return giveBack();
+      void ending.then(giveBack, told.failed.bind(told));
     },
   };
 
@@ -252,15 +260,6 @@ export class RedisLockStore implements LockStore {
     });
   }
 
-  /** Ends the queued call of a lease, and then releases it. */
-  #endQueuedCall(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
-    const { queuedCall: _queuedCall, ...rest } = lease;
-    void this.#queuedCalls.end(lease, options.outcome ?? 'completed', told.limit).then(
-      () => this.fastPort.release(rest, options, told),
-      (error: unknown) => told.failed(error as Error),
-    );
-  }
-
   extend(leases: readonly LeaseRef[], options: ExtendOptions = {}): Promise<ExtendResult[]> {
     return this.#renewals.extend(leases, options);
   }
@@ -274,9 +273,8 @@ export class RedisLockStore implements LockStore {
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     try {
       const infos = await inspectRedis(this.#connection, this.#commands, this.#looks, names);
-      return await Promise.all(
-        infos.map(async (info) => ({ ...info, ...(await this.#queuedCalls.see(info.name)) })),
-      );
+      const shown = await this.#queue.shown(infos.map(({ name }) => name));
+      return infos.map((info) => ({ ...info, ...shown(info.name) }));
     } catch (error) {
       throw failure(explainDenied(error, this.#rights()));
     }

@@ -1,0 +1,209 @@
+import { randomUUID } from 'node:crypto';
+import { type Clock, systemClock } from '../../clock.js';
+import type {
+  EntriesRead,
+  Entry,
+  EntryQuery,
+  EntrySum,
+  LockEntries,
+  NewEntry,
+  SeenEntry,
+  SumQuery,
+} from '../../store/entries.js';
+import { DROP, FIND, LIST, PROBE_ENTRIES, PUT, SUM } from './entry-scripts.js';
+import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
+import { QueuedIndex } from './queued-index.js';
+import { failure, runScript } from './redis-client.js';
+import type { RedisConnection } from './redis-connection.js';
+import type { Script } from './script.js';
+
+/** Neither has a word, which begins with a quotation mark. */
+const [NONE, ANY] = ['-', '*'];
+
+/** What FIND and LIST answer: see there. */
+type Found = [now: string, seen: string, ...idsAndStored: string[]];
+
+/** What SUM answers: see there. */
+type Sums = [any: number, ...kindsAndCounts: string[]];
+
+interface SumsOfLock {
+  /** Whether the lock has any entries. */
+  readonly hasAny: boolean;
+  readonly sums: readonly EntrySum[];
+}
+
+/** Entries of locks in Redis: see entry-scripts.ts. Those for a job can be counted over all locks. */
+export class RedisEntries implements LockEntries {
+  readonly #index: QueuedIndex;
+  readonly #puts: LeaseCalls<number>;
+  readonly #drops: LeaseCalls<number>;
+  readonly #lists: LeaseCalls<Found>;
+  readonly #finds: LeaseCalls<Found>;
+  readonly #sums: LeaseCalls<Sums>;
+
+  /**
+   * @param index key of the locks that may have entries for jobs
+   * @param rights the command that gives the user all rights that are needed
+   */
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly commands: LeaseCommands,
+    index: string,
+    private readonly rights: () => string,
+    private readonly clock: Clock = systemClock,
+  ) {
+    this.#index = new QueuedIndex(index, (script, keys, args) => this.#run(script, keys, args), clock);
+    this.#puts = new LeaseCalls(commands, PUT, Number);
+    this.#drops = new LeaseCalls(commands, DROP, Number);
+    this.#lists = new LeaseCalls(commands, LIST, (reply) => reply as Found);
+    this.#finds = new LeaseCalls(commands, FIND, (reply) => reply as Found);
+    this.#sums = new LeaseCalls(commands, SUM, (reply) => reply as Sums);
+  }
+
+  async init(): Promise<string | undefined> {
+    // No lock has this name, so its keys are unused.
+    const keys = PUT.keys.of(this.commands.keys(`probe-${randomUUID()}`));
+    const denied = (await this.#run(PROBE_ENTRIES, keys, [])) as string[];
+    if (denied.length === 0) return undefined;
+    return (
+      `The Redis user may not run ${denied.join(', ')}, which queued calls need (onHeld). Give it what it needs ` +
+      `(docs/stores/redis.md): ${this.rights()}`
+    );
+  }
+
+  put(entries: readonly NewEntry[]): Promise<boolean[]> {
+    return Promise.all(entries.map((entry) => this.#put(entry)));
+  }
+
+  async list({ skip = 0, limit = Infinity, ...query }: EntryQuery): Promise<EntriesRead> {
+    const { now, entries } = await (query.ids === undefined && query.slots === undefined
+      ? this.#walk(query, skip + limit)
+      : this.#find(query));
+    return { now, entries: entries.slice(skip, skip + limit) };
+  }
+
+  async sums({ locks, kinds, jobs, limit = Infinity }: SumQuery): Promise<EntrySum[]> {
+    const look = (lock: string): Promise<SumsOfLock> => this.#sumsOf(lock, kinds, jobs);
+    const found = await (locks === undefined
+      ? this.#index.some(look, ({ hasAny }) => hasAny)
+      : Promise.all(locks.map(look)));
+    return found.flatMap(({ sums }) => sums).slice(0, limit);
+  }
+
+  async drop(seen: readonly SeenEntry[]): Promise<number> {
+    const dropped = await Promise.all(
+      seen.map(({ lock, id, version }) => this.#call(this.#drops, lock, [wordOf(id), wordOf(version)])),
+    );
+    return dropped.reduce((sum, one) => sum + one, 0);
+  }
+
+  async #put(entry: NewEntry): Promise<boolean> {
+    const { lock, id, version, over, kind, slot, job, place, keep, body } = entry;
+    const asked = this.clock.monotonic();
+    if (job !== undefined) await this.#index.note(lock);
+    const seen = over === 'any' ? ANY : over.map((each) => wordOf(each ?? undefined)).join(' ');
+    const words = [wordOf(id), seen, ...[version, kind, slot, job].map(wordOf)];
+    const written = await this.#call(this.#puts, lock, [...words, String(keep), String(place ?? ''), body]);
+    if (written === 2 && job !== undefined) await this.#index.noteAgain(lock, asked);
+    return written > 0;
+  }
+
+  async #sumsOf(lock: string, kinds: SumQuery['kinds'], jobs: SumQuery['jobs']): Promise<SumsOfLock> {
+    if (kinds === undefined) {
+      const { entries } = await this.#walk({ lock, bare: true }, Infinity);
+      const found = [...new Set(entries.map(({ kind }) => kind))];
+      return this.#sumsOf(lock, found, jobs);
+    }
+    const args = [wordsOf(kinds), jobs === undefined ? ANY : wordsOf(jobs)];
+    const [hasAny, ...found] = await this.#call(this.#sums, lock, args);
+    return { hasAny: Number(hasAny) === 1, sums: sumsIn(lock, found) };
+  }
+
+  /** Reads the first entries, page by page: others may come and go in between. */
+  async #walk(
+    { lock, kinds, jobs, before, newest, bare }: EntryQuery,
+    most: number,
+  ): Promise<{ now: number; entries: Entry[] }> {
+    const fixed = [newest ? '1' : '', String(before ?? ''), bare ? '1' : ''];
+    const which = [kinds, jobs].map((each) => (each === undefined ? ANY : ` ${wordsOf(each)} `));
+    const all = new Map<string, Entry>();
+    for (let from = 0; ;) {
+      const left = Math.min(most - all.size, MOST);
+      const args = [String(from), String(left), ...fixed, ...which];
+      const [now, seen, ...found] = await this.#call(this.#lists, lock, args);
+      for (const entry of entriesIn(lock, found)) if (!all.has(entry.id)) all.set(entry.id, entry);
+      if (seen === '' || all.size >= most) return { now: Number(now), entries: [...all.values()] };
+      from = Number(seen);
+    }
+  }
+
+  async #find(query: EntryQuery): Promise<{ now: number; entries: Entry[] }> {
+    const { lock, ids, slots = [], newest } = query;
+    const fields = ids?.map(wordOf) ?? slots.map((slot) => `slot ${wordOf(slot)}`);
+    const [now, , ...found] = await this.#call(this.#finds, lock, [[...new Set(fields)].join('\n')]);
+    const entries = entriesIn(lock, found)
+      .filter((entry) => entry.until > Number(now) && fits(entry, query))
+      .toSorted((a, b) => (newest ? b.place - a.place : a.place - b.place));
+    return { now: Number(now), entries };
+  }
+
+  #call<T>(calls: LeaseCalls<T>, lock: string, args: readonly string[]): Promise<T> {
+    return new Promise((answered, failed) => calls.call(lock, args, { answered, failed }));
+  }
+
+  async #run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    try {
+      return await runScript(this.connection, script, keys.length, [...keys, ...args]);
+    } catch (error) {
+      throw failure(error);
+    }
+  }
+}
+
+/** How many entries one command answers at most. */
+const MOST = 1_000;
+
+/** An entry as it is stored, with what only a query asks for. */
+interface Stored extends Entry {
+  readonly slot?: string | undefined;
+  readonly job?: string | undefined;
+}
+
+/** A text as a word of the scripts. */
+const wordOf = (text: string | undefined): string =>
+  text === undefined ? NONE : JSON.stringify(text).replaceAll(' ', '\\u0020');
+
+const wordsOf = (texts: readonly string[]): string => texts.map(wordOf).join(' ');
+
+const textOf = (word: string): string | undefined =>
+  word === NONE ? undefined : (JSON.parse(word) as string);
+
+const fits = (
+  { kind, place, slot = '', job = '' }: Stored,
+  { kinds, slots, jobs, before = Infinity }: EntryQuery,
+): boolean =>
+  place < before && [[kinds, kind], [slots, slot], [jobs, job]].every(([all, one]) => all?.includes(one as string) ?? true);
+
+/** What is stored before the body: see entry-scripts.ts. */
+const HEAD = /^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) /;
+
+function entriesIn(lock: string, idsAndStored: readonly string[]): Stored[] {
+  const entries: Stored[] = [];
+  for (let i = 0; i < idsAndStored.length; i += 2) {
+    const [id = '', stored = ''] = [idsAndStored[i], idsAndStored[i + 1]];
+    const [head = '', until, at, place, ...rest] = HEAD.exec(stored) ?? [];
+    const [version = '', slot, kind = '', job] = rest.map(textOf);
+    const body = stored.slice(head.length);
+    entries.push({ lock, id: textOf(id) ?? '', version, kind, slot, job, place: Number(place), at: Number(at), until: Number(until), body });
+  }
+  return entries;
+}
+
+function sumsIn(lock: string, found: readonly string[]): EntrySum[] {
+  const sums: EntrySum[] = [];
+  for (let i = 0; i < found.length; i += 3) {
+    const [kind = '', count, place] = found.slice(i, i + 3);
+    sums.push({ lock, kind: textOf(kind) ?? '', count: Number(count), place: Number(place) });
+  }
+  return sums;
+}

@@ -1,0 +1,265 @@
+import { OF_ENTRIES } from './keys.js';
+import { TRY } from './probe.js';
+import { leaseScript, script } from './script.js';
+
+/*
+ * Two keys exist only while a lock has entries, beside those of script.ts: a hash, and a sorted set of all entries by their places. A word is
+ * a JSON text without blanks, or '-' for none.
+ *
+ *   <id>                  '<until, ms> <written, ms> <place> <version> <slot> <kind> <job> <body>': words but for the numbers and the body
+ *   slot <slot>           the id of the entry that is in this slot
+ *   count <kind>          how many entries of a kind there are
+ *   count <kind> <job>    how many of these are for a job
+ *   newest                the greatest place that was drawn here
+ *   earliest              no entry's time is over before this, ms
+ *
+ * The sorted set has '<kind> <job> <id>' for each entry, so that a look finds those of a kind without reading the others.
+ */
+
+/**
+ * Lua: reads an entry.
+ *
+ * needs: stored
+ * leaves: ends, at, seat, version, slot, kind, job, body
+ */
+const READ = /* lua */ `
+local ends, at, seat, version, slot, kind, job, body = string.match(
+  stored or '', '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) (.*)$')`;
+
+/**
+ * Lua: deletes an entry. First in the sorted set: a server that is out of memory refuses HINCRBY, but not after a ZREM of the same script.
+ *
+ * needs: entries, order, id, slot, kind, job
+ * leaves: -
+ */
+const REMOVE = /* lua */ `
+redis.call('ZREM', order, kind .. ' ' .. job .. ' ' .. id)
+redis.call('HDEL', entries, id, 'slot ' .. slot)
+redis.call('HINCRBY', entries, 'count ' .. kind, -1)
+if job ~= '-' then redis.call('HINCRBY', entries, 'count ' .. kind .. ' ' .. job, -1) end`;
+
+/**
+ * Lua: the time; and deletes the entries whose time is over, if there may be any.
+ *
+ * needs: entries, order
+ * leaves: t, now
+ */
+const CLEAN = /* lua */ `
+local t = redis.call('TIME')
+local now = t[1] * 1000 + t[2] / 1000
+if tonumber(redis.call('HGET', entries, 'earliest') or now) < now then
+  local members, earliest = redis.call('ZRANGE', order, 0, -1), nil
+  for n = 1, #members do
+    local id = string.match(members[n], '([^ ]+)$')
+    local stored = redis.call('HGET', entries, id)${READ}
+    if ends and tonumber(ends) <= now then${REMOVE}
+    elseif ends and tonumber(ends) < (earliest or math.huge) then
+      earliest = tonumber(ends)
+    end
+  end
+  if earliest then redis.call('HSET', entries, 'earliest', string.format('%.3f', earliest)) else redis.call('DEL', entries, order) end
+end`;
+
+/**
+ * Writes an entry over what it names.
+ *
+ * KEYS: entries, order
+ * ARGV: id, over, version, kind, slot, job, keep, place, body
+ *
+ * All but the last three are words. What it is written over are words, with blanks between them, '-' for none; or '*'. The place is '' for
+ * that of the time.
+ *
+ * Returns 1 if it was written, 2 if the lock had no entries before, or 0.
+ */
+export const PUT = leaseScript(
+  /* lua */ `
+local entries, order = KEYS[k + 1], KEYS[k + 2]
+local id, over, version_, kind_ = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+local slot_, job_, keep, place, body_ = ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7] or '', ARGV[i + 8] or ''${CLEAN}
+local s = redis.call('HMGET', entries, 'earliest', id, 'slot ' .. slot_)
+local stored = s[2]${READ}
+if over ~= '*' and not string.find(' ' .. over .. ' ', ' ' .. (version or '-') .. ' ', 1, true) then return 0 end
+if slot_ ~= '-' and s[3] and s[3] ~= id then return 0 end
+if ends then${REMOVE}
+end
+if place == '' then
+  place = string.format('%.0f', math.max(t[1] * 1000000 + t[2], (redis.call('HGET', entries, 'newest') or 0) + 1))
+  redis.call('HSET', entries, 'newest', place)
+end
+local till = string.format('%.3f', now + keep)
+if not s[1] or tonumber(s[1]) > tonumber(till) then redis.call('HSET', entries, 'earliest', till) end
+redis.call('ZADD', order, place, kind_ .. ' ' .. job_ .. ' ' .. id)
+redis.call('HSET', entries, id,
+  table.concat({ till, string.format('%.3f', now), place, version_, slot_, kind_, job_, body_ }, ' '))
+if slot_ ~= '-' then redis.call('HSET', entries, 'slot ' .. slot_, id) end
+redis.call('HINCRBY', entries, 'count ' .. kind_, 1)
+if job_ ~= '-' then redis.call('HINCRBY', entries, 'count ' .. kind_ .. ' ' .. job_, 1) end
+if redis.call('PTTL', entries) < tonumber(keep) then
+  redis.call('PEXPIRE', entries, math.ceil(keep))
+  redis.call('PEXPIRE', order, math.ceil(keep))
+end
+return s[1] and 1 or 2`,
+  OF_ENTRIES,
+);
+
+/**
+ * Deletes an entry that is as it was seen.
+ *
+ * KEYS: entries, order
+ * ARGV: id, version
+ *
+ * Both are words.
+ *
+ * Returns 1 if it was deleted, or 0.
+ */
+export const DROP = leaseScript(
+  /* lua */ `
+local entries, order = KEYS[k + 1], KEYS[k + 2]
+local id, seen = ARGV[i], ARGV[i + 1]${CLEAN}
+local stored = redis.call('HGET', entries, id)${READ}
+if version ~= seen then return 0 end${REMOVE}
+if #redis.call('ZRANGE', order, 0, 0) == 0 then redis.call('DEL', entries) end
+return 1`,
+  OF_ENTRIES,
+);
+
+/** How many entries one look goes through at most, which blocks Redis for a millisecond or less. The next look goes on behind them. */
+export const LOOKED_AT_ONCE = 1_000;
+
+/**
+ * Reads entries in the order of their places.
+ *
+ * KEYS: entries, order
+ * ARGV: from, most, newest, before, bare, kinds, jobs
+ *
+ * It begins behind so many entries, and answers so many at most. The third and fifth are '1' or ''; `before` is a place or ''. Kinds and jobs
+ * are words with blanks before, between and behind them, or '*'.
+ *
+ * Returns the time, ms; how many entries it has gone through, '' if these were all; and of each entry the id and what is stored.
+ */
+export const LIST = leaseScript(
+  /* lua */ `
+local entries, order = KEYS[k + 1], KEYS[k + 2]
+local from, most, newest, before, bare = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2], tonumber(ARGV[i + 3]), ARGV[i + 4]
+local kinds, jobs = ARGV[i + 5], ARGV[i + 6]
+local t = redis.call('TIME')
+local now = t[1] * 1000 + t[2] / 1000
+local all, seen, size, done = { string.format('%.3f', now), '' }, from, 8, false
+while not done and seen - from < ${LOOKED_AT_ONCE} do
+  local first, last = seen, seen + size - 1
+  if newest ~= '' then first, last = -last - 1, -first - 1 end
+  local found = redis.call('ZRANGE', order, first, last, 'WITHSCORES')
+  local count = #found / 2
+  for step = 1, count do
+    local n = (newest ~= '' and count - step or step - 1) * 2
+    local kind, job, id = string.match(found[n + 1], '^([^ ]+) ([^ ]+) ([^ ]+)$')
+    local fits = (kinds == '*' or string.find(kinds, ' ' .. kind .. ' ', 1, true))
+      and (jobs == '*' or string.find(jobs, ' ' .. job .. ' ', 1, true))
+      and (not before or tonumber(found[n + 2]) < before)
+    local stored = fits and redis.call('HGET', entries, id)
+    if stored and tonumber(string.match(stored, '^[^ ]+')) > now then
+      all[#all + 1] = id
+      all[#all + 1] = bare == '' and stored or string.match(stored, '^[^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ ')
+      if #all == 2 * most + 2 then return all end
+    end
+  end
+  seen, done, size = seen + count, count < size, 100
+end
+if not done then all[2] = tostring(seen) end
+return all`,
+  OF_ENTRIES,
+);
+
+/**
+ * Reads entries by their ids, or by what is in slots.
+ *
+ * KEYS: entries
+ * ARGV: fields
+ *
+ * The ids are words, a slot is 'slot' and a word behind it. Line feeds are between them.
+ *
+ * Returns the same as LIST, in any order.
+ */
+export const FIND = leaseScript(
+  /* lua */ `
+local entries = KEYS[k + 1]
+local t = redis.call('TIME')
+local all = { string.format('%.3f', t[1] * 1000 + t[2] / 1000), '' }
+for field in string.gmatch(ARGV[i], '[^\\n]+') do
+  local id = string.sub(field, 1, 5) == 'slot ' and redis.call('HGET', entries, field) or field
+  local stored = redis.call('HGET', entries, id)
+  if stored then
+    all[#all + 1] = id
+    all[#all + 1] = stored
+  end
+end
+return all`,
+  OF_ENTRIES,
+);
+
+/**
+ * Counts the entries of kinds.
+ *
+ * KEYS: entries, order
+ * ARGV: kinds, jobs
+ *
+ * Words with blanks between them; '*' for any job.
+ *
+ * Returns 1 if the lock has any entries or 0, and of each kind that there is the kind, how many there are, and the place of the first.
+ */
+export const SUM = leaseScript(
+  /* lua */ `
+local entries, order = KEYS[k + 1], KEYS[k + 2]
+local kinds, jobs = ARGV[i], ARGV[i + 1]
+local t = redis.call('TIME')
+local now = t[1] * 1000 + t[2] / 1000
+local earliest = redis.call('HGET', entries, 'earliest')
+local all = { earliest and 1 or 0 }
+if not earliest then return all end
+for kind in string.gmatch(kinds, '[^ ]+') do
+  local count, place = 0, nil
+  if jobs == '*' then count = tonumber(redis.call('HGET', entries, 'count ' .. kind) or 0) end
+  for job in string.gmatch(jobs == '*' and '' or jobs, '[^ ]+') do
+    count = count + (redis.call('HGET', entries, 'count ' .. kind .. ' ' .. job) or 0)
+  end
+  local at, size, over = 0, 8, tonumber(earliest) < now and count > 0
+  if over then count = 0 end
+  while over or (count > 0 and not place) do
+    local found = redis.call('ZRANGE', order, at, at + size - 1, 'WITHSCORES')
+    for n = 1, #found, 2 do
+      local of, job, id = string.match(found[n], '^([^ ]+) ([^ ]+) ([^ ]+)$')
+      local fits = of == kind and (jobs == '*' or string.find(' ' .. jobs .. ' ', ' ' .. job .. ' ', 1, true))
+      if fits and over then fits = tonumber(string.match(redis.call('HGET', entries, id) or '0', '^[^ ]+')) > now end
+      if fits and over then count = count + 1 end
+      if fits and not place then place = found[n + 1] end
+    end
+    if #found < size * 2 then break end
+    at, size = at + size, 100
+  end
+  if count > 0 then
+    all[#all + 1] = kind
+    all[#all + 1] = count
+    all[#all + 1] = place or ''
+  end
+end
+return all`,
+  OF_ENTRIES,
+);
+
+/**
+ * Tries the commands of the other scripts on unused keys, and leaves nothing there.
+ *
+ * KEYS: entries, order
+ * ARGV: -
+ *
+ * Returns the commands that the user may not run. Ignores any other failure.
+ */
+export const PROBE_ENTRIES = script(/* lua */ `${TRY}
+try('HGET', KEYS[1], 'probe')
+try('HDEL', KEYS[1], 'probe')
+try('HINCRBY', KEYS[1], 'probe', 1)
+try('ZADD', KEYS[2], 1, 'probe')
+try('ZRANGE', KEYS[2], 0, 0)
+try('ZREM', KEYS[2], 'probe')
+redis.pcall('DEL', KEYS[1], KEYS[2])
+return denied`);

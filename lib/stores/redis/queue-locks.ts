@@ -1,0 +1,76 @@
+import type { QueueLocks, RegrantedRun, TakenLock } from '../../store/side/queue-locks.js';
+import type { LeaseRef } from '../lease-ref.js';
+import { OF_TURN } from './keys.js';
+import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
+import { leaseScript } from './script.js';
+
+/**
+ * Reads whether a lock is taken.
+ *
+ * KEYS: lock, state, waiting
+ * ARGV: -
+ *
+ * Returns what the lock key holds, '' if it is free, and the place of the first call in line, or ''.
+ */
+const TAKEN = leaseScript(
+  /* lua */ `
+local first = redis.call('ZRANGE', KEYS[k + 3], 0, 0, 'WITHSCORES')[2]
+return { redis.call('GET', lock) or '', first or '' }`,
+  OF_TURN,
+);
+
+/**
+ * Rule 15: the holder of a live lease goes on with a queued call, under a new fencing token. A client may send the script twice. The second
+ * time the lock has that fencing token, and nothing changes.
+ *
+ * KEYS: lock, state
+ * ARGV: token, fence, holder, job, ttl
+ *
+ * Returns the fencing token, or '' if the lease is over.
+ */
+const REGRANT = leaseScript(/* lua */ `
+local token, fence, holder, job, ttl = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+local held, newest = string.match(redis.call('GET', lock) or '', '^(.*) (%d+)$')
+if held ~= token or tonumber(newest) < tonumber(fence) then return '' end
+if tonumber(newest) > tonumber(fence) then return newest end
+local t = redis.call('TIME')
+local last = tonumber(redis.call('HGET', state, 'fence') or 0)
+local next = string.format('%.0f', math.max(last + 1, t[1] * 1000000 + t[2]))
+redis.call('SET', lock, token .. ' ' .. next, 'PX', ttl)
+redis.call('HSET', state, 'token', token, 'fence', next, 'holder', holder, 'of', next .. ' ' .. job)
+return next`);
+
+/** The locks in Redis, as queued calls need them. */
+export class RedisQueueLocks implements QueueLocks {
+  readonly #looks: LeaseCalls<TakenLock | undefined>;
+  readonly #regrants: LeaseCalls<number | undefined>;
+
+  constructor(commands: LeaseCommands) {
+    this.#looks = new LeaseCalls(commands, TAKEN, readTaken);
+    this.#regrants = new LeaseCalls(commands, REGRANT, (reply) => (reply === '' ? undefined : Number(reply)));
+  }
+
+  async taken(names: readonly string[]): Promise<ReadonlyMap<string, TakenLock>> {
+    const all = await Promise.all(
+      names.map((name) => new Promise<TakenLock | undefined>((answered, failed) => this.#looks.call(name, [], { answered, failed }))),
+    );
+    return new Map(names.flatMap((name, i) => (all[i] === undefined ? [] : [[name, all[i]]])));
+  }
+
+  regrant({ name, token, fencingToken, holder }: LeaseRef, { job, ttl }: RegrantedRun, limit?: number) {
+    const args = [token, String(fencingToken), holder, job, String(ttl)];
+    return new Promise<number | undefined>((answered, failed) =>
+      this.#regrants.call(name, args, { answered, failed, limit }),
+    );
+  }
+}
+
+function readTaken(reply: unknown): TakenLock | undefined {
+  const [value = '', first = ''] = reply as string[];
+  if (value === '') return undefined;
+  const [, token, fence] = /^(.*) (\d+)$/s.exec(value) ?? [];
+  return {
+    ...(token !== undefined && { lease: { token, fencingToken: Number(fence) } }),
+    ...(first !== '' && { first: Number(first) }),
+  };
+}

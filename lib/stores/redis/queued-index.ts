@@ -1,0 +1,91 @@
+import type { Clock } from '../../clock.js';
+import { QUEUED_CALLS_KEPT } from '../queued-call-store.js';
+import { type Script, script } from './script.js';
+
+/**
+ * Notes that a lock may have queued calls.
+ *
+ * KEYS: index
+ * ARGV: name
+ *
+ * Returns 0.
+ */
+export const INDEX = script(/* lua */ `
+redis.call('ZADD', KEYS[1], redis.call('TIME')[1], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ${QUEUED_CALLS_KEPT})
+return 0`);
+
+/** How many locks one look goes through. The next look goes on behind them. */
+export const INDEXED_AT_ONCE = 1_000;
+
+/**
+ * The locks that may have queued calls, some at a time. Takes a lock out that has none, unless it was noted again in the last ten minutes:
+ * a queued call may be on its way. The places behind such a lock move up then.
+ *
+ * KEYS: index
+ * ARGV: from, without...
+ *
+ * The first one that it answers is the one at the place `from` of the index.
+ *
+ * Returns their names.
+ */
+export const INDEXED = script(/* lua */ `
+local from, now = tonumber(ARGV[1]), redis.call('TIME')[1]
+local names = redis.call('ZRANGE', KEYS[1], from, from + ${INDEXED_AT_ONCE - 1})
+for n = 2, #ARGV do
+  local noted = redis.call('ZSCORE', KEYS[1], ARGV[n])
+  if noted and now - noted > 600 then redis.call('ZREM', KEYS[1], ARGV[n]) end
+end
+return names`);
+
+/** How long a process waits until it notes again that a lock has queued calls, ms: shorter than notes are kept. */
+const NOTED = 60_000;
+/** How many locks are remembered as noted. A caller can make up a name per call. */
+const MAX_NOTED = 10_000;
+
+/** The list of the locks that may have queued calls. In a Cluster it is on another node than they are. */
+export class QueuedIndex {
+  /** When a lock was noted to have queued calls, by its name, monotonic. */
+  readonly #noted = new Map<string, number>();
+  /** Locks without queued calls, as the last look has found. */
+  #without: readonly string[] = [];
+  /** Where in the index the next look begins. */
+  #from = 0;
+
+  constructor(
+    private readonly key: string,
+    private readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<unknown>,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Notes a lock before it gets a queued call: the list should name a lock too many rather than one too few. */
+  async note(name: string): Promise<void> {
+    const now = this.clock.monotonic();
+    if (now - (this.#noted.get(name) ?? -Infinity) < NOTED) return;
+    await this.run(INDEX, [this.key], [name]);
+    if (this.#noted.size >= MAX_NOTED) this.#noted.clear();
+    this.#noted.set(name, now);
+  }
+
+  /**
+   * The same for a lock that has got its first queued call: the server may have lost its data since the lock was noted. Never rejects.
+   *
+   * @param since what was noted after this time is there, monotonic
+   */
+  async noteAgain(name: string, since: number): Promise<void> {
+    if ((this.#noted.get(name) ?? since) >= since) return;
+    this.#noted.delete(name);
+    // The call is queued: the next one notes the lock, if this fails.
+    await this.note(name).catch(() => undefined);
+  }
+
+  /** Some of the locks; the next time others. @param hasAny whether a lock has any queued calls */
+  async some<T>(look: (name: string) => Promise<T>, hasAny: (found: T) => boolean): Promise<T[]> {
+    const from = this.#from;
+    const names = (await this.run(INDEXED, [this.key], [String(from), ...this.#without])) as string[];
+    this.#from = names.length < INDEXED_AT_ONCE ? 0 : from + INDEXED_AT_ONCE;
+    const found = await Promise.all(names.map(look));
+    this.#without = names.filter((_, i) => !hasAny(found[i] as T));
+    return found;
+  }
+}
