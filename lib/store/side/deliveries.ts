@@ -49,17 +49,29 @@ export class Deliveries {
     { outcome, takes, limit }: Pick<NextOptions, 'outcome' | 'takes' | 'limit'>,
   ): (isAgain: boolean) => Promise<NextResult | typeof AGAIN> {
     const dead: DeadLetter[] = [];
+    const { name } = lease;
+    // One that has completed only leaves: nothing has to wait for that.
+    const isLeaving = outcome === 'completed';
+    const isEnding = outcome !== undefined && !isLeaving;
     return async (isAgain) => {
-      const lock = await this.#held(lease);
+      const [lock, ahead] = await Promise.all([
+        this.#held(lease),
+        isAgain || isEnding ? undefined : this.#first(name, takes, lease.queuedCall),
+        isLeaving && this.end(lease, outcome),
+      ]);
       const fencingToken = lock?.lease?.fencingToken ?? NaN;
-      if (fencingToken > lease.fencingToken) return this.#takenBefore(lease, fencingToken);
-      if (outcome !== undefined) await this.end(lease, outcome);
-      if (fencingToken !== lease.fencingToken) return { held: false, dead };
-      const read = await this.#firstAlive(lease, { takes, isAgain, dead });
+      const isNewer = fencingToken > lease.fencingToken;
+      const own = isAgain || isNewer ? await this.#takenBy(lease) : undefined;
+      if (isNewer && own !== undefined)
+        return { held: true, queuedCall: delivered(own.call), fencingToken, dead };
+      if (isEnding) await this.end(lease, outcome);
+      if (!(fencingToken >= lease.fencingToken)) return { held: false, dead };
+      const first = isAgain || isEnding ? await this.#first(name, takes) : ahead;
+      const read = own ?? (await this.#alive(lease, first, { takes, dead }));
       if (read === undefined) return { held: true, dead };
       const { place } = read.call.entry;
-      const first = lock?.first ?? Infinity;
-      return first < place ? { held: true, place, dead } : this.#take(lease, read, { takes, limit, dead });
+      if ((lock?.first ?? Infinity) < place) return { held: true, place, dead };
+      return this.#take({ ...lease, fencingToken }, read, { takes, limit, dead });
     };
   }
 
@@ -80,30 +92,31 @@ export class Deliveries {
     return lock?.lease?.token === token ? lock : undefined;
   }
 
-  /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
-  async #takenBefore({ name, token }: LeaseRef, fencingToken: number): Promise<NextResult> {
-    const read = await this.#read({ lock: name, slots: [takenBy(token)] });
-    if (read === undefined) return { held: false, dead: [] };
-    return { held: true, queuedCall: delivered(read.call), fencingToken, dead: [] };
+  /** The queued call that the lease has taken: the answer was lost, or the same is asked at the same time. */
+  #takenBy({ name, token }: LeaseRef): Promise<Read | undefined> {
+    return this.#read({ lock: name, slots: [takenBy(token)] });
+  }
+
+  /** @param ended a queued call that is about to leave */
+  async #first(lock: string, takes: NextOptions['takes'], ended?: string): Promise<Read | undefined> {
+    const jobs = takes.map(({ job }) => job);
+    if (jobs.length === 0) return undefined;
+    const but = ended === undefined ? undefined : keyOfCall(lock, ended).id;
+    return this.#read({ lock, kinds: [CALL], jobs, limit: but === undefined ? 1 : 2 }, but);
   }
 
   /** The first queued call that may be delivered. Those before it that were delivered too often become dead letters. */
-  async #firstAlive(
-    { name: lock, token }: LeaseRef,
-    { takes, isAgain, dead }: Pick<NextOptions, 'takes'> & { isAgain: boolean; dead: DeadLetter[] },
+  async #alive(
+    { name, token }: LeaseRef,
+    first: Read | undefined,
+    { takes, dead }: Pick<NextOptions, 'takes'> & { readonly dead: DeadLetter[] },
   ): Promise<Read | undefined> {
-    const jobs = takes.map(({ job }) => job);
-    if (jobs.length === 0) return undefined;
-    // A try before this one may have taken a call, and another one may have come before it since.
-    const own = isAgain ? await this.#read({ lock, slots: [takenBy(token)], jobs }) : undefined;
-    if (own !== undefined) return own;
-    for (;;) {
-      const read = await this.#read({ lock, kinds: [CALL], jobs, limit: 1 });
-      if (read === undefined) return undefined;
-      const { taken, delivery, redeliver } = read.call;
-      if (taken === token || delivery <= redeliver) return read;
+    let read = first;
+    while (read !== undefined && read.call.taken !== token && read.call.delivery > read.call.redeliver) {
       dead.push(...(await this.#bury(read, 'interrupted')));
+      read = await this.#first(name, takes);
     }
+    return read;
   }
 
   /** The lease goes on with a queued call. */
@@ -114,15 +127,13 @@ export class Deliveries {
   ): Promise<NextResult | typeof AGAIN> {
     const { job } = call;
     const isTakenNow = call.taken === lease.token;
-    if (!isTakenNow) {
-      const [written] = await this.entries.put([takenEntry(call, lease.token, now)]);
-      // Another call was merged into it, or another holder has taken it, so the lease has run out.
-      if (written !== true) return AGAIN;
-    }
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
-    const fencingToken = await this.locks.regrant(lease, { job, ttl }, limit);
-    // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
-    if (fencingToken === undefined) return AGAIN;
+    const [written, fencingToken] = await Promise.all([
+      isTakenNow ? [true] : this.entries.put([takenEntry(call, lease.token, now)]),
+      this.locks.regrant(lease, { job, ttl }, limit),
+    ]);
+    // Another call was merged into it, or another holder has taken it. Or the lease has run out, or the same was asked twice.
+    if (written[0] !== true || fencingToken === undefined) return AGAIN;
     return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead };
   }
 
@@ -141,13 +152,11 @@ export class Deliveries {
     if (entries.length > 0) await this.entries.drop(entries);
   }
 
-  /** The first queued call that a query finds. Puts aside what cannot be read. */
-  async #read(query: EntryQuery): Promise<Read | undefined> {
+  /** The first queued call that a query finds. Puts aside what cannot be read. @param but the id of one that does not count */
+  async #read(query: EntryQuery, but?: string): Promise<Read | undefined> {
     for (;;) {
-      const {
-        now,
-        entries: [entry],
-      } = await this.entries.list(query);
+      const { now, entries } = await this.entries.list(query);
+      const entry = entries.find(({ id }) => id !== but);
       if (entry === undefined) return undefined;
       const call = storedCall(entry);
       if (call !== undefined) return { call, now };
