@@ -1,6 +1,6 @@
 import { OF_ENTRIES } from './keys.js';
 import { TRY } from './probe.js';
-import { leaseScript, script } from './script.js';
+import { HOUR_MS, leaseScript, script } from './script.js';
 
 /*
  * Two keys exist only while a lock has entries, beside those of script.ts: a hash, and a sorted set of all entries by their places. A word is
@@ -12,6 +12,7 @@ import { leaseScript, script } from './script.js';
  *   count <kind> <job>    how many of these are for a job
  *   newest                the greatest place that was drawn here
  *   earliest              no entry's time is over before this, ms
+ *   lives                 until when both keys are kept, ms
  *
  * The sorted set has '<kind> <job> <id>' for each entry, so that a look finds those of a kind without reading the others.
  */
@@ -20,14 +21,15 @@ import { leaseScript, script } from './script.js';
  * Lua: reads an entry.
  *
  * needs: stored
- * leaves: ends, at, seat, version, slot, kind, job, body
+ * leaves: ends, at, seat, version, slot, kind, job
  */
 const READ = /* lua */ `
-local ends, at, seat, version, slot, kind, job, body = string.match(
-  stored or '', '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) (.*)$')`;
+local ends, at, seat, version, slot, kind, job = string.match(
+  stored or '', '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ')`;
 
 /**
- * Lua: deletes an entry. First in the sorted set: a server that is out of memory refuses HINCRBY, but not after a ZREM of the same script.
+ * Lua: deletes an entry, first from the sorted set: a server that is out of memory refuses HSET, ZADD and HINCRBY, but not after a ZREM or
+ * HDEL of the same script. This library drops entries, and writes over them, in scripts that begin so.
  *
  * needs: entries, order, id, slot, kind, job
  * leaves: -
@@ -35,30 +37,38 @@ local ends, at, seat, version, slot, kind, job, body = string.match(
 const REMOVE = /* lua */ `
 redis.call('ZREM', order, kind .. ' ' .. job .. ' ' .. id)
 redis.call('HDEL', entries, id, 'slot ' .. slot)
-redis.call('HINCRBY', entries, 'count ' .. kind, -1)
-if job ~= '-' then redis.call('HINCRBY', entries, 'count ' .. kind .. ' ' .. job, -1) end`;
+if redis.call('HINCRBY', entries, 'count ' .. kind .. ' ' .. job, -1) == 0 then redis.call('HDEL', entries, 'count ' .. kind .. ' ' .. job) end
+if redis.call('HINCRBY', entries, 'count ' .. kind, -1) == 0 and #redis.call('ZRANGE', order, 0, 0) == 0 then redis.call('DEL', entries) end`;
 
 /**
- * Lua: the time; and deletes the entries whose time is over, if there may be any.
+ * Lua: deletes the entries whose time is over.
  *
- * needs: entries, order
- * leaves: t, now
+ * needs: entries, order, now
+ * leaves: -
  */
 const CLEAN = /* lua */ `
-local t = redis.call('TIME')
-local now = t[1] * 1000 + t[2] / 1000
-if tonumber(redis.call('HGET', entries, 'earliest') or now) < now then
-  local members, earliest = redis.call('ZRANGE', order, 0, -1), nil
+  local members, earliest = redis.call('ZRANGE', order, 0, -1), math.huge
   for n = 1, #members do
     local id = string.match(members[n], '([^ ]+)$')
     local stored = redis.call('HGET', entries, id)${READ}
-    if ends and tonumber(ends) <= now then${REMOVE}
-    elseif ends and tonumber(ends) < (earliest or math.huge) then
-      earliest = tonumber(ends)
+    if ends and tonumber(ends) > now then
+      earliest = math.min(earliest, tonumber(ends))
+    elseif ends then${REMOVE}
     end
   end
-  if earliest then redis.call('HSET', entries, 'earliest', string.format('%.3f', earliest)) else redis.call('DEL', entries, order) end
-end`;
+  if earliest < math.huge then redis.call('HSET', entries, 'earliest', string.format('%.3f', earliest)) end`;
+
+/**
+ * Lua: reads what there is to know for a write.
+ *
+ * needs: entries, id, into, i, of
+ * leaves: s
+ */
+const FACTS = /* lua */ `
+s = redis.call('HMGET', entries, id, 'slot ' .. into, 'earliest', 'lives', 'newest', 'count ' .. ARGV[i + 3], 'count ' .. of)`;
+
+/** Both keys live so much longer than they have to, ms: so most entries need not prolong them. */
+const SPARE = HOUR_MS;
 
 /**
  * Writes an entry over what it names.
@@ -74,31 +84,40 @@ end`;
 export const PUT = leaseScript(
   /* lua */ `
 local entries, order = KEYS[k + 1], KEYS[k + 2]
-local id, over, version_, kind_ = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-local slot_, job_, keep, place, body_ = ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7] or '', ARGV[i + 8] or ''${CLEAN}
-local s = redis.call('HMGET', entries, 'earliest', id, 'slot ' .. slot_)
-local stored = s[2]${READ}
+local id, over, own, into = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 4]
+local of, keep, place = ARGV[i + 3] .. ' ' .. ARGV[i + 5], ARGV[i + 6], ARGV[i + 7] or ''
+local t, s = redis.call('TIME'), nil
+local now = t[1] * 1000 + t[2] / 1000${FACTS}
+if s[3] and tonumber(s[3]) < now then${CLEAN}${FACTS}
+end
+local stored = s[1]${READ}
 if over ~= '*' and not string.find(' ' .. over .. ' ', ' ' .. (version or '-') .. ' ', 1, true) then return 0 end
-if slot_ ~= '-' and s[3] and s[3] ~= id then return 0 end
-if ends then${REMOVE}
+if into ~= '-' and s[2] and s[2] ~= id then return 0 end
+local till, facts = now + keep, {}
+if ends and kind .. ' ' .. job == of then
+  redis.call('ZREM', order, of .. ' ' .. id)
+  if slot ~= into and slot ~= '-' then redis.call('HDEL', entries, 'slot ' .. slot) end
+else
+  if ends then${REMOVE}${FACTS}
+  end
+  facts = { 'count ' .. ARGV[i + 3], (s[6] or 0) + 1, 'count ' .. of, (s[7] or 0) + 1 }
 end
 if place == '' then
-  place = string.format('%.0f', math.max(t[1] * 1000000 + t[2], (redis.call('HGET', entries, 'newest') or 0) + 1))
-  redis.call('HSET', entries, 'newest', place)
+  place = string.format('%.0f', math.max(t[1] * 1000000 + t[2], (s[5] or 0) + 1))
+  facts[#facts + 1], facts[#facts + 2] = 'newest', place
 end
-local till = string.format('%.3f', now + keep)
-if not s[1] or tonumber(s[1]) > tonumber(till) then redis.call('HSET', entries, 'earliest', till) end
-redis.call('ZADD', order, place, kind_ .. ' ' .. job_ .. ' ' .. id)
-redis.call('HSET', entries, id,
-  table.concat({ till, string.format('%.3f', now), place, version_, slot_, kind_, job_, body_ }, ' '))
-if slot_ ~= '-' then redis.call('HSET', entries, 'slot ' .. slot_, id) end
-redis.call('HINCRBY', entries, 'count ' .. kind_, 1)
-if job_ ~= '-' then redis.call('HINCRBY', entries, 'count ' .. kind_ .. ' ' .. job_, 1) end
-if redis.call('PTTL', entries) < tonumber(keep) then
-  redis.call('PEXPIRE', entries, math.ceil(keep))
-  redis.call('PEXPIRE', order, math.ceil(keep))
+if not s[3] or tonumber(s[3]) > till then facts[#facts + 1], facts[#facts + 2] = 'earliest', string.format('%.3f', till) end
+local prolongs = not s[4] or tonumber(s[4]) < till
+if prolongs then facts[#facts + 1], facts[#facts + 2] = 'lives', string.format('%.0f', till + ${SPARE}) end
+if into ~= '-' then facts[#facts + 1], facts[#facts + 2] = 'slot ' .. into, id end
+local head = string.format('%.3f %.3f %s %s %s %s ', till, now, place, own, into, of)
+redis.call('ZADD', order, place, of .. ' ' .. id)
+redis.call('HSET', entries, id, head .. (ARGV[i + 8] or ''), unpack(facts))
+if prolongs then
+  redis.call('PEXPIRE', entries, math.ceil(keep) + ${SPARE})
+  redis.call('PEXPIRE', order, math.ceil(keep) + ${SPARE})
 end
-return s[1] and 1 or 2`,
+return s[3] and 1 or 2`,
   OF_ENTRIES,
 );
 
@@ -115,10 +134,11 @@ return s[1] and 1 or 2`,
 export const DROP = leaseScript(
   /* lua */ `
 local entries, order = KEYS[k + 1], KEYS[k + 2]
-local id, seen = ARGV[i], ARGV[i + 1]${CLEAN}
+local id, seen = ARGV[i], ARGV[i + 1]
 local stored = redis.call('HGET', entries, id)${READ}
-if version ~= seen then return 0 end${REMOVE}
-if #redis.call('ZRANGE', order, 0, 0) == 0 then redis.call('DEL', entries) end
+if version ~= seen then return 0 end
+local t = redis.call('TIME')
+if tonumber(ends) <= t[1] * 1000 + t[2] / 1000 then return 0 end${REMOVE}
 return 1`,
   OF_ENTRIES,
 );
@@ -144,7 +164,7 @@ local from, most, newest, before, bare = tonumber(ARGV[i]), tonumber(ARGV[i + 1]
 local kinds, jobs = ARGV[i + 5], ARGV[i + 6]
 local t = redis.call('TIME')
 local now = t[1] * 1000 + t[2] / 1000
-local all, seen, size, done = { string.format('%.3f', now), '' }, from, 8, false
+local all, seen, size, done = { string.format('%.3f', now), '' }, from, math.min(most, 8), false
 while not done and seen - from < ${LOOKED_AT_ONCE} do
   local first, last = seen, seen + size - 1
   if newest ~= '' then first, last = -last - 1, -first - 1 end
