@@ -32,6 +32,10 @@ interface Read {
   readonly now: number;
 }
 
+/** Whether a queued call was delivered too often, and not to this lease. */
+const isSpent = ({ taken, delivery, redeliver }: StoredCall, { token }: LeaseRef): boolean =>
+  taken !== token && delivery > redeliver;
+
 /** How queued calls are delivered to the holders of their locks, and how they end. */
 export class Deliveries {
   constructor(
@@ -49,29 +53,23 @@ export class Deliveries {
     { outcome, takes, limit }: Pick<NextOptions, 'outcome' | 'takes' | 'limit'>,
   ): (isAgain: boolean) => Promise<NextResult | typeof AGAIN> {
     const dead: DeadLetter[] = [];
-    const { name } = lease;
-    // One that has completed only leaves: nothing has to wait for that.
-    const isLeaving = outcome === 'completed';
-    const isEnding = outcome !== undefined && !isLeaving;
+    const { name, queuedCall } = lease;
+    // One that has completed only leaves: the look at the next one need not wait for that.
+    const leaves = outcome === 'completed';
+    const ends = outcome !== undefined && !leaves;
     return async (isAgain) => {
+      const looksAhead = !ends && !isAgain;
       const [lock, ahead] = await Promise.all([
         this.#held(lease),
-        isAgain || isEnding ? undefined : this.#first(name, takes, lease.queuedCall),
-        isLeaving && this.end(lease, outcome),
+        looksAhead ? this.#first(name, takes, leaves ? queuedCall : undefined) : undefined,
+        leaves && this.end(lease, outcome),
       ]);
       const fencingToken = lock?.lease?.fencingToken ?? NaN;
-      const isNewer = fencingToken > lease.fencingToken;
-      const own = isAgain || isNewer ? await this.#takenBy(lease) : undefined;
-      if (isNewer && own !== undefined)
-        return { held: true, queuedCall: delivered(own.call), fencingToken, dead };
-      if (isEnding) await this.end(lease, outcome);
-      if (!(fencingToken >= lease.fencingToken)) return { held: false, dead };
-      const first = isAgain || isEnding ? await this.#first(name, takes) : ahead;
-      const read = own ?? (await this.#alive(lease, first, { takes, dead }));
-      if (read === undefined) return { held: true, dead };
-      const { place } = read.call.entry;
-      if ((lock?.first ?? Infinity) < place) return { held: true, place, dead };
-      return this.#take({ ...lease, fencingToken }, read, { takes, limit, dead });
+      if (fencingToken > lease.fencingToken) return this.#takenBefore(lease, fencingToken);
+      if (ends) await this.end(lease, outcome);
+      if (fencingToken !== lease.fencingToken) return { held: false, dead };
+      const first = looksAhead ? ahead : await this.#ownOrFirst(lease, takes, isAgain);
+      return this.#deliver(lease, lock?.first, first, { takes, limit, dead });
     };
   }
 
@@ -92,31 +90,53 @@ export class Deliveries {
     return lock?.lease?.token === token ? lock : undefined;
   }
 
-  /** The queued call that the lease has taken: the answer was lost, or the same is asked at the same time. */
-  #takenBy({ name, token }: LeaseRef): Promise<Read | undefined> {
-    return this.#read({ lock: name, slots: [takenBy(token)] });
+  /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
+  async #takenBefore({ name, token }: LeaseRef, fencingToken: number): Promise<NextResult> {
+    const read = await this.#read({ lock: name, slots: [takenBy(token)] });
+    if (read === undefined) return { held: false, dead: [] };
+    return { held: true, queuedCall: delivered(read.call), fencingToken, dead: [] };
   }
 
-  /** @param ended a queued call that is about to leave */
-  async #first(lock: string, takes: NextOptions['takes'], ended?: string): Promise<Read | undefined> {
-    const jobs = takes.map(({ job }) => job);
-    if (jobs.length === 0) return undefined;
-    const but = ended === undefined ? undefined : keyOfCall(lock, ended).id;
-    return this.#read({ lock, kinds: [CALL], jobs, limit: but === undefined ? 1 : 2 }, but);
+  /** The first queued call of some jobs. @param but one that does not count: it leaves just now */
+  async #first(lock: string, takes: NextOptions['takes'], but?: string): Promise<Read | undefined> {
+    if (takes.length === 0) return undefined;
+    const query = { lock, kinds: [CALL], jobs: takes.map(({ job }) => job) };
+    if (but === undefined) return this.#read({ ...query, limit: 1 });
+    return this.#read({ ...query, limit: 2 }, keyOfCall(lock, but).id);
   }
 
-  /** The first queued call that may be delivered. Those before it that were delivered too often become dead letters. */
-  async #alive(
-    { name, token }: LeaseRef,
-    first: Read | undefined,
-    { takes, dead }: Pick<NextOptions, 'takes'> & { readonly dead: DeadLetter[] },
+  /** The same of a later try: the one before it may have taken a call, and another one may have come before that since. */
+  async #ownOrFirst(
+    { name: lock, token }: LeaseRef,
+    takes: NextOptions['takes'],
+    isAgain: boolean,
   ): Promise<Read | undefined> {
+    const jobs = takes.map(({ job }) => job);
+    const own = isAgain ? await this.#read({ lock, slots: [takenBy(token)], jobs }) : undefined;
+    return own ?? this.#first(lock, takes);
+  }
+
+  /**
+   * The lease goes on with a queued call. Those before it that were delivered too often become dead letters.
+   *
+   * @param inLine the place of the first call in line
+   * @param first the first queued call
+   */
+  async #deliver(
+    lease: LeaseRef,
+    inLine: number | undefined,
+    first: Read | undefined,
+    { takes, limit, dead }: Pick<NextOptions, 'takes' | 'limit'> & { readonly dead: DeadLetter[] },
+  ): Promise<NextResult | typeof AGAIN> {
     let read = first;
-    while (read !== undefined && read.call.taken !== token && read.call.delivery > read.call.redeliver) {
+    while (read !== undefined && isSpent(read.call, lease)) {
       dead.push(...(await this.#bury(read, 'interrupted')));
-      read = await this.#first(name, takes);
+      read = await this.#first(lease.name, takes);
     }
-    return read;
+    if (read === undefined) return { held: true, dead };
+    const { place } = read.call.entry;
+    if (inLine !== undefined && inLine < place) return { held: true, place, dead };
+    return this.#take(lease, read, { takes, limit, dead });
   }
 
   /** The lease goes on with a queued call. */
@@ -127,13 +147,15 @@ export class Deliveries {
   ): Promise<NextResult | typeof AGAIN> {
     const { job } = call;
     const isTakenNow = call.taken === lease.token;
+    if (!isTakenNow) {
+      const [written] = await this.entries.put([takenEntry(call, lease.token, now)]);
+      // Another call was merged into it, or another holder has taken it, so the lease has run out.
+      if (written !== true) return AGAIN;
+    }
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
-    const [written, fencingToken] = await Promise.all([
-      isTakenNow ? [true] : this.entries.put([takenEntry(call, lease.token, now)]),
-      this.locks.regrant(lease, { job, ttl }, limit),
-    ]);
-    // Another call was merged into it, or another holder has taken it. Or the lease has run out, or the same was asked twice.
-    if (written[0] !== true || fencingToken === undefined) return AGAIN;
+    const fencingToken = await this.locks.regrant(lease, { job, ttl }, limit);
+    // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
+    if (fencingToken === undefined) return AGAIN;
     return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead };
   }
 

@@ -24,7 +24,7 @@ const [NONE, ANY] = ['-', '*'];
 type Found = [now: string, seen: string, ...idsAndStored: string[]];
 
 /** What SUM answers: see there. */
-type Sums = [any: number, ...kindsAndCounts: string[]];
+type Sums = [answer: number, ...kindsAndCounts: string[]];
 
 interface SumsOfLock {
   /** Whether the lock has any entries. */
@@ -82,8 +82,8 @@ export class RedisEntries implements LockEntries {
     return { now, entries: entries.slice(skip, skip + limit) };
   }
 
-  async sums({ locks, kinds, jobs, limit = Infinity }: SumQuery): Promise<EntrySum[]> {
-    const look = (lock: string): Promise<SumsOfLock> => this.#sumsOf(lock, kinds, jobs);
+  async sums({ locks, limit = Infinity, ...which }: SumQuery): Promise<EntrySum[]> {
+    const look = (lock: string): Promise<SumsOfLock> => this.#sumsOf(lock, which);
     const found = await (locks === undefined
       ? this.#index.some(look, ({ hasAny }) => hasAny)
       : Promise.all(locks.map(look)));
@@ -108,15 +108,23 @@ export class RedisEntries implements LockEntries {
     return written > 0;
   }
 
-  async #sumsOf(lock: string, kinds: SumQuery['kinds'], jobs: SumQuery['jobs']): Promise<SumsOfLock> {
-    if (kinds === undefined) {
-      const { entries } = await this.#walk({ lock, bare: true }, Infinity);
-      const found = [...new Set(entries.map(({ kind }) => kind))];
-      return this.#sumsOf(lock, found, jobs);
+  async #sumsOf(lock: string, which: Pick<SumQuery, 'kinds' | 'jobs'>): Promise<SumsOfLock> {
+    if (which.kinds === undefined) return this.#counted({ lock, ...which });
+    const args = [which.kinds, which.jobs].map(manyOf);
+    const [answer, ...found] = await this.#call(this.#sums, lock, args);
+    if (Number(answer) === 2) return this.#counted({ lock, ...which });
+    return { hasAny: Number(answer) === 1, sums: sumsIn(lock, found) };
+  }
+
+  /** The same from a list. */
+  async #counted(query: EntryQuery): Promise<SumsOfLock> {
+    const sums = new Map<string, EntrySum>();
+    const { entries } = await this.#walk({ ...query, bare: true }, Infinity);
+    for (const { lock, kind, place } of entries) {
+      const { count, ...first } = sums.get(kind) ?? { lock, kind, place, count: 0 };
+      sums.set(kind, { ...first, count: count + 1 });
     }
-    const args = [wordsOf(kinds), jobs === undefined ? ANY : wordsOf(jobs)];
-    const [hasAny, ...found] = await this.#call(this.#sums, lock, args);
-    return { hasAny: Number(hasAny) === 1, sums: sumsIn(lock, found) };
+    return { hasAny: true, sums: [...sums.values()] };
   }
 
   /** Reads the first entries, page by page: others may come and go in between. */
@@ -125,7 +133,7 @@ export class RedisEntries implements LockEntries {
     most: number,
   ): Promise<{ now: number; entries: Entry[] }> {
     const fixed = [newest ? '1' : '', String(before ?? ''), bare ? '1' : ''];
-    const which = [kinds, jobs].map((each) => (each === undefined ? ANY : ` ${wordsOf(each)} `));
+    const which = [kinds, jobs].map(manyOf);
     const all = new Map<string, Entry>();
     for (let from = 0; ;) {
       const left = Math.min(most - all.size, MOST);
@@ -173,7 +181,9 @@ interface Stored extends Entry {
 const wordOf = (text: string | undefined): string =>
   text === undefined ? NONE : JSON.stringify(text).replaceAll(' ', '\\u0020');
 
-const wordsOf = (texts: readonly string[]): string => texts.map(wordOf).join(' ');
+/** Some texts, or any. */
+const manyOf = (texts: readonly string[] | undefined): string =>
+  texts === undefined ? ANY : ` ${texts.map(wordOf).join(' ')} `;
 
 const textOf = (word: string): string | undefined =>
   word === NONE ? undefined : (JSON.parse(word) as string);
@@ -182,7 +192,12 @@ const fits = (
   { kind, place, slot = '', job = '' }: Stored,
   { kinds, slots, jobs, before = Infinity }: EntryQuery,
 ): boolean =>
-  place < before && [[kinds, kind], [slots, slot], [jobs, job]].every(([all, one]) => all?.includes(one as string) ?? true);
+  place < before &&
+  [
+    [kinds, kind],
+    [slots, slot],
+    [jobs, job],
+  ].every(([all, one]) => all?.includes(one as string) ?? true);
 
 /** What is stored before the body: see entry-scripts.ts. */
 const HEAD = /^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) /;
@@ -194,7 +209,18 @@ function entriesIn(lock: string, idsAndStored: readonly string[]): Stored[] {
     const [head = '', until, at, place, ...rest] = HEAD.exec(stored) ?? [];
     const [version = '', slot, kind = '', job] = rest.map(textOf);
     const body = stored.slice(head.length);
-    entries.push({ lock, id: textOf(id) ?? '', version, kind, slot, job, place: Number(place), at: Number(at), until: Number(until), body });
+    entries.push({
+      lock,
+      id: textOf(id) ?? '',
+      version,
+      kind,
+      slot,
+      job,
+      place: Number(place),
+      at: Number(at),
+      until: Number(until),
+      body,
+    });
   }
   return entries;
 }

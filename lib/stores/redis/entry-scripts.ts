@@ -28,7 +28,7 @@ local ends, at, seat, version, slot, kind, job = string.match(
   stored or '', '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ')`;
 
 /**
- * Lua: deletes an entry, first from the sorted set: a server that is out of memory refuses HSET, ZADD and HINCRBY, but not after a ZREM or
+ * Lua: deletes an entry, first from the sorted set: a server that is out of memory refuses HSET and ZADD, but not after a ZREM or
  * HDEL of the same script. This library drops entries, and writes over them, in scripts that begin so.
  *
  * needs: entries, order, id, slot, kind, job
@@ -37,8 +37,10 @@ local ends, at, seat, version, slot, kind, job = string.match(
 const REMOVE = /* lua */ `
 redis.call('ZREM', order, kind .. ' ' .. job .. ' ' .. id)
 redis.call('HDEL', entries, id, 'slot ' .. slot)
-if redis.call('HINCRBY', entries, 'count ' .. kind .. ' ' .. job, -1) == 0 then redis.call('HDEL', entries, 'count ' .. kind .. ' ' .. job) end
-if redis.call('HINCRBY', entries, 'count ' .. kind, -1) == 0 and #redis.call('ZRANGE', order, 0, 0) == 0 then redis.call('DEL', entries) end`;
+local ofKind, ofJob = 'count ' .. kind, 'count ' .. kind .. ' ' .. job
+local counts = redis.call('HMGET', entries, ofKind, ofJob)
+redis.call('HSET', entries, ofKind, counts[1] - 1, ofJob, counts[2] - 1)
+if counts[1] == '1' and #redis.call('ZRANGE', order, 0, 0) == 0 then redis.call('DEL', entries) end`;
 
 /**
  * Lua: deletes the entries whose time is over.
@@ -223,44 +225,39 @@ return all`,
  * KEYS: entries, order
  * ARGV: kinds, jobs
  *
- * Words with blanks between them; '*' for any job.
+ * Words with blanks before, between and behind them; '*' for any job.
  *
- * Returns 1 if the lock has any entries or 0, and of each kind that there is the kind, how many there are, and the place of the first.
+ * Returns 1, and of each kind that there is the kind, how many there are, and the place of the first; 0 if the lock has no entries at all; 2
+ * if only a list can tell: the time of some may be over, or many others stand before the first.
  */
 export const SUM = leaseScript(
   /* lua */ `
 local entries, order = KEYS[k + 1], KEYS[k + 2]
 local kinds, jobs = ARGV[i], ARGV[i + 1]
-local t = redis.call('TIME')
-local now = t[1] * 1000 + t[2] / 1000
-local earliest = redis.call('HGET', entries, 'earliest')
-local all = { earliest and 1 or 0 }
-if not earliest then return all end
+local earliest, t = redis.call('HGET', entries, 'earliest'), redis.call('TIME')
+if not earliest then return { 0 } end
+if tonumber(earliest) <= t[1] * 1000 + t[2] / 1000 then return { 2 } end
+local all, counts = { 1 }, {}
 for kind in string.gmatch(kinds, '[^ ]+') do
-  local count, place = 0, nil
-  if jobs == '*' then count = tonumber(redis.call('HGET', entries, 'count ' .. kind) or 0) end
+  local count = jobs == '*' and redis.call('HGET', entries, 'count ' .. kind) or 0
   for job in string.gmatch(jobs == '*' and '' or jobs, '[^ ]+') do
     count = count + (redis.call('HGET', entries, 'count ' .. kind .. ' ' .. job) or 0)
   end
-  local at, size, over = 0, 8, tonumber(earliest) < now and count > 0
-  if over then count = 0 end
-  while over or (count > 0 and not place) do
-    local found = redis.call('ZRANGE', order, at, at + size - 1, 'WITHSCORES')
-    for n = 1, #found, 2 do
-      local of, job, id = string.match(found[n], '^([^ ]+) ([^ ]+) ([^ ]+)$')
-      local fits = of == kind and (jobs == '*' or string.find(' ' .. jobs .. ' ', ' ' .. job .. ' ', 1, true))
-      if fits and over then fits = tonumber(string.match(redis.call('HGET', entries, id) or '0', '^[^ ]+')) > now end
-      if fits and over then count = count + 1 end
-      if fits and not place then place = found[n + 1] end
+  counts[kind] = tonumber(count) > 0 and count or nil
+end
+local at, size = 0, 8
+while next(counts) do
+  if at >= ${LOOKED_AT_ONCE} then return { 2 } end
+  local found = redis.call('ZRANGE', order, at, at + size - 1, 'WITHSCORES')
+  for n = 1, #found, 2 do
+    local kind, job = string.match(found[n], '^([^ ]+) ([^ ]+) ')
+    if counts[kind] and (jobs == '*' or string.find(jobs, ' ' .. job .. ' ', 1, true)) then
+      all[#all + 1], all[#all + 2], all[#all + 3] = kind, counts[kind], found[n + 1]
+      counts[kind] = nil
     end
-    if #found < size * 2 then break end
-    at, size = at + size, 100
   end
-  if count > 0 then
-    all[#all + 1] = kind
-    all[#all + 1] = count
-    all[#all + 1] = place or ''
-  end
+  if #found < 2 * size then break end
+  at, size = at + size, 100
 end
 return all`,
   OF_ENTRIES,
@@ -277,7 +274,6 @@ return all`,
 export const PROBE_ENTRIES = script(/* lua */ `${TRY}
 try('HGET', KEYS[1], 'probe')
 try('HDEL', KEYS[1], 'probe')
-try('HINCRBY', KEYS[1], 'probe', 1)
 try('ZADD', KEYS[2], 1, 'probe')
 try('ZRANGE', KEYS[2], 0, 0)
 try('ZREM', KEYS[2], 'probe')

@@ -52,7 +52,12 @@ export class RedisQueueLocks implements QueueLocks {
 
   async taken(names: readonly string[]): Promise<ReadonlyMap<string, TakenLock>> {
     const all = await Promise.all(
-      names.map((name) => new Promise<TakenLock | undefined>((answered, failed) => this.#looks.call(name, [], { answered, failed }))),
+      names.map(
+        (name) =>
+          new Promise<TakenLock | undefined>((answered, failed) =>
+            this.#looks.call(name, [], { answered, failed }),
+          ),
+      ),
     );
     return new Map(names.flatMap((name, i) => (all[i] === undefined ? [] : [[name, all[i]]])));
   }

@@ -54,7 +54,11 @@ export class QueuedIndex {
 
   constructor(
     private readonly key: string,
-    private readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<unknown>,
+    private readonly run: (
+      script: Script,
+      keys: readonly string[],
+      args: readonly string[],
+    ) => Promise<unknown>,
     private readonly clock: Clock,
   ) {}
 

@@ -78,9 +78,9 @@ export const REDIS_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'removed-before-its-run': {
-    file: 'stores/redis/queued-call-scripts.js',
-    search: 'taken = token\n',
-    replace: "taken = token\n        redis.call('ZREM', queue, id)\n",
+    file: 'store/side/deliveries.js',
+    search: 'this.entries.put([takenEntry(call, lease.token, now)])',
+    replace: 'this.entries.drop([call.entry]).then(() => [true])',
     caughtBy: 'queued-calls',
     only: ['kill'],
     callers: 3,
