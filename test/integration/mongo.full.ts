@@ -162,7 +162,7 @@ const there = await isThereMongo('MongoLockStore on a server');
       expect(words()).toBe('aggregate aggregate hello update hello update');
       const run = { ...lease, fencingToken: next.fencingToken, queuedCall: next.queuedCall.id };
       await store.queuedCalls.next(run, { takes, outcome: 'completed' });
-      expect(words()).toBe('aggregate delete aggregate hello update hello update');
+      expect(words()).toBe('delete aggregate aggregate hello update hello update');
       await store.queuedCalls.left(['job']);
       expect(words()).toBe('aggregate aggregate');
       await store.queuedCalls.left(['other']);

@@ -53,16 +53,15 @@ export class Deliveries {
     { outcome, takes, limit }: Pick<NextOptions, 'outcome' | 'takes' | 'limit'>,
   ): (isAgain: boolean) => Promise<NextResult | typeof AGAIN> {
     const dead: DeadLetter[] = [];
-    const { name, queuedCall } = lease;
     // One that has completed only leaves: the look at the next one need not wait for that.
-    const leaves = outcome === 'completed';
-    const ends = outcome !== undefined && !leaves;
+    const leaving = outcome === 'completed' ? lease.queuedCall : undefined;
+    const ends = outcome !== undefined && outcome !== 'completed';
     return async (isAgain) => {
       const looksAhead = !ends && !isAgain;
-      const [lock, ahead] = await Promise.all([
+      const [, lock, ahead] = await Promise.all([
+        leaving !== undefined && this.end(lease, 'completed'),
         this.#held(lease),
-        looksAhead ? this.#first(name, takes, leaves ? queuedCall : undefined) : undefined,
-        leaves && this.end(lease, outcome),
+        looksAhead ? this.#first(lease.name, takes, leaving) : undefined,
       ]);
       const fencingToken = lock?.lease?.fencingToken ?? NaN;
       if (fencingToken > lease.fencingToken) return this.#takenBefore(lease, fencingToken);

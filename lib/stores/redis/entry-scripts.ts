@@ -21,23 +21,23 @@ import { HOUR_MS, leaseScript, script } from './script.js';
  * Lua: reads an entry.
  *
  * needs: stored
- * leaves: ends, at, seat, version, slot, kind, job
+ * leaves: ends, oldVersion, oldSlot, oldKind, oldJob
  */
 const READ = /* lua */ `
-local ends, at, seat, version, slot, kind, job = string.match(
+local ends, at, seat, oldVersion, oldSlot, oldKind, oldJob = string.match(
   stored or '', '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ')`;
 
 /**
- * Lua: deletes an entry, first from the sorted set: a server that is out of memory refuses HSET and ZADD, but not after a ZREM or
- * HDEL of the same script. This library drops entries, and writes over them, in scripts that begin so.
+ * Lua: deletes an entry, first from the sorted set: a server that is out of memory refuses HSET and ZADD, but not after a ZREM or HDEL of
+ * the same script.
  *
- * needs: entries, order, id, slot, kind, job
+ * needs: entries, order, id, oldSlot, oldKind, oldJob
  * leaves: -
  */
 const REMOVE = /* lua */ `
-redis.call('ZREM', order, kind .. ' ' .. job .. ' ' .. id)
-redis.call('HDEL', entries, id, 'slot ' .. slot)
-local ofKind, ofJob = 'count ' .. kind, 'count ' .. kind .. ' ' .. job
+redis.call('ZREM', order, oldKind .. ' ' .. oldJob .. ' ' .. id)
+redis.call('HDEL', entries, id, 'slot ' .. oldSlot)
+local ofKind, ofJob = 'count ' .. oldKind, 'count ' .. oldKind .. ' ' .. oldJob
 local counts = redis.call('HMGET', entries, ofKind, ofJob)
 redis.call('HSET', entries, ofKind, counts[1] - 1, ofJob, counts[2] - 1)
 if counts[1] == '1' and #redis.call('ZRANGE', order, 0, 0) == 0 then redis.call('DEL', entries) end`;
@@ -49,25 +49,25 @@ if counts[1] == '1' and #redis.call('ZRANGE', order, 0, 0) == 0 then redis.call(
  * leaves: -
  */
 const CLEAN = /* lua */ `
-  local members, earliest = redis.call('ZRANGE', order, 0, -1), math.huge
-  for n = 1, #members do
-    local id = string.match(members[n], '([^ ]+)$')
-    local stored = redis.call('HGET', entries, id)${READ}
-    if ends and tonumber(ends) > now then
-      earliest = math.min(earliest, tonumber(ends))
-    elseif ends then${REMOVE}
-    end
+local members, first = redis.call('ZRANGE', order, 0, -1), nil
+for n = 1, #members do
+  local id = string.match(members[n], '([^ ]+)$')
+  local stored = redis.call('HGET', entries, id)${READ}
+  if ends and tonumber(ends) > now then
+    first = math.min(first or tonumber(ends), tonumber(ends))
+  elseif ends then${REMOVE}
   end
-  if earliest < math.huge then redis.call('HSET', entries, 'earliest', string.format('%.3f', earliest)) end`;
+end
+if first then redis.call('HSET', entries, 'earliest', string.format('%.3f', first)) end`;
 
 /**
- * Lua: reads what there is to know for a write.
+ * Lua: reads what a write has to know.
  *
- * needs: entries, id, into, i, of
+ * needs: entries, id, slot, kind, of
  * leaves: s
  */
-const FACTS = /* lua */ `
-s = redis.call('HMGET', entries, id, 'slot ' .. into, 'earliest', 'lives', 'newest', 'count ' .. ARGV[i + 3], 'count ' .. of)`;
+const LOOK = /* lua */ `
+s = redis.call('HMGET', entries, id, 'slot ' .. slot, 'earliest', 'lives', 'newest', 'count ' .. kind, 'count ' .. of)`;
 
 /** Both keys live so much longer than they have to, ms: so most entries need not prolong them. */
 const SPARE = HOUR_MS;
@@ -86,35 +86,37 @@ const SPARE = HOUR_MS;
 export const PUT = leaseScript(
   /* lua */ `
 local entries, order = KEYS[k + 1], KEYS[k + 2]
-local id, over, own, into = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 4]
-local of, keep, place = ARGV[i + 3] .. ' ' .. ARGV[i + 5], ARGV[i + 6], ARGV[i + 7] or ''
-local t, s = redis.call('TIME'), nil
-local now = t[1] * 1000 + t[2] / 1000${FACTS}
-if s[3] and tonumber(s[3]) < now then${CLEAN}${FACTS}
+local id, over, version, kind, slot, job = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
+local keep, place, body = ARGV[i + 6], ARGV[i + 7] or '', ARGV[i + 8] or ''
+local t, of, s = redis.call('TIME'), kind .. ' ' .. job, nil
+local now = t[1] * 1000 + t[2] / 1000${LOOK}
+if s[3] and tonumber(s[3]) <= now then${CLEAN}${LOOK}
 end
 local stored = s[1]${READ}
-if over ~= '*' and not string.find(' ' .. over .. ' ', ' ' .. (version or '-') .. ' ', 1, true) then return 0 end
-if into ~= '-' and s[2] and s[2] ~= id then return 0 end
+if over ~= '*' and not string.find(' ' .. over .. ' ', ' ' .. (oldVersion or '-') .. ' ', 1, true) then return 0 end
+if slot ~= '-' and s[2] and s[2] ~= id then return 0 end
 local till, facts = now + keep, {}
-if ends and kind .. ' ' .. job == of then
+if ends and oldKind .. ' ' .. oldJob == of then
   redis.call('ZREM', order, of .. ' ' .. id)
-  if slot ~= into and slot ~= '-' then redis.call('HDEL', entries, 'slot ' .. slot) end
+  if oldSlot ~= slot and oldSlot ~= '-' then redis.call('HDEL', entries, 'slot ' .. oldSlot) end
 else
-  if ends then${REMOVE}${FACTS}
+  if ends then${REMOVE}${LOOK}
   end
-  facts = { 'count ' .. ARGV[i + 3], (s[6] or 0) + 1, 'count ' .. of, (s[7] or 0) + 1 }
+  facts = { 'count ' .. kind, (s[6] or 0) + 1, 'count ' .. of, (s[7] or 0) + 1 }
 end
 if place == '' then
   place = string.format('%.0f', math.max(t[1] * 1000000 + t[2], (s[5] or 0) + 1))
   facts[#facts + 1], facts[#facts + 2] = 'newest', place
 end
-if not s[3] or tonumber(s[3]) > till then facts[#facts + 1], facts[#facts + 2] = 'earliest', string.format('%.3f', till) end
+if not s[3] or tonumber(s[3]) > till then
+  facts[#facts + 1], facts[#facts + 2] = 'earliest', string.format('%.3f', till)
+end
 local prolongs = not s[4] or tonumber(s[4]) < till
 if prolongs then facts[#facts + 1], facts[#facts + 2] = 'lives', string.format('%.0f', till + ${SPARE}) end
-if into ~= '-' then facts[#facts + 1], facts[#facts + 2] = 'slot ' .. into, id end
-local head = string.format('%.3f %.3f %s %s %s %s ', till, now, place, own, into, of)
+if slot ~= '-' then facts[#facts + 1], facts[#facts + 2] = 'slot ' .. slot, id end
 redis.call('ZADD', order, place, of .. ' ' .. id)
-redis.call('HSET', entries, id, head .. (ARGV[i + 8] or ''), unpack(facts))
+redis.call('HSET', entries, id,
+  string.format('%.3f %.3f %s %s %s %s ', till, now, place, version, slot, of) .. body, unpack(facts))
 if prolongs then
   redis.call('PEXPIRE', entries, math.ceil(keep) + ${SPARE})
   redis.call('PEXPIRE', order, math.ceil(keep) + ${SPARE})
@@ -136,9 +138,9 @@ return s[3] and 1 or 2`,
 export const DROP = leaseScript(
   /* lua */ `
 local entries, order = KEYS[k + 1], KEYS[k + 2]
-local id, seen = ARGV[i], ARGV[i + 1]
+local id, version = ARGV[i], ARGV[i + 1]
 local stored = redis.call('HGET', entries, id)${READ}
-if version ~= seen then return 0 end
+if oldVersion ~= version then return 0 end
 local t = redis.call('TIME')
 if tonumber(ends) <= t[1] * 1000 + t[2] / 1000 then return 0 end${REMOVE}
 return 1`,
@@ -237,16 +239,19 @@ local kinds, jobs = ARGV[i], ARGV[i + 1]
 local earliest, t = redis.call('HGET', entries, 'earliest'), redis.call('TIME')
 if not earliest then return { 0 } end
 if tonumber(earliest) <= t[1] * 1000 + t[2] / 1000 then return { 2 } end
-local all, counts = { 1 }, {}
+local all, counts, missing = { 1 }, {}, 0
 for kind in string.gmatch(kinds, '[^ ]+') do
   local count = jobs == '*' and redis.call('HGET', entries, 'count ' .. kind) or 0
   for job in string.gmatch(jobs == '*' and '' or jobs, '[^ ]+') do
     count = count + (redis.call('HGET', entries, 'count ' .. kind .. ' ' .. job) or 0)
   end
-  counts[kind] = tonumber(count) > 0 and count or nil
+  if tonumber(count) > 0 then
+    counts[kind] = count
+    missing = missing + 1
+  end
 end
 local at, size = 0, 8
-while next(counts) do
+while missing > 0 do
   if at >= ${LOOKED_AT_ONCE} then return { 2 } end
   local found = redis.call('ZRANGE', order, at, at + size - 1, 'WITHSCORES')
   for n = 1, #found, 2 do
@@ -254,6 +259,7 @@ while next(counts) do
     if counts[kind] and (jobs == '*' or string.find(jobs, ' ' .. job .. ' ', 1, true)) then
       all[#all + 1], all[#all + 2], all[#all + 3] = kind, counts[kind], found[n + 1]
       counts[kind] = nil
+      missing = missing - 1
     end
   end
   if #found < 2 * size then break end

@@ -110,7 +110,7 @@ export interface KeysOf {
 export const OF_LOCK: KeysOf = { count: 2, of: ([lock, state]) => [lock, state] };
 export const OF_LINE: KeysOf = { count: 4, of: (keys) => keys };
 export const OF_ENTRIES: KeysOf = { count: 2, of: ([, state]) => entryKeys(state) };
-export const OF_TURN: KeysOf = { count: 3, of: ([lock, state, line]) => [lock, state, line] };
+export const OF_TURN: KeysOf = { count: 2, of: ([lock, , line]) => [lock, line] };
 export const OF_HISTORY: KeysOf = { count: 2, of: ([, state]) => historyKeys(state) };
 
 /** The keys of a lock's line, by that of its state. */

@@ -7,14 +7,15 @@ import { leaseScript } from './script.js';
 /**
  * Reads whether a lock is taken.
  *
- * KEYS: lock, state, waiting
+ * KEYS: lock, waiting
  * ARGV: -
  *
  * Returns what the lock key holds, '' if it is free, and the place of the first call in line, or ''.
  */
-const TAKEN = leaseScript(
+const LOOK_AT_TURN = leaseScript(
   /* lua */ `
-local first = redis.call('ZRANGE', KEYS[k + 3], 0, 0, 'WITHSCORES')[2]
+local waiting = KEYS[k + 2]
+local first = redis.call('ZRANGE', waiting, 0, 0, 'WITHSCORES')[2]
 return { redis.call('GET', lock) or '', first or '' }`,
   OF_TURN,
 );
@@ -46,7 +47,7 @@ export class RedisQueueLocks implements QueueLocks {
   readonly #regrants: LeaseCalls<number | undefined>;
 
   constructor(commands: LeaseCommands) {
-    this.#looks = new LeaseCalls(commands, TAKEN, readTaken);
+    this.#looks = new LeaseCalls(commands, LOOK_AT_TURN, readTaken);
     this.#regrants = new LeaseCalls(commands, REGRANT, (reply) => (reply === '' ? undefined : Number(reply)));
   }
 

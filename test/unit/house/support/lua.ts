@@ -98,6 +98,8 @@ class Scan {
     } else if (this.#take('local')) this.#local();
     else if (this.#take('if')) this.#if();
     else if (this.#take('for')) this.#for();
+    else if (this.#take('while')) this.#loop();
+    else if (this.#take('break')) return;
     else if (this.#take('return')) {
       if (!BLOCK_ENDS.has(this.#next)) this.#expressions();
     } else this.#assignmentOrCall();
@@ -125,11 +127,16 @@ class Scan {
   }
 
   #for(): void {
-    const name = this.#name();
-    this.#expect('=');
+    const names = [this.#name()];
+    while (this.#take(',')) names.push(this.#name());
+    if (!this.#take('in')) this.#expect('=');
+    this.#loop(names);
+  }
+
+  #loop(names: readonly string[] = []): void {
     this.#expressions();
     this.#expect('do');
-    this.#block([name]);
+    this.#block(names);
     this.#expect('end');
   }
 

@@ -18,7 +18,11 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     `${CONTRACT}|store/.+`,
     'a place knows the contract, the port, and its own folder',
   ],
-  ['stores/redis/', CONTRACT, 'a store knows the contract and its own folder'],
+  [
+    'stores/redis/',
+    `${CONTRACT}|store/(entries|moments|side/.+)`,
+    'Redis has scripts of its own for a lock, and shares the rules of entries',
+  ],
   [
     'stores/(postgres|mysql)/',
     `${CONTRACT}|store/port|stores/sql/.+`,
