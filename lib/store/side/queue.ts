@@ -22,7 +22,8 @@ import { isTaken } from '../rules/document.js';
 import { firstPlace } from '../rules/in-line.js';
 import { readableLock } from '../state.js';
 import { Deliveries, type QueueLocks } from './deliveries.js';
-import type { EntryHistory, ReadForPeople } from './history.js';
+import type { ReadForPeople } from './history.js';
+import type { RunRecords } from './keeping.js';
 import {
   CALL,
   DEAD,
@@ -49,7 +50,7 @@ const LETTERS_AT_ONCE = 30;
 /** What {@link EntryQueue} needs besides entries. */
 export interface QueueParts {
   readonly locks: QueueLocks;
-  readonly history: Pick<EntryHistory, 'ended'>;
+  readonly history: RunRecords;
   /** When calls come: the same as for calls in line. */
   readonly moments: Moments;
   readonly clock: Clock;
