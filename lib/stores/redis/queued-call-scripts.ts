@@ -1,6 +1,5 @@
 import { DEAD_KEPT, QUEUED_CALLS_KEPT } from '../queued-call-store.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
-import { RECORD } from './history-scripts.js';
 import { TRY } from './probe.js';
 import { OF_QUEUED_CALLS } from './keys.js';
 import { leaseScript, script } from './script.js';
@@ -134,10 +133,10 @@ return { place, 0, id, only }`);
  * time the lock has that fencing token, and nothing changes.
  *
  * KEYS: lock, state, line, queue, calls, dead
- * ARGV: token, fence, holder, id, outcome, entry, count, age, takes...
+ * ARGV: token, fence, holder, id, outcome, takes...
  *
- * The fence is the lease's fencing token. The id is that of its queued call, '' if it has none. The entry is '' if its run is not
- * remembered: see RELEASE. What it takes is a job and how long the lease lives for it, ms, in turn.
+ * The fence is the lease's fencing token. The id is that of its queued call, '' if it has none. What it takes is a job and how long the
+ * lease lives for it, ms, in turn.
  *
  * Returns { 0, buried } if the lease is over; { 1, buried, place of the first queued call or '' } if there is nothing to take, a place if
  * a call in line stands before that; { 2, buried, fencing token, id, delivery, when it came, merged, job and key, args }. Buried are the
@@ -146,7 +145,6 @@ return { place, 0, id, only }`);
 export const NEXT = script(/* lua */ `
 local lock, state, line, queue, calls, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local token, id, outcome = ARGV[1], ARGV[4], ARGV[5]
-local entry, count, age = ARGV[6], ARGV[7], ARGV[8]
 local current, lease, buried = redis.call('GET', lock), token .. ' ' .. ARGV[2], {}
 local held, newer = string.match(current or '', '^(.*) (%d+)$')
 if held == token and tonumber(newer) > tonumber(ARGV[2]) then
@@ -160,7 +158,7 @@ if held == token and tonumber(newer) > tonumber(ARGV[2]) then
   return { 0, buried }
 end
 if id ~= '' then${END}
-end${RECORD}
+end
 if current ~= lease then return { 0, buried } end
 local first = redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]
 for round = 0, 99 do
@@ -169,7 +167,7 @@ for round = 0, 99 do
   for n = 1, #found do
     id = found[n]${INFO}
     local job, ttl = string.match(rest or '', '^([^\\n]*)\\n'), nil
-    for a = 9, #ARGV, 2 do
+    for a = 6, #ARGV, 2 do
       if ARGV[a] == job then ttl = ARGV[a + 1] end
     end
     if not rest then redis.call('ZREM', queue, id) end

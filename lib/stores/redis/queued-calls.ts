@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../../clock.js';
 import { SchedulerLockConfigError } from '../../errors.js';
+import type { RunRecords } from '../../store/side/keeping.js';
 import {
   LOOK_FOR_QUEUED,
   type CallOptions,
@@ -34,7 +35,6 @@ import { DENIED } from './advice.js';
 import { failure, RedisReplyError, runScript } from './redis-client.js';
 import { type Patience, tooLate } from './readiness.js';
 import type { RedisConnection } from './redis-connection.js';
-import { recordArguments } from './records.js';
 import type { Script } from './script.js';
 
 /** How long a process waits until it notes again that a lock has queued calls, ms: shorter than notes are kept. */
@@ -56,13 +56,13 @@ export class RedisQueuedCalls implements QueuedCallStore {
 
   /**
    * @param own `index`: key of the locks that may have queued calls; in a Cluster its slot differs from theirs. `channel`: the one that every
-   *   process hears whose channel for hints is open
+   *   process hears whose channel for hints is open. `records`: of the runs that have ended
    * @param rights the command that gives the user all rights that are needed
    */
   constructor(
     private readonly connection: RedisConnection,
     private readonly commands: LeaseCommands,
-    private readonly own: { readonly index: string; readonly channel: string },
+    private readonly own: { readonly index: string; readonly channel: string; readonly records: RunRecords },
     private readonly rights: () => string,
     private readonly clock: Clock = systemClock,
   ) {
@@ -109,12 +109,16 @@ export class RedisQueuedCalls implements QueuedCallStore {
     const { name, token, fencingToken, holder, queuedCall = '' } = lease;
     const { lock, state, line, queue, calls, dead } = this.#keys(name);
     const ended = outcome === undefined ? ['', ''] : [queuedCall, outcome];
-    const kept = outcome === undefined ? [] : recordArguments(lease, outcome, record);
-    const [entry = '', count = '', age = ''] = kept;
     const wanted = takes.flatMap(({ job, ttl }) => [job, String(ttl)]);
-    const args = [token, String(fencingToken), holder, ...ended, entry, count, age, ...wanted];
+    const args = [token, String(fencingToken), holder, ...ended, ...wanted];
     const keys = [lock, state, line, queue, calls, dead];
-    return readNext(await this.#run(NEXT, keys, args, { limit }), this.clock.now());
+    let result: NextResult | undefined;
+    try {
+      const answer = await this.#run(NEXT, keys, args, { limit });
+      return (result = readNext(answer, this.clock.now()));
+    } finally {
+      if (outcome && record) this.own.records.ended(lease, { outcome, record }, result?.held !== true);
+    }
   }
 
   /** The lease of a queued call is released. */

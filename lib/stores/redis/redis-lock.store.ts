@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { SchedulerLockConfigError } from '../../errors.js';
+import { keeping } from '../../store/side/keeping.js';
 import { LOOK_FOR_QUEUED, type QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
 import type {
@@ -80,6 +81,7 @@ export class RedisLockStore implements LockStore {
   readonly #waits: LeaseCalls<AcquireResult>;
   readonly #leaves: LeaseCalls<void>;
   readonly #looks: LockLooks;
+  readonly #history: RedisHistory;
   /** The command that gives the user all rights that are needed. */
   readonly #rights: () => string;
   /** The prefix of the channels of processes. */
@@ -108,13 +110,13 @@ export class RedisLockStore implements LockStore {
     this.#leaves = new LeaseCalls<void>(this.#commands, LEAVE, () => undefined);
     this.#looks = new LockLooks(this.#commands, INSPECT);
     this.#channels = `${keyPrefix}:wake:`;
-    this.queuedCalls = this.#queuedCalls = new RedisQueuedCalls(
-      this.#connection,
-      this.#commands,
-      { index: `${keyPrefix}:queued`, channel: `${this.#channels}${LOOK_FOR_QUEUED}` },
-      this.#rights,
-    );
-    this.history = new RedisHistory(this.#connection, this.#commands, `${keyPrefix}:instances`, this.#rights);
+    const kit = [this.#connection, this.#commands] as const;
+    const index = `${keyPrefix}:queued`;
+    const channel = `${this.#channels}${LOOK_FOR_QUEUED}`;
+    const history = new RedisHistory(...kit, `${keyPrefix}:instances`, this.#rights);
+    const own = { index, channel, records: history };
+    this.history = this.#history = history;
+    this.queuedCalls = this.#queuedCalls = new RedisQueuedCalls(...kit, own, this.#rights);
   }
 
   /** The kind and the address of the server, without secrets. */
@@ -215,8 +217,9 @@ export class RedisLockStore implements LockStore {
         brief && !this.partitioned ? LOOK_FIRST : undefined,
       );
     },
-    release: (lease, options, told) => {
-      if (lease.wait !== undefined && options.outcome === NOTHING_RAN) return this.#leave(lease, told);
+    release: (lease, options, caller) => {
+      if (lease.wait !== undefined && options.outcome === NOTHING_RAN) return this.#leave(lease, caller);
+      const told = keeping(this.#history, lease, options, caller);
       if (lease.queuedCall !== undefined) return this.#endQueuedCall(lease, options, told);
       this.#releases.call(lease.name, releaseArguments(lease, options), told);
     },
@@ -256,7 +259,7 @@ export class RedisLockStore implements LockStore {
   #endQueuedCall(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     const { queuedCall: _queuedCall, ...rest } = lease;
     void this.#queuedCalls.end(lease, options.outcome ?? 'completed', told.limit).then(
-      () => this.fastPort.release(rest, options, told),
+      () => this.#releases.call(rest.name, releaseArguments(rest, options), told),
       (error: unknown) => told.failed(error as Error),
     );
   }
@@ -286,8 +289,9 @@ export class RedisLockStore implements LockStore {
     return this.#connection.onReady(listener);
   }
 
-  /** Closes the client that the store itself has made, never yours. */
+  /** Writes the records of ended runs that still wait. Closes the client that the store itself has made, never yours. */
   async close(): Promise<void> {
+    await this.#history.close();
     await this.#connection.close();
   }
 }

@@ -18,7 +18,11 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     `${CONTRACT}|store/.+`,
     'a place knows the contract, the port, and its own folder',
   ],
-  ['stores/redis/', CONTRACT, 'a store knows the contract and its own folder'],
+  [
+    'stores/redis/',
+    `${CONTRACT}|store/side/(gatherer|keeping)`,
+    'Redis has rules of its own: it knows the contract, its own folder, and how records are gathered',
+  ],
   [
     'stores/(postgres|mysql)/',
     `${CONTRACT}|store/port|stores/sql/.+`,
