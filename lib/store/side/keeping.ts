@@ -12,26 +12,38 @@ export interface RunRecords {
 }
 
 /** Tells of a release, and keeps the record behind it, if there is one: the run has ended, whatever became of its lease. */
-export function keeping(
+export const keeping = (
   records: RunRecords,
   lease: LeaseRef,
   options: ReleaseOptions,
   told: Told<ReleaseResult>,
-): Told<ReleaseResult> {
-  if (options.record === undefined) return told;
-  return {
-    answered: (result) => {
-      records.ended(lease, options, !result.released);
-      told.answered(result);
-    },
-    failed: (error) => {
-      // Nobody knows whether it has ended the lease.
-      records.ended(lease, options, true);
-      told.failed(error);
-    },
-    get givenUp() {
-      return told.givenUp === true;
-    },
-    limit: told.limit,
-  };
+): Told<ReleaseResult> => (options.record === undefined ? told : new Keeping(records, lease, options, told));
+
+/** A class, as each run has one. */
+class Keeping implements Told<ReleaseResult> {
+  constructor(
+    private readonly records: RunRecords,
+    private readonly lease: LeaseRef,
+    private readonly options: ReleaseOptions,
+    private readonly told: Told<ReleaseResult>,
+  ) {}
+
+  get givenUp(): boolean {
+    return this.told.givenUp === true;
+  }
+
+  get limit(): number | undefined {
+    return this.told.limit;
+  }
+
+  answered(result: ReleaseResult): void {
+    this.records.ended(this.lease, this.options, !result.released);
+    this.told.answered(result);
+  }
+
+  failed(error: Error): void {
+    // Nobody knows whether it has ended the lease.
+    this.records.ended(this.lease, this.options, true);
+    this.told.failed(error);
+  }
 }

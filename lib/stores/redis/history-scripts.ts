@@ -1,6 +1,6 @@
 import { INSTANCES_KEPT, MAX_INSTANCES, UNUSED_LIST } from '../history-store.js';
 import { TRY } from './probe.js';
-import { OF_HISTORY } from './keys.js';
+import { OF_BAD, OF_HISTORY, OF_RUNS } from './keys.js';
 import { leaseScript, script } from './script.js';
 
 /*
@@ -33,25 +33,26 @@ local tick, tries = string.match(started and r[2] or '', '^(%d+) (%d+) ')
 lost = { fence, s[2] or '', (started or noted == fence) and of or '', tick or '', tries or '' }`;
 
 /**
- * Keeps the entry of a run: of one that has ended, or whose lease has ended by itself.
+ * Keeps the entry of a run that has ended, or of one whose lease has ended by itself.
  *
- * KEYS: runs, bad
- * ARGV: entry, count, age, wrong
+ * KEYS: stream
+ * ARGV: entry, count, age
  *
- * The age is in ms; wrong is '' for a run that completed.
+ * The stream is that of the runs that completed. The age is in ms.
  *
  * Returns 0.
  */
-export const RECORD = leaseScript(
+export const RECORD_RUN = leaseScript(
   /* lua */ `
-local runs, bad = KEYS[k + 1], KEYS[k + 2]
-local entry, count, age, wrong = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-local stream = wrong == '' and runs or bad
-redis.call('XADD', stream, 'MAXLEN', '~', count, '*', 'run', entry)
-redis.call('PEXPIRE', stream, age)
+local stream = KEYS[k + 1]
+redis.call('XADD', stream, 'MAXLEN', '~', ARGV[i + 1], '*', 'run', ARGV[i])
+redis.call('PEXPIRE', stream, ARGV[i + 2])
 return 0`,
-  OF_HISTORY,
+  OF_RUNS,
 );
+
+/** The same for the stream of all others. */
+export const RECORD_BAD = { ...RECORD_RUN, keys: OF_BAD };
 
 /** For how many locks at once: each may have some hundred entries, and nothing else goes on at the server meanwhile. */
 const HISTORIES = 10;

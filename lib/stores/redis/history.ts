@@ -13,7 +13,7 @@ import type {
   Miss,
   MissResult,
 } from '../history-store.js';
-import { ENTRIES, MISS, TOLD, PROBE_INSTANCES, PROBE_RUNS, RECORD } from './history-scripts.js';
+import { ENTRIES, MISS, TOLD, PROBE_INSTANCES, PROBE_RUNS, RECORD_BAD } from './history-scripts.js';
 import { historyKeys, instanceKeys } from './keys.js';
 import type { LeaseCommands } from './lease-commands.js';
 import { LockLooks } from './lock-looks.js';
@@ -60,7 +60,7 @@ export class RedisHistory implements HistoryStore, RunRecords {
     private readonly key: string,
     private readonly rights: () => string,
   ) {
-    this.#records = new RedisRunRecords(commands);
+    this.#records = new RedisRunRecords(connection, commands);
     this.#looks = new LockLooks(commands, ENTRIES);
     this.#registry = new RedisRegistry(
       connection,
@@ -96,8 +96,8 @@ export class RedisHistory implements HistoryStore, RunRecords {
   }
 
   async interrupted(run: Interruption): Promise<void> {
-    const { runs, bad } = this.#keys(run.name);
-    await this.#run(RECORD.one, [runs, bad], runArguments(run, 'interrupted', run));
+    const { bad } = this.#keys(run.name);
+    await this.#run(RECORD_BAD.one, [bad], runArguments(run, 'interrupted', run));
   }
 
   async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {

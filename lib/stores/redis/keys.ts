@@ -112,6 +112,8 @@ export const OF_LOCK: KeysOf = { count: 2, of: ([lock, state]) => [lock, state] 
 export const OF_LINE: KeysOf = { count: 4, of: (keys) => keys };
 export const OF_QUEUED_CALLS: KeysOf = { count: 3, of: ([, state]) => queuedCallKeys(state) };
 export const OF_HISTORY: KeysOf = { count: 2, of: ([, state]) => historyKeys(state) };
+export const OF_RUNS: KeysOf = { count: 1, of: ([, state]) => [historyKeys(state)[0]] };
+export const OF_BAD: KeysOf = { count: 1, of: ([, state]) => [historyKeys(state)[1]] };
 
 /** The keys of a lock's line, by that of its state. */
 export const lineKeys = (state: string): [line: string, who: string] => [

@@ -49,12 +49,13 @@ interface MissFacts {
   readonly u?: number;
 }
 
-/** The arguments of RECORD. */
+/** The entry of a run, and the two arguments behind it. */
 export function runArguments(
   { fencingToken, holder, job, tick, attempt }: Pick<LeaseRef, 'fencingToken' | 'holder'> & Partial<LeaseRef>,
   outcome: RunEntry['outcome'],
-  { kept, duration, error, traceId, trigger, by, isLate }: KnownOfRun,
-): string[] {
+  { kept, duration, error, traceId, trigger, by }: Partial<RunRecord> & Pick<RunRecord, 'kept'>,
+  isLate = false,
+): [entry: string, count: string, age: string] {
   const facts: Record<keyof RunFacts, unknown> = {
     f: fencingToken,
     i: holder,
@@ -67,18 +68,15 @@ export function runArguments(
     x: traceId,
     s: trigger,
     b: by,
-    l: isLate === true ? 1 : undefined,
+    l: isLate ? 1 : undefined,
   };
   let entry = JSON.stringify(facts);
   for (let text = error?.slice(0, MAX_ENTRY); text && Buffer.byteLength(entry) > MAX_ENTRY;) {
     text = text.slice(0, text.length / 2);
     entry = JSON.stringify({ ...facts, e: text });
   }
-  return [entry, ...keptArguments(kept), outcome === 'completed' ? '' : '1'];
+  return [entry, ...keptArguments(kept)];
 }
-
-/** What is known of a run that has ended. */
-type KnownOfRun = Partial<RunRecord> & Pick<RunRecord, 'kept'> & { readonly isLate?: boolean };
 
 /** The entry of a miss, and the two arguments behind it. */
 export function missArguments({ job, instance, reason, count, holder, since, until, kept }: Miss): string[] {
