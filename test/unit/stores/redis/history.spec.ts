@@ -117,7 +117,8 @@ describe('a release with a record', () => {
     const [one, other] = await client.xrange(RUNS, '-', '+');
     await client.del(RUNS);
     // The end of the earlier lease came late.
-    const millisecond = Date.now();
+    // A later one than theirs: the store has read those.
+    const millisecond = Date.now() + 1;
     for (const [n, [, fields]] of [other!, one!].entries())
       await client.xadd(RUNS, `${millisecond}-${n}`, ...fields);
     const all = await entries();
@@ -257,6 +258,20 @@ describe('a release with a record', () => {
       expect(entry).toEqual(run(lease, { outcome, duration: 1_200, ...(first === stop && { by }) }));
     }
     await another.close();
+  });
+
+  test('counts as that of a release which has ended the lease, though a try before that one failed', async () => {
+    const another = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
+    await another.init();
+    const lease = await take();
+    await client.rename(STATE, 'elsewhere');
+    await client.set(STATE, 'no hash');
+    await expect(store.release(lease, { record: RECORD })).rejects.toMatchObject({ code: 'LOCK_STATE' });
+    await client.rename('elsewhere', STATE);
+    expect(await store.release(lease, { record: RECORD })).toEqual({ released: true });
+    await another.release(lease, { outcome: 'aborted', record: RECORD });
+    await another.close();
+    expect(await entries()).toEqual([run(lease, { outcome: 'completed', duration: 1_200 })]);
   });
 
   test.each(['a plain run', 'a run with a tick'])(
