@@ -70,7 +70,6 @@ export class EntryHistory implements HistoryStore, RunRecords {
     return this.entriesOf.init?.();
   }
 
-  /** Resolves when all that was to be kept is kept, or lost. */
   flush(): Promise<void> {
     return this.#keeper.flush();
   }

@@ -90,9 +90,13 @@ export class RedisHistory implements HistoryStore, RunRecords {
     this.#records.ended(...run);
   }
 
-  /** Writes the records that still wait. */
+  flush(): Promise<void> {
+    return this.#records.flush();
+  }
+
+  /** Writes the records that still wait, if the server answers. */
   async close(): Promise<void> {
-    await noLongerThan(CLOSE_LIMIT, this.#records.flush(), systemClock);
+    await noLongerThan(CLOSE_LIMIT, this.flush(), systemClock);
   }
 
   async interrupted(run: Interruption): Promise<void> {

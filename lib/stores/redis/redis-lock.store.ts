@@ -111,11 +111,9 @@ export class RedisLockStore implements LockStore {
     this.#looks = new LockLooks(this.#commands, INSPECT);
     this.#channels = `${keyPrefix}:wake:`;
     const kit = [this.#connection, this.#commands] as const;
-    const index = `${keyPrefix}:queued`;
+    this.history = this.#history = new RedisHistory(...kit, `${keyPrefix}:instances`, this.#rights);
     const channel = `${this.#channels}${LOOK_FOR_QUEUED}`;
-    const history = new RedisHistory(...kit, `${keyPrefix}:instances`, this.#rights);
-    const own = { index, channel, records: history };
-    this.history = this.#history = history;
+    const own = { index: `${keyPrefix}:queued`, channel, records: this.#history };
     this.queuedCalls = this.#queuedCalls = new RedisQueuedCalls(...kit, own, this.#rights);
   }
 
