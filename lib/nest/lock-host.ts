@@ -182,11 +182,16 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     throw new SchedulerLockConfigError(problems);
   }
 
-  /** Waits for the leases that the elections release, but not for the elections: a hook of theirs may never end. */
+  /**
+   * Waits for the leases that the elections release, but not for the elections: a hook of theirs may never end. Then for the records of runs.
+   */
   async onModuleDestroy(): Promise<void> {
     void this.elections.stop();
     this.queues.stop();
     await this.runner.shutdown(this.settings.shutdownTimeout);
+    // The application may close its own client, which the store uses, before it lets the store close.
+    const records = this.store.history?.flush?.();
+    if (records !== undefined) await this.#within(records, HISTORY_LIMIT).catch(() => undefined);
   }
 
   /** Closes the store last: other parts of the application may still have used locks while they were closing. */

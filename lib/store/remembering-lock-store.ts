@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.js';
-import type { FastPort, Told } from '../stores/fast-port.js';
+import type { FastPort } from '../stores/fast-port.js';
 import type { HistoryStore } from '../stores/history-store.js';
 import type { LockInfo } from '../stores/lock-info.js';
 import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../stores/lock-store.js';
@@ -8,6 +8,7 @@ import { DocumentLockStore, type DocumentLockStoreOptions } from './document-loc
 import type { LockEntries } from './entries.js';
 import type { LockDocuments } from './port.js';
 import { EntryHistory, type EntryHistoryOptions } from './side/history.js';
+import { keeping } from './side/keeping.js';
 import { documentLocks } from './side/queue-locks.js';
 import { EntryQueue, type QueuedCallsInfo } from './side/queue.js';
 
@@ -46,7 +47,7 @@ export class RememberingLockStore extends DocumentLockStore {
     this.fastPort = {
       standsFor: METHODS,
       acquire,
-      release: (lease, how, told) => release(lease, how, this.#keeping(lease, how, told)),
+      release: (lease, how, told) => release(lease, how, keeping(history, lease, how, told)),
     };
   }
 
@@ -55,7 +56,7 @@ export class RememberingLockStore extends DocumentLockStore {
     try {
       return (result = await super.release(lease, options));
     } finally {
-      this.#ended(lease, options, result);
+      this.#history.ended(lease, options, result?.released !== true);
     }
   }
 
@@ -77,30 +78,6 @@ export class RememberingLockStore extends DocumentLockStore {
   /** Writes the records that are not written yet. */
   async close(): Promise<void> {
     await this.#history.flush();
-  }
-
-  /** Tells of a release, and keeps the record behind it: the run has ended, whatever became of its lease. */
-  #keeping(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): Told<ReleaseResult> {
-    if (options.record === undefined) return told;
-    return {
-      answered: (result) => {
-        this.#ended(lease, options, result);
-        told.answered(result);
-      },
-      failed: (error) => {
-        this.#ended(lease, options);
-        told.failed(error);
-      },
-      get givenUp() {
-        return told.givenUp === true;
-      },
-      limit: told.limit,
-    };
-  }
-
-  /** Keeps the record of a run that has ended, if there is one. @param result of its release; absent: nobody knows */
-  #ended(lease: LeaseRef, options: ReleaseOptions, result?: ReleaseResult): void {
-    this.#history.ended(lease, options, result?.released !== true);
   }
 }
 

@@ -12,6 +12,11 @@ export interface HistoryStore {
    * @returns why none can be kept, and what to do (a missing right, a missing table), for the log; `undefined` if they can
    */
   init?(): Promise<string | undefined>;
+  /**
+   * Writes the records that wait, and resolves when they are kept, or lost. Called at a shutdown when all runs have ended, while all parts of
+   * the application still have their connections. Absent: no record waits.
+   */
+  flush?(): Promise<void>;
   /** Keeps what no release can: that a run was interrupted, by the grant of the next lease; or what a person did to the lock. */
   interrupted(run: Interruption): Promise<void>;
   /**
@@ -80,7 +85,7 @@ export interface Annotation {
   readonly by?: ControlAct;
 }
 
-/** How a run went, as its holder knows it. Kept with its release, or not at all. Plain data. */
+/** How a run went, as its holder knows it. Kept once it is released, or not at all. Plain data. */
 export interface RunRecord extends Annotation {
   readonly kept: Kept;
   /** How long it ran by the holder's clock, milliseconds. */

@@ -89,8 +89,9 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  *
  * A store with `history` remembers for people who ran what:
  *
- * 16. A `release` with a `record` keeps the record in the same operation, or, where the store says so, at most a second later.
+ * 16. A `release` with a `record` keeps the record: in the same operation, or at most a second later.
  *     `next` does the same with the record of the run that has ended.
+ *     No record waits once `flush` of the history has resolved, or if there is no `flush`.
  *    16.1. A record changes no answer, and a record that cannot be kept fails no call.
  *    16.2. A run whose lease was lost keeps its record, too. A release that is sent again keeps no second record. If two releases of
  *          a lease have a record, as where a person breaks it, that of the release which ended the lease counts. Nothing is kept of

@@ -33,7 +33,7 @@ const HINTS: ReadonlySet<string> = new Set(['redis', 'postgres']);
  * the servers here, with hundreds of jobs, is up to two seconds. On PostgreSQL only those that are released while another statement with a
  * record is late: that one may wait for a locked table of runs.
  */
-const KEPT_WITHIN: Readonly<Record<string, number>> = { mysql: 2_250, postgres: 2_250 };
+const KEPT_WITHIN: Readonly<Record<string, number>> = { mysql: 2_250, postgres: 2_250, redis: 2_250 };
 
 /** How often the store is pinged, and how late an answer counts as slow, ms. */
 const PING = 200;

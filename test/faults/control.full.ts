@@ -20,8 +20,7 @@ interface Seen {
   readonly instances: number;
 }
 
-describe.each(SHARED_STORES)('with %s', (store, open) => {
-  const isDatabase = store !== 'Redis';
+describe.each(SHARED_STORES)('with %s', (_store, open) => {
   let opened: Awaited<ReturnType<typeof open>>;
   let name: string;
   const children = new Set<TestChild>();
@@ -192,10 +191,9 @@ describe.each(SHARED_STORES)('with %s', (store, open) => {
     const { status, acts } = await look(other);
     expect(status).not.toBe('paused');
     expect(acts.at(-1)).toMatchObject({ action: 'pause', ...ANNA });
-    // A database gets the record a little later than the end of the lease: it may have died with the process.
+    // The record comes a little later than the end of the lease: it may have died with the process.
     const [resumed] = acts.slice(0, -1);
-    if (isDatabase) expect([undefined, 'bob']).toContain(resumed?.actor);
-    else expect(resumed).toMatchObject({ action: 'resume', actor: 'bob' });
+    expect([undefined, 'bob']).toContain(resumed?.actor);
   });
 
   test('whoever ends a lease and dies before the store hears of it has changed nothing', async () => {
@@ -218,7 +216,6 @@ describe.each(SHARED_STORES)('with %s', (store, open) => {
     const run = async (): Promise<RunInfo | undefined> =>
       (await look(other)).runs.find((each) => each.fencingToken === fencingToken);
     await until(async () => (await run())?.outcome === 'aborted');
-    if (!isDatabase) expect(await run()).toMatchObject({ by: { action: 'break', ...ANNA } });
   });
 
   test('a run that somebody wants runs once though the process dies between the queue and the answer', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
-import { closeApps, startApp, startFailure, type TestApp } from './app.js';
+import { closeApps, gate, startApp, startFailure, type TestApp } from './app.js';
 
 // Servers start slowly on a busy machine.
 jest.setTimeout(60_000);
@@ -56,6 +56,39 @@ describe('new RedisLockStore()', () => {
       expect.stringContaining(`its locks are in Redis ${redis.host}`),
     ]);
   });
+
+  it.each(['a client of its own', 'a client that its application closes'])(
+    'keeps the record of a run that ends while its application shuts down: %s',
+    async (whose) => {
+      const keyPrefix = uniquePrefix();
+      const client = new Redis(redis.url);
+      const [begun, end] = [gate(), gate()];
+      @Injectable()
+      class Jobs implements OnApplicationShutdown {
+        @SchedulerLock({ name: 'report', history: true })
+        async report() {
+          begun.open();
+          await end.opened;
+        }
+
+        onApplicationShutdown(): unknown {
+          return client.quit();
+        }
+      }
+      const connection = whose === 'a client of its own' ? redis.url : client;
+      const app = await startApp([Jobs], { connection, keyPrefix });
+      const ended = app.get(Jobs).report();
+      await begun.opened;
+      const closed = app.close();
+      end.open();
+      await Promise.all([ended, closed]);
+      const reader = new RedisLockStore(redis.url, { keyPrefix });
+      await reader.init();
+      const entries = await reader.history.entries({ name: 'report', limit: 9 });
+      await reader.close();
+      expect(entries).toMatchObject([{ outcome: 'completed' }]);
+    },
+  );
 
   it('finds queued calls behind a thousand locks whose calls are for others', async () => {
     const store = new RedisLockStore(redis.url, { keyPrefix: uniquePrefix() });

@@ -20,6 +20,7 @@ import { NOTHING } from '../rules/document.js';
 import { isHidden, missedTick } from '../rules/miss.js';
 import { readableLock } from '../state.js';
 import { Keeper } from './keeper.js';
+import type { RunRecords } from './keeping.js';
 import { Registry } from './registry.js';
 import {
   endedEntry,
@@ -49,7 +50,7 @@ export interface EntryHistoryOptions {
 }
 
 /** Rules 16 to 18: histories, over entries of locks. */
-export class EntryHistory implements HistoryStore {
+export class EntryHistory implements HistoryStore, RunRecords {
   readonly #keeper: Keeper;
   readonly #registry: Registry;
   readonly #forPeople: ReadForPeople;
@@ -69,16 +70,10 @@ export class EntryHistory implements HistoryStore {
     return this.entriesOf.init?.();
   }
 
-  /** Resolves when all that was to be kept is kept, or lost. */
   flush(): Promise<void> {
     return this.#keeper.flush();
   }
 
-  /**
-   * Keeps how the run of a lease has ended, unless that is known: a moment later, if at all.
-   *
-   * @param isLate whether the lease was over before, or may have been
-   */
   ended(
     lease: LeaseRef,
     { outcome = 'completed', record }: Pick<ReleaseOptions, 'outcome' | 'record'>,

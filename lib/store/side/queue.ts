@@ -19,7 +19,8 @@ import { isAttended, STEP_OF_PRIORITY } from '../../stores/rules.js';
 import type { Entry, LockEntries, NewEntry } from '../entries.js';
 import type { Moments } from '../moments.js';
 import { Deliveries } from './deliveries.js';
-import type { EntryHistory, ReadForPeople } from './history.js';
+import type { ReadForPeople } from './history.js';
+import type { RunRecords } from './keeping.js';
 import {
   CALL,
   DEAD,
@@ -47,7 +48,7 @@ const LETTERS_AT_ONCE = 30;
 /** What {@link EntryQueue} needs besides entries. */
 export interface QueueParts {
   readonly locks: QueueLocks;
-  readonly history: Pick<EntryHistory, 'ended'>;
+  readonly history: RunRecords;
   /** When calls come: the same as for calls in line. */
   readonly moments: Moments;
   readonly clock: Clock;

@@ -1,5 +1,4 @@
 import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../lock-store.js';
-import { recordArguments } from './records.js';
 
 // The arguments of the scripts of one lease: see acquire-script.ts, extend-script.ts and release-script.ts.
 
@@ -20,17 +19,13 @@ export function acquireArguments(request: AcquireRequest): string[] {
 
 export function releaseArguments(
   lease: LeaseRef,
-  { outcome = 'completed', keepFor = 0, record }: ReleaseOptions,
+  { outcome = 'completed', keepFor = 0 }: ReleaseOptions,
 ): string[] {
   const { token, fencingToken, holder, tick, job = '' } = lease;
   const args = [token, String(fencingToken)];
   if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
   // A lock that stays taken has to show its last holder.
   if (keepFor > 0) args.push(String(keepFor), holder);
-  const kept = recordArguments(lease, outcome, record);
-  if (kept.length === 0) return args;
-  while (args.length < 6) args.push('');
-  args.push(...kept);
   return args;
 }
 

@@ -1,6 +1,6 @@
 import { INSTANCES_KEPT, MAX_INSTANCES, UNUSED_LIST } from '../history-store.js';
 import { TRY } from './probe.js';
-import { OF_HISTORY } from './keys.js';
+import { OF_BAD, OF_HISTORY, OF_RUNS } from './keys.js';
 import { leaseScript, script } from './script.js';
 
 /*
@@ -8,25 +8,12 @@ import { leaseScript, script } from './script.js';
  * that runs each second does not push last night's failure out. An entry has the field `run`, or the fields `miss` and `tick`; its id is
  * the time when it was kept. Redis trims the streams by whole nodes, so they have some entries more.
  *
- * RELEASE and NEXT do not get these two keys as KEYS, but make them from the state key, whose slot they share. Redis refuses a
- * script as a whole if the user has no right on one of its KEYS: then a release would fail because of its record.
+ * No script of a lock writes here: the records of runs follow a moment later, many with one command. So of two records of a run, that of
+ * the release which ended the lease may be written last, and who reads them finds out which one counts.
  *
  * Instances are in a hash, by their ids; a sorted set has the time when each was last seen. Each list of jobs is a key of its own, which
  * expires by itself: soon after the last instance with this list has sent another one.
  */
-
-/**
- * Lua: keeps the record of a run that has ended. By pcall, as a missing right, or a lack of memory, must not fail the release.
- *
- * needs: entry, outcome, state, count, age
- * leaves: -
- */
-export const RECORD = /* lua */ `
-if entry ~= '' then
-  local stream = state .. (outcome == 'completed' and ':runs' or ':bad')
-  redis.pcall('XADD', stream, 'MAXLEN', '~', count, '*', 'run', entry)
-  redis.pcall('PEXPIRE', stream, age)
-end`;
 
 /**
  * Lua: the lease before has ended by itself: puts what is known of that lease into \`lost\`. If its job was not noted, it may be the job
@@ -46,19 +33,26 @@ local tick, tries = string.match(started and r[2] or '', '^(%d+) (%d+) ')
 lost = { fence, s[2] or '', (started or noted == fence) and of or '', tick or '', tries or '' }`;
 
 /**
- * Keeps an entry of a run that went wrong.
+ * Keeps the entry of a run that has ended, or of one whose lease has ended by itself.
  *
- * KEYS: bad
+ * KEYS: stream
  * ARGV: entry, count, age
  *
- * The age is in ms.
+ * The stream is that of the runs that completed. The age is in ms.
  *
  * Returns 0.
  */
-export const ADD_ENTRY = script(/* lua */ `
-redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'run', ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return 0`);
+export const RECORD_RUN = leaseScript(
+  /* lua */ `
+local stream = KEYS[k + 1]
+redis.call('XADD', stream, 'MAXLEN', '~', ARGV[i + 1], '*', 'run', ARGV[i])
+redis.call('PEXPIRE', stream, ARGV[i + 2])
+return 0`,
+  OF_RUNS,
+);
+
+/** The same for the stream of all others. */
+export const RECORD_BAD = { ...RECORD_RUN, keys: OF_BAD };
 
 /** For how many locks at once: each may have some hundred entries, and nothing else goes on at the server meanwhile. */
 const HISTORIES = 10;

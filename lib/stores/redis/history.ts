@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { noLongerThan, systemClock } from '../../clock.js';
+import type { RunRecords } from '../../store/side/keeping.js';
 import type {
   Alarm,
   Beat,
@@ -11,7 +13,7 @@ import type {
   Miss,
   MissResult,
 } from '../history-store.js';
-import { ADD_ENTRY, ENTRIES, MISS, TOLD, PROBE_INSTANCES, PROBE_RUNS } from './history-scripts.js';
+import { ENTRIES, MISS, TOLD, PROBE_INSTANCES, PROBE_RUNS, RECORD_BAD } from './history-scripts.js';
 import { historyKeys, instanceKeys } from './keys.js';
 import type { LeaseCommands } from './lease-commands.js';
 import { LockLooks } from './lock-looks.js';
@@ -29,17 +31,21 @@ import { DENIED } from './advice.js';
 import { failure, RedisReplyError, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import { RedisRegistry } from './registry.js';
+import { RedisRunRecords } from './run-records.js';
 import { isYes } from './replies.js';
 import type { Script } from './script.js';
 
+/** How long a shutdown waits for records, ms: a server that is frozen must not hold it up. */
+const CLOSE_LIMIT = 2_000;
 /** How many entries of failed runs and of misses to read, whatever the limit: the limit counts each kind separately. */
 const LOOKED_AT = 1_000;
 
 /** Of more entries than this, those of one lock are read in a command of their own. */
 const FEW = 100;
 
-/** Histories in Redis: see history-scripts.ts. A release keeps the record of its run itself. */
-export class RedisHistory implements HistoryStore {
+/** Histories in Redis: see history-scripts.ts. */
+export class RedisHistory implements HistoryStore, RunRecords {
+  readonly #records: RedisRunRecords;
   readonly #looks: LockLooks;
   readonly #known = new KnownHistories();
   readonly #registry: RedisRegistry;
@@ -54,6 +60,7 @@ export class RedisHistory implements HistoryStore {
     private readonly key: string,
     private readonly rights: () => string,
   ) {
+    this.#records = new RedisRunRecords(connection, commands);
     this.#looks = new LockLooks(commands, ENTRIES);
     this.#registry = new RedisRegistry(
       connection,
@@ -79,18 +86,32 @@ export class RedisHistory implements HistoryStore {
     return refusal;
   }
 
+  ended(...run: Parameters<RunRecords['ended']>): void {
+    this.#records.ended(...run);
+  }
+
+  flush(): Promise<void> {
+    return this.#records.flush();
+  }
+
+  /** Writes the records that still wait, if the server answers. */
+  async close(): Promise<void> {
+    await noLongerThan(CLOSE_LIMIT, this.flush(), systemClock);
+  }
+
   async interrupted(run: Interruption): Promise<void> {
     const { bad } = this.#keys(run.name);
-    await this.#run(ADD_ENTRY, [bad], runArguments(run, 'interrupted', run));
+    await this.#run(RECORD_BAD.one, [bad], runArguments(run, 'interrupted', run));
   }
 
   async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
+    await this.#records.flush();
     // Redis answers a count of 0 with no list at all.
     let found = await this.#look(name, Math.max(limit, 1));
     if (found.isCut && mayHaveEnded(newest(found.all, limit), found.all))
       found = await this.#look(name, Math.max(limit, LOOKED_AT));
     for (let n = 0; n < found.unreadable; n++) onUnreadable?.();
-    return newest(found.all, limit);
+    return newest(found.all, limit).map(({ entry }) => entry);
   }
 
   /** @param count how many completed runs to read. There may be more if the answer is cut. */

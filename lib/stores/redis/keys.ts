@@ -112,6 +112,8 @@ export const OF_LINE: KeysOf = { count: 4, of: (keys) => keys };
 export const OF_ENTRIES: KeysOf = { count: 2, of: ([, state]) => entryKeys(state) };
 export const OF_TURN: KeysOf = { count: 2, of: ([lock, , line]) => [lock, line] };
 export const OF_HISTORY: KeysOf = { count: 2, of: ([, state]) => historyKeys(state) };
+export const OF_RUNS: KeysOf = { count: 1, of: ([, state]) => [historyKeys(state)[0]] };
+export const OF_BAD: KeysOf = { count: 1, of: ([, state]) => [historyKeys(state)[1]] };
 
 /** The keys of a lock's line, by that of its state. */
 export const lineKeys = (state: string): [line: string, who: string] => [

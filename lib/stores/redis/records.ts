@@ -8,9 +8,8 @@ import type {
   RunRecord,
   Trigger,
 } from '../history-store.js';
-import type { LeaseRef, ReleaseOutcome } from '../lease-ref.js';
+import type { LeaseRef } from '../lease-ref.js';
 import { readable, readEach } from '../readable.js';
-import { NOTHING_RAN } from '../rules.js';
 
 /** How long an entry may become, bytes: a hundred of them for each lock must not cost much memory. */
 const MAX_ENTRY = 1_000;
@@ -33,6 +32,8 @@ interface RunFacts {
   readonly s?: Trigger;
   /** What a person did. */
   readonly b?: ControlAct;
+  /** 1 if its release came late: the lease was over before, or may have been. */
+  readonly l?: 1;
 }
 
 /** What an entry says of a miss. Its tick is a field of its own, as only the store knows that of an interval. */
@@ -53,6 +54,7 @@ export function runArguments(
   { fencingToken, holder, job, tick, attempt }: Pick<LeaseRef, 'fencingToken' | 'holder'> & Partial<LeaseRef>,
   outcome: RunEntry['outcome'],
   { kept, duration, error, traceId, trigger, by }: Partial<RunRecord> & Pick<RunRecord, 'kept'>,
+  isLate = false,
 ): [entry: string, count: string, age: string] {
   const facts: Record<keyof RunFacts, unknown> = {
     f: fencingToken,
@@ -66,6 +68,7 @@ export function runArguments(
     x: traceId,
     s: trigger,
     b: by,
+    l: isLate ? 1 : undefined,
   };
   let entry = JSON.stringify(facts);
   for (let text = error?.slice(0, MAX_ENTRY); text && Buffer.byteLength(entry) > MAX_ENTRY;) {
@@ -73,15 +76,6 @@ export function runArguments(
     entry = JSON.stringify({ ...facts, e: text });
   }
   return [entry, ...keptArguments(kept)];
-}
-
-/** The same for a release; nothing if the run is not remembered. Nothing ran under an abandoned lease. */
-export function recordArguments(
-  lease: LeaseRef,
-  outcome: ReleaseOutcome,
-  record: RunRecord | undefined,
-): string[] {
-  return record === undefined || outcome === NOTHING_RAN ? [] : runArguments(lease, outcome, record);
 }
 
 /** The entry of a miss, and the two arguments behind it. */
@@ -120,8 +114,18 @@ interface ReadEntry {
   /** When it was kept, epoch ms. */
   readonly at: number;
   /** Absent: it cannot be read. */
-  readonly entry?: HistoryEntry | undefined;
+  readonly known?: KnownEntry | undefined;
 }
+
+/** What an entry says, and how much it counts. */
+export interface KnownEntry {
+  readonly entry: HistoryEntry;
+  /** Of the entries of one run, one with the greatest counts. */
+  readonly rank: number;
+}
+
+/** An interruption; the end of a run whose release came late; that of one whose release has ended its lease. */
+const [INTERRUPTED, LATE, ENDED] = [0, 1, 2] as const;
 
 /** Both streams of a lock. */
 export interface KnownStreams {
@@ -143,7 +147,7 @@ const NO_STREAM: Stream = { newest: '', entries: [] };
 
 function streamIn(lock: string, raw: RawStream, known: Stream = NO_STREAM): Stream {
   if (raw === 0 || raw === '0') return known;
-  const entries = raw.map((each) => ({ at: timeOf(each[0]), entry: entryOf(lock, each) }));
+  const entries = raw.map((each) => ({ at: timeOf(each[0]), known: entryOf(lock, each) }));
   return { newest: raw[0]?.[0] ?? '', entries };
 }
 
@@ -152,39 +156,36 @@ export function entriesIn(
   { runs, bad }: KnownStreams,
   [, runsLeft, , badLeft]: Streams,
   onUnreadable: () => void,
-): HistoryEntry[] {
-  const read = (stream: Stream, left: number): HistoryEntry[] =>
-    readEach(notOld(stream, left), ({ entry }) => entry, onUnreadable);
+): KnownEntry[] {
+  const read = (stream: Stream, left: number): KnownEntry[] =>
+    readEach(notOld(stream, left), ({ known }) => known, onUnreadable);
   const entries = merged(read(runs, Number(runsLeft)), read(bad, Number(badLeft)));
-  // A record that was sent again is a second entry: the first one counts, and an end counts before an interruption.
-  const counts = new Map<number | string, HistoryEntry>();
-  for (const entry of entries) {
-    const newer = counts.get(idOf(entry));
-    if (newer === undefined || !isInterruption(entry) || isInterruption(newer))
-      counts.set(idOf(entry), entry);
+  // Of one run each release may have left an entry, and a record that was sent again is a second one. Of the same rank the first counts.
+  const counts = new Map<number | string, KnownEntry>();
+  for (const known of entries) {
+    const id = idOf(known.entry);
+    const newer = counts.get(id);
+    if (newer === undefined || known.rank >= newer.rank) counts.set(id, known);
   }
-  return entries.filter((entry) => counts.get(idOf(entry)) === entry);
+  return entries.filter((known) => counts.get(idOf(known.entry)) === known);
 }
-
-const isInterruption = (entry: HistoryEntry): boolean =>
-  entry.type === 'run' && entry.outcome === 'interrupted';
 
 /** Identifies what an entry is about: the run of a lease, or a missed tick as one instance has seen it. */
 const idOf = (entry: HistoryEntry): number | string =>
   entry.type === 'run' ? entry.fencingToken : JSON.stringify([entry.job, entry.tick, entry.instance]);
 
-/** Whether one that is told as interrupted may have completed before: all completed runs that were read are newer than it. */
-export function mayHaveEnded(told: readonly HistoryEntry[], all: readonly HistoryEntry[]): boolean {
+/** Whether one that is told, as interrupted say, may have completed before: all completed runs that were read are newer than it. */
+export function mayHaveEnded(told: readonly KnownEntry[], all: readonly KnownEntry[]): boolean {
   let oldest = Infinity;
-  for (const entry of all)
+  for (const { entry } of all)
     if (entry.type === 'run' && entry.outcome === 'completed') oldest = Math.min(oldest, entry.fencingToken);
-  return told.some((entry) => entry.type === 'run' && isInterruption(entry) && entry.fencingToken < oldest);
+  return told.some(({ entry, rank }) => entry.type === 'run' && rank < ENDED && entry.fencingToken < oldest);
 }
 
 /** The newest of each kind, in their order. */
-export function newest(entries: readonly HistoryEntry[], limit: number): HistoryEntry[] {
+export function newest(entries: readonly KnownEntry[], limit: number): KnownEntry[] {
   const left = { run: limit, miss: limit };
-  return entries.filter(({ type }) => (left[type] -= 1) >= 0);
+  return entries.filter(({ entry: { type } }) => (left[type] -= 1) >= 0);
 }
 
 /**
@@ -203,11 +204,11 @@ const timeOf = (id: string): number => Number.parseInt(id, 10);
  * The entries of both streams, newest first, those of each in its own order, so that as many as somebody asks for are the first of all. The
  * streams do not show which of two entries of one millisecond came first if one is in each, but runs have fencing tokens.
  */
-function merged(runs: readonly HistoryEntry[], bad: readonly HistoryEntry[]): HistoryEntry[] {
-  const all: HistoryEntry[] = [];
+function merged(runs: readonly KnownEntry[], bad: readonly KnownEntry[]): KnownEntry[] {
+  const all: KnownEntry[] = [];
   let next = 0;
   for (const run of runs) {
-    for (let other = bad[next]; other !== undefined && isNewer(other, run); other = bad[++next])
+    for (let other = bad[next]; other !== undefined && isNewer(other.entry, run.entry); other = bad[++next])
       all.push(other);
     all.push(run);
   }
@@ -221,7 +222,7 @@ const isNewer = (one: HistoryEntry, other: HistoryEntry): boolean =>
     other.type === 'run' &&
     one.fencingToken > other.fencingToken);
 
-function entryOf(lock: string, [id, fields]: Raw): HistoryEntry | undefined {
+function entryOf(lock: string, [id, fields]: Raw): KnownEntry | undefined {
   const [kind, text = '', , tick] = fields;
   const facts = readable(text, (value): value is object => typeof value === 'object' && value !== null);
   if (facts === undefined) return undefined;
@@ -230,12 +231,14 @@ function entryOf(lock: string, [id, fields]: Raw): HistoryEntry | undefined {
   return kind === 'miss' ? missOf(lock, { ...facts, at, tick: Number(tick) }) : undefined;
 }
 
-function runOf(lock: string, at: number, facts: Partial<RunFacts>): RunEntry | undefined {
-  const { f, i, j, t, a, o, d, e, x, s, b } = facts;
+function runOf(lock: string, at: number, facts: Partial<RunFacts>): KnownEntry | undefined {
+  const { f, i, j, t, a, o, d, e, x, s, b, l } = facts;
   if (!Number.isSafeInteger(f) || typeof i !== 'string' || !OUTCOMES.has(o)) return undefined;
   const known = { job: j, tick: t, attempt: a, duration: d, error: e, traceId: x, trigger: s, by: b };
   const run = { type: 'run', lock, fencingToken: f, instance: i, outcome: o, at, ...known };
-  return withoutUndefined(run) as RunEntry;
+  // Entries of older versions do not tell whether a release came late.
+  const rank = o === 'interrupted' ? INTERRUPTED : l === 1 ? LATE : ENDED;
+  return { entry: withoutUndefined(run) as RunEntry, rank };
 }
 
 const OUTCOMES = new Set<unknown>([
@@ -249,13 +252,13 @@ const OUTCOMES = new Set<unknown>([
 function missOf(
   lock: string,
   facts: Partial<MissFacts> & { at: number; tick: number },
-): MissEntry | undefined {
+): KnownEntry | undefined {
   const { j, i, r, n, h, s, u, at, tick } = facts;
   const texts = [j, i, r].every((text) => typeof text === 'string');
   if (!texts || ![n, tick].every(Number.isSafeInteger)) return undefined;
   const why = { reason: r, count: n, holder: h, since: s, until: u };
   const miss = { type: 'miss', lock, job: j, tick, instance: i, at, ...why };
-  return withoutUndefined(miss) as MissEntry;
+  return { entry: withoutUndefined(miss) as MissEntry, rank: ENDED };
 }
 
 const withoutUndefined = (facts: object): object =>

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../clock.js';
 import { SchedulerLockConfigError } from '../../errors.js';
 import { Moments } from '../../store/moments.js';
+import { keeping } from '../../store/side/keeping.js';
 import { EntryQueue } from '../../store/side/queue.js';
 import { LOOK_FOR_QUEUED, type QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
@@ -84,6 +85,7 @@ export class RedisLockStore implements LockStore {
   readonly #waits: LeaseCalls<AcquireResult>;
   readonly #leaves: LeaseCalls<void>;
   readonly #looks: LockLooks;
+  readonly #history: RedisHistory;
   /** The command that gives the user all rights that are needed. */
   readonly #rights: () => string;
   /** The prefix of the channels of processes. */
@@ -112,15 +114,16 @@ export class RedisLockStore implements LockStore {
     this.#leaves = new LeaseCalls<void>(this.#commands, LEAVE, () => undefined);
     this.#looks = new LockLooks(this.#commands, INSPECT);
     this.#channels = `${keyPrefix}:wake:`;
-    const entries = new RedisEntries(this.#connection, this.#commands, `${keyPrefix}:queued`, this.#rights);
+    const kit = [this.#connection, this.#commands] as const;
+    this.history = this.#history = new RedisHistory(...kit, `${keyPrefix}:instances`, this.#rights);
+    const entries = new RedisEntries(...kit, `${keyPrefix}:queued`, this.#rights);
     this.queuedCalls = this.#queue = new EntryQueue(entries, {
       locks: new RedisQueueLocks(this.#commands),
-      history: { ended: () => undefined },
+      history: this.#history,
       moments: new Moments(),
       clock: systemClock,
       announce: (text) => publish(this.#connection, this.#channels + LOOK_FOR_QUEUED, text),
     });
-    this.history = new RedisHistory(this.#connection, this.#commands, `${keyPrefix}:instances`, this.#rights);
   }
 
   /** The kind and the address of the server, without secrets. */
@@ -223,10 +226,11 @@ export class RedisLockStore implements LockStore {
     },
     release: (lease, options, told) => {
       if (lease.wait !== undefined && options.outcome === NOTHING_RAN) return this.#leave(lease, told);
+      const kept = keeping(this.#history, lease, options, told);
       const ending = this.#queue.end(lease, options.outcome ?? 'completed');
-      const giveBack = () => this.#releases.call(lease.name, releaseArguments(lease, options), told);
+      const giveBack = (): void => this.#releases.call(lease.name, releaseArguments(lease, options), kept);
       if (ending === undefined) return giveBack();
-      void ending.then(giveBack, told.failed.bind(told));
+      void ending.then(giveBack, kept.failed.bind(kept));
     },
   };
 
@@ -284,8 +288,9 @@ export class RedisLockStore implements LockStore {
     return this.#connection.onReady(listener);
   }
 
-  /** Closes the client that the store itself has made, never yours. */
+  /** Writes the records of ended runs that still wait. Closes the client that the store itself has made, never yours. */
   async close(): Promise<void> {
+    await this.#history.close();
     await this.#connection.close();
   }
 }

@@ -1,17 +1,15 @@
 import { NOTHING_RAN } from '../rules.js';
 import { CALL } from './acquire-script.js';
 import { OLDER } from './extend-script.js';
-import { RECORD } from './history-scripts.js';
 import { KEEP, leaseScript } from './script.js';
 
 /**
  * Releases a lease and records it as ended, so that no late renewal restores it.
  *
  * KEYS: lock, state
- * ARGV: token, fence, outcome?, job?, stay?, holder?, entry?, count, age
+ * ARGV: token, fence, outcome?, job?, stay?, holder?
  *
  * The outcome is '' for a run without a tick that completed. Only for a lock that stays taken there are stay, in ms, and the holder.
- * The last three are for a run that is remembered: its record, how many of these are kept, and for how long, ms.
  *
  * Returns 1 released, 2 the lease had ended before, 0 the lock is free, -1 another lease has it. If the server forgot the lease,
  * its end is recorded all the same, over nothing or an older lease, which loses the lock: the state of a newer one is not touched.
@@ -26,18 +24,17 @@ import { KEEP, leaseScript } from './script.js';
  */
 export const RELEASE = leaseScript(/* lua */ `
 local token, fence, outcome = ARGV[i], ARGV[i + 1], width > 2 and ARGV[i + 2] or ''
-local entry, count, age = width > 6 and ARGV[i + 6] or '', ARGV[i + 7], ARGV[i + 8]
 local current, lease = redis.call('GET', lock), token .. ' ' .. fence
 if outcome == '' then
   outcome = 'completed'
   local added = current == lease and redis.pcall('HSET', state, 'since', '')
   if added == 0 then
-    redis.call('DEL', lock)${RECORD}
+    redis.call('DEL', lock)
     return 1
   end
   local head = added == 1 and redis.call('HGET', state, 'line')
   if head then
-    redis.call('DEL', lock)${CALL}${RECORD}
+    redis.call('DEL', lock)${CALL}
     return 1
   end
   if type(added) == 'table' and not string.find(added.err, 'OOM', 1, true) then error(added.err, 0) end
@@ -51,7 +48,7 @@ if current == lease and outcome == 'completed' and stay == '' then
     redis.call('DEL', lock)
     redis.call('HSET', state, 'since', '', record, (string.gsub(s[2], '^(%d+ %d+) %- ', '%1 completed ')))
     if head then ${CALL}
-    end${RECORD}
+    end
     return 1
   end
 end
@@ -84,5 +81,5 @@ elseif current == lease or (not current and fence ~= '0') then
     redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', width > 5 and ARGV[i + 5] or '', 'since', '')
     ${KEEP}
   end
-end${RECORD}
+end
 return current == lease and 1 or current and -1 or 0`);

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
 import { RememberingLockStore } from '../../store/remembering-lock-store.js';
 import { inspect } from '../../store/rules/inspect.js';
+import { RECORDS_WAIT } from '../../store/side/gatherer.js';
 import { readableLock } from '../../store/state.js';
 import type { HintChannel } from '../lock-store.js';
 import type { LockInfo } from '../lock-info.js';
@@ -20,8 +21,6 @@ import { TableError } from './table-judgement.js';
 
 /** How long `init` waits for a migration, ms: less than the application waits for `init`, so that the error can name the migration. */
 const INIT_WAIT = 8_000;
-/** How long the record of a run waits for others, ms: a second is enough for it and its statement, unless the server is overloaded. */
-const RECORDS_WAIT = 250;
 
 /** Leases in a table of a database, a row each. The rules are those of {@link RememberingLockStore}; the database's clock decides. */
 export class SqlLockStore<Table> extends RememberingLockStore {

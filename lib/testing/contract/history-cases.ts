@@ -143,6 +143,21 @@ export const historyCases: readonly CaseDefinition[] = [
   },
   {
     rule: 16,
+    sentence: 'no record waits once the store has flushed',
+    needs: ['history'],
+    async run(kit) {
+      const lease = await begin(kit, kit.name());
+      await kit.store.release(lease, { record: record() });
+      await history(kit).flush?.();
+      // The first instance would write what waits for an answer of its own.
+      const [, found = []] = await kit.atOnce([undefined, lease.name], async (store, name) =>
+        name === undefined ? [] : store.history?.entries({ name, limit: 9 }),
+      );
+      check(found.length === 1, () => `another instance should find the run, but got ${show(found)}`);
+    },
+  },
+  {
+    rule: 16,
     sentence: 'nothing is kept of an abandoned lease',
     needs: ['history'],
     async run(kit) {

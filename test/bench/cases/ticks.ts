@@ -48,6 +48,8 @@ export async function measureTicks({ url, prefix, quick }: Task): Promise<Figure
       if (!(await run(way, name, way === 'plain' ? undefined : start((tick += 1)))))
         throw new Error(`The lock ${name} was not free`);
     }
+    // The records of runs follow their releases: whoever reads a history waits for them, so they count for these runs.
+    if (way === 'history') await store.history.entries({ name: 'history-0', limit: 1 });
   };
   for (let warmUp = 0; warmUp < 3; warmUp++) for (const way of WAYS) await work(way);
   const sums: Figures = {};

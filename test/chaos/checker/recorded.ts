@@ -34,7 +34,7 @@ interface Lock {
  * nobody ended is there as interrupted, or is the newest lease of its lock, which says so by itself. Nothing else is there.
  *
  * Counted apart: what a data loss has taken; interruptions of which nobody could tell, as whoever was granted the lock next was in trouble
- * just then, or keeps no history; and, in a store that keeps records a moment after the release, those that were lost in between.
+ * just then, or keeps no history; and, as stores keep records a moment after the release, those that were lost in between.
  */
 export function checkRecorded(model: Model): Finding {
   const counts: Counts = {};

@@ -11,10 +11,9 @@ export const REDIS_SABOTAGES: Sabotages = {
   },
   'release-without-token': {
     file: 'stores/redis/release-script.js',
-    // In the script of the release: it takes any present token for its own.
-    search:
-      /(local entry, count, age = .*\nlocal current, lease = redis\.call\('GET', lock\), token \.\. ' ' \.\. fence)/,
-    replace: '$1\nlease = current or lease',
+    // It takes any present token for its own.
+    search: "local current, lease = redis.call('GET', lock), token .. ' ' .. fence",
+    replace: '$&\nlease = current or lease',
     caughtBy: 'overlaps',
     only: ['pause'],
     seed: 3,

@@ -245,6 +245,10 @@ export class LateReferenceHistory extends ReferenceHistory {
     this.#late.push({ at: this.now() + LATE, run });
   }
 
+  async flush(): Promise<void> {
+    for (const { run } of this.#late.splice(0)) super.ended(...run);
+  }
+
   override async entries(query: HistoryQuery): Promise<HistoryEntry[]> {
     const isDue = ({ at }: { readonly at: number }): boolean => at <= this.now();
     for (const { run } of this.#late.filter(isDue)) super.ended(...run);

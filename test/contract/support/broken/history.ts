@@ -7,7 +7,7 @@ import type {
 import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOutcome } from '../../../../lib/index.js';
 import type { ManualClock } from '../../../../lib/testing/index.js';
 import { ReferenceQueuedCalls } from '../reference-queued-calls.js';
-import { ReferenceHistory } from '../reference-history.js';
+import { LateReferenceHistory, ReferenceHistory } from '../reference-history.js';
 import { ReferenceStore, type StateEntry } from '../reference-store.js';
 import type { BrokenStore } from './broken-store.js';
 
@@ -37,6 +37,11 @@ class KeepsLiveRunsOnly extends ReferenceHistory {
   override ended(lease: LeaseRef, outcome: ReleaseOutcome, record: RunRecord | undefined): void {
     if (this.store.lock(lease.name)?.token === lease.token) super.ended(lease, outcome, record);
   }
+}
+
+/** Says so too early. */
+class FlushesNothing extends LateReferenceHistory {
+  override async flush(): Promise<void> {}
 }
 
 class CountsWhatDidNotRun extends ReferenceHistory {
@@ -182,6 +187,11 @@ export const brokenHistories: readonly BrokenStore[] = [
     'a run whose lease was lost keeps its record, which does not change the answer of its release',
     'the run whose lease was lost should be listed by now',
     KeepsLiveRunsOnly,
+  ),
+  broken(
+    'no record waits once the store has flushed',
+    'another instance should find the run, but got []',
+    FlushesNothing,
   ),
   broken(
     'nothing is kept of an abandoned lease',

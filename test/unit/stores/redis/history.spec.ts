@@ -43,6 +43,9 @@ async function take(fields: Partial<AcquireRequest> = {}): Promise<LeaseRef & Pi
 
 const entries = (limit = 100, name = NAME): Promise<HistoryEntry[]> => store.history.entries({ name, limit });
 
+/** Whoever reads finds the records of the store written. */
+const written = (): Promise<unknown> => entries(1);
+
 const run = (lease: LeaseRef, fields: object): object => ({
   type: 'run',
   lock: lease.name,
@@ -110,10 +113,12 @@ describe('a release with a record', () => {
   test('the newest of two runs that ended in one millisecond is the same one, however many are asked for', async () => {
     const ids = ['one', 'other'];
     for (const job of ids) await store.release(await take({ job }), { record: RECORD });
+    await written();
     const [one, other] = await client.xrange(RUNS, '-', '+');
     await client.del(RUNS);
     // The end of the earlier lease came late.
-    const millisecond = Date.now();
+    // A later one than theirs: the store has read those.
+    const millisecond = Date.now() + 1;
     for (const [n, [, fields]] of [other!, one!].entries())
       await client.xadd(RUNS, `${millisecond}-${n}`, ...fields);
     const all = await entries();
@@ -158,21 +163,28 @@ describe('a release with a record', () => {
     const lease = await take(RUN);
     const record = { ...RECORD, error: 'ü"\n'.repeat(2_000) };
     await store.release(lease, { outcome: 'failed', record });
+    await written();
     const [[, [, text = ''] = []] = []] = await client.xrange(BAD, '-', '+');
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(1_000);
     expect(Buffer.byteLength(text)).toBeGreaterThan(200);
     expect(await entries()).toMatchObject([{ error: expect.stringMatching(/^ü"\nü/) }]);
   });
 
-  test('goes with others in one command, each with its own record or none', async () => {
+  test('goes with others in one command, and so do the records, each of its own lock or none', async () => {
     const names = Array.from({ length: 120 }, (_, i) => `job-${i}`);
     const leases = await Promise.all(names.map((name) => take({ name })));
     const options = (i: number): ReleaseOptions =>
       i % 3 === 2 ? {} : { outcome: i % 3 ? 'failed' : 'completed', record: { ...RECORD, duration: i } };
-    const commands = await commandsDuring(client, () =>
-      Promise.all(leases.map((lease, i) => store.release(lease, options(i)))),
-    );
-    expect(commands.length).toBeLessThan(10);
+    const commands = await commandsDuring(client, async () => {
+      await Promise.all(leases.map((lease, i) => store.release(lease, options(i))));
+      await written();
+    });
+    expect(commands.length).toBeLessThan(15);
+    // Each with the keys that it writes.
+    const streams = commands.flatMap(([, , count, ...args]) => args.slice(0, Number(count)));
+    const streamOf = (i: number, kind: string): string => `{scheduler:job-${i}:lock}:state:${kind}`;
+    expect(streams).toEqual(expect.arrayContaining([streamOf(0, 'runs'), streamOf(118, 'bad')]));
+    expect(streams).not.toContain(streamOf(2, 'runs'));
     for (const [i, lease] of leases.entries()) {
       const { outcome, record } = options(i);
       expect(await entries(9, lease.name)).toEqual(
@@ -187,6 +199,81 @@ describe('a release with a record', () => {
     expect(args).toEqual(['2', LOCK, STATE, lease.token, String(lease.fencingToken)]);
   });
 
+  test('sends what one without it sends: the record follows', async () => {
+    const lease = await take();
+    const options = { outcome: 'failed', record: RECORD } as const;
+    const [[, , ...args] = []] = await commandsDuring(client, () => store.release(lease, options));
+    expect(args).toEqual(['2', LOCK, STATE, lease.token, String(lease.fencingToken), 'failed', '']);
+  });
+
+  test('keeps it a moment later, if nobody asks for it', async () => {
+    await store.release(await take(), { record: RECORD });
+    await until(async () => (await client.xlen(RUNS)) === 1);
+  });
+
+  test('is kept by a shutdown right after it', async () => {
+    await store.release(await take(), { record: RECORD });
+    await store.close();
+    expect(await client.xlen(RUNS)).toBe(1);
+  });
+
+  test('does not hold up a shutdown where the server is frozen', async () => {
+    const other = client.duplicate({ disconnectTimeout: 100 });
+    await store.release(await take(), { record: RECORD });
+    await other.client('PAUSE', 60_000, 'WRITE');
+    try {
+      await store.close();
+    } finally {
+      await other.client('UNPAUSE');
+      other.disconnect();
+    }
+  });
+
+  test('is not lost where thousands end at one moment', async () => {
+    const names = Array.from({ length: 2_000 }, (_, i) => `job-${i}`);
+    const leases = await Promise.all(names.map((name) => take({ name })));
+    await Promise.all(leases.map((lease) => store.release(lease, { record: RECORD })));
+    const kept = await Promise.all(names.map((name) => entries(1, name)));
+    expect(kept.every(({ length }) => length === 1)).toBe(true);
+  });
+
+  test('of two records that of the release which ended the lease counts, whichever is written first', async () => {
+    const by = { action: 'break', actor: 'ann' } as const;
+    const another = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
+    await another.init();
+    const [end, stop] = [{ record: RECORD }, { outcome: 'aborted', record: { ...RECORD, by } }] as const;
+    for (const [first, second] of [
+      [end, stop],
+      [stop, end],
+    ] as const) {
+      const lease = await take();
+      expect(await store.release(lease, first)).toEqual({ released: true });
+      expect(await another.release(lease, second)).toEqual({ released: false, reason: 'ended' });
+      // Whoever asks has its own records written.
+      await another.history.entries({ name: NAME, limit: 1 });
+      // The first one lies behind others that have completed.
+      for (let i = 0; i < 3; i++) await store.release(await take(), { record: RECORD });
+      const [, , , entry] = await entries(4);
+      const { outcome = 'completed' } = first as ReleaseOptions;
+      expect(entry).toEqual(run(lease, { outcome, duration: 1_200, ...(first === stop && { by }) }));
+    }
+    await another.close();
+  });
+
+  test('counts as that of a release which has ended the lease, though a try before that one failed', async () => {
+    const another = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
+    await another.init();
+    const lease = await take();
+    await client.rename(STATE, 'elsewhere');
+    await client.set(STATE, 'no hash');
+    await expect(store.release(lease, { record: RECORD })).rejects.toMatchObject({ code: 'LOCK_STATE' });
+    await client.rename('elsewhere', STATE);
+    expect(await store.release(lease, { record: RECORD })).toEqual({ released: true });
+    await another.release(lease, { outcome: 'aborted', record: RECORD });
+    await another.close();
+    expect(await entries()).toEqual([run(lease, { outcome: 'completed', duration: 1_200 })]);
+  });
+
   test.each(['a plain run', 'a run with a tick'])(
     'succeeds on a server that is out of memory: %s',
     async (kind) => {
@@ -196,6 +283,7 @@ describe('a release with a record', () => {
         expect(await store.release(lease, { record: RECORD })).toEqual({ released: true });
         const lost = { ...lease, token: 'of nobody', fencingToken: 1 };
         expect(await store.release(lost, { record: RECORD })).toMatchObject({ released: false });
+        expect(await entries()).toEqual([]);
       } finally {
         await client.config('SET', 'maxmemory', '0');
       }
@@ -366,6 +454,7 @@ describe('the entries of a lock', () => {
         outcome: i === 1 ? 'failed' : 'completed',
         record: RECORD,
       });
+      await written();
       // Entries of the two kinds in one millisecond would have no order.
       await nextMillisecond();
       await store.history.miss(missOf({ tick: TICK + 10 + i }));
@@ -388,6 +477,16 @@ describe('the entries of a lock', () => {
     await client.xadd(BAD, '*', 'else', JSON.stringify(facts));
     await client.xadd(BAD, '*', 'run', JSON.stringify(facts));
     expect(await entries()).toMatchObject([{ fencingToken: 5 }]);
+  });
+
+  test('of an older version do not tell whether a release came late: the first one counts', async () => {
+    const facts = { f: 5, i: HOLDER, o: 'completed' };
+    await client.xadd(BAD, '1-0', 'run', JSON.stringify({ ...facts, o: 'interrupted' }));
+    await client.xadd(RUNS, '2-0', 'run', JSON.stringify({ ...facts, l: 1 }));
+    expect(await entries()).toMatchObject([{ outcome: 'completed', at: 2 }]);
+    await client.xadd(BAD, '3-0', 'run', JSON.stringify({ ...facts, o: 'aborted' }));
+    await client.xadd(RUNS, '4-0', 'run', JSON.stringify(facts));
+    expect(await entries()).toMatchObject([{ outcome: 'aborted' }]);
   });
 
   test('leave out what is too old, although the stream still has it', async () => {
@@ -547,6 +646,21 @@ test('histories are kept with a `key` function of the user, and with a prefix of
 });
 
 describe('few entries', () => {
+  test('do not tell as aborted what has completed, however late somebody else told of it', async () => {
+    const first = await take();
+    await store.release(first, { record: RECORD });
+    await written();
+    for (let n = 0; n < 2; n++) await store.release(await take(), { record: RECORD });
+    await written();
+    expect(await store.release(first, { outcome: 'aborted', record: RECORD })).toMatchObject({
+      reason: 'expired',
+    });
+    const [last] = await entries(1);
+    expect(last).toMatchObject({ outcome: 'completed' });
+    expect(await entries()).toHaveLength(3);
+    expect(await client.xlen(BAD)).toBe(1);
+  });
+
   test('do not tell as interrupted what has completed, however late somebody notes an interruption', async () => {
     const leases: LeaseRef[] = [];
     for (let n = 0; n < 3; n++) {
