@@ -11,7 +11,9 @@ import {
 } from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
+import { until } from '../support/until.js';
 import { closeApps, gate, startApp, startFailure, type TestApp } from './app.js';
+import { calendar, hold, ids } from './support/calendar.js';
 
 // Servers start slowly on a busy machine.
 jest.setTimeout(60_000);
@@ -41,6 +43,21 @@ describe('new RedisLockStore()', () => {
         expect(result).toMatchObject({ ran: true, value: { ran: false, reason: 'held' } });
       }
     }
+  });
+
+  it('queues calls with a `key` that knows the names of locks only', async () => {
+    const prefix = uniquePrefix();
+    const key = (name: string): string => {
+      if (!['calendar', 'report'].includes(name)) throw new Error('no such lock');
+      return `${prefix}:${name}`;
+    };
+    const { Calendar, ran } = calendar();
+    const app = await startApp([Calendar], { connection: redis.url, key });
+    const letGo = await hold(app);
+    await app.get(Calendar).changed('one');
+    await letGo();
+    await until(() => ran.length === 1);
+    expect(ids(ran)).toEqual(['one']);
   });
 
   it('is called by its place in the log, as with a connection', async () => {

@@ -61,9 +61,8 @@ export class RedisEntries implements LockEntries {
   }
 
   async init(): Promise<string | undefined> {
-    // No lock has this name, so its keys are unused.
-    const keys = PUT.keys.of(this.commands.keys(`probe-${randomUUID()}`));
-    const denied = (await this.#run(PROBE_ENTRIES, keys, [])) as string[];
+    const keys = this.#unusedKeys();
+    const denied = keys === undefined ? [] : ((await this.#run(PROBE_ENTRIES, keys, [])) as string[]);
     if (denied.length === 0) return undefined;
     return (
       `The Redis user may not run ${denied.join(', ')}, which queued calls need (onHeld). Give it what it needs ` +
@@ -91,8 +90,10 @@ export class RedisEntries implements LockEntries {
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
+    // What belongs to no lock is not kept here, and a `key` function of the user need not have a key for it.
+    const ofLocks = seen.filter(({ lock }) => lock !== '');
     const dropped = await Promise.all(
-      seen.map(({ lock, id, version }) => this.#call(this.#drops, lock, [wordOf(id), wordOf(version)])),
+      ofLocks.map(({ lock, id, version }) => this.#call(this.#drops, lock, [wordOf(id), wordOf(version)])),
     );
     return dropped.reduce((sum, one) => sum + one, 0);
   }
@@ -153,6 +154,15 @@ export class RedisEntries implements LockEntries {
       .filter((entry) => entry.until > Number(now) && fits(entry, query))
       .toSorted((a, b) => (newest ? b.place - a.place : a.place - b.place));
     return { now: Number(now), entries };
+  }
+
+  /** No lock has this name. A `key` function of the user need not support it. */
+  #unusedKeys(): readonly string[] | undefined {
+    try {
+      return PUT.keys.of(this.commands.keys(`probe-${randomUUID()}`));
+    } catch {
+      return undefined;
+    }
   }
 
   #call<T>(calls: LeaseCalls<T>, lock: string, args: readonly string[]): Promise<T> {
