@@ -147,6 +147,10 @@ describe.each(PLATFORMS)('switches on %s', (platform) => {
     expect(await used(['jobs', 'run'], job, {})).toEqual(['200 started', '200 started']);
     const [lock] = await made.store.inspect([EXPORT]);
     const { fencingToken } = lock ?? {};
+    expect(await used(['locks', 'break'], EXPORT, { reason, fencingToken: 1 })).toEqual([
+      '409 gone',
+      '409 gone',
+    ]);
     expect(await used(['locks', 'break'], EXPORT, { reason, fencingToken })).toEqual([
       '200 broken',
       '409 gone',
