@@ -106,8 +106,8 @@ const heldBy = ({ lock, holder }: { lock: string; holder?: string | undefined })
 /** The lock of a pause, with the jobs that it stops, unless that is the one of this name. */
 function about({ pause: { lock }, jobs }: Pick<Of<'paused-already'>, 'pause' | 'jobs'>): string {
   const names = jobs.map(displayName).join(', ');
-  if (jobs.length === 0) return `the lock ${displayName(lock)}, which no instance has a job for`;
-  return jobs.length === 1 ? names : `the lock ${displayName(lock)}, and with it ${names}`;
+  if (jobs.length === 0) return `the lock ${displayName(lock)}, which no instance has a job for,`;
+  return jobs.length === 1 ? names : `the lock ${displayName(lock)}, and with it ${names},`;
 }
 
 /** How long it still lasts, by the store's clock: the one of this machine may be wrong. */
