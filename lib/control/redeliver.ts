@@ -14,6 +14,7 @@ export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<
   given.name('lock', request.lock);
   given.actor(request.actor);
   given.reason(request.reason, false);
+  given.id(request.id);
   given.done();
   const { lock } = request;
   const { store } = desk;
