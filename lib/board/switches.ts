@@ -71,7 +71,11 @@ const field = <N extends string, T>(name: N, value: T | undefined): { readonly [
   (value === undefined ? {} : { [name]: value }) as { readonly [K in N]?: T };
 
 /** A form has a text for a box that is checked. */
-const checked = (value: unknown): boolean | undefined => (value === 'on' ? true : (value as boolean));
+function checked(value: unknown): boolean | undefined {
+  if (value === 'on') return true;
+  if (value === undefined || typeof value === 'boolean') return value;
+  throw new SchedulerLockConfigError([`throughPause: ${show(value)} is neither true nor false.`]);
+}
 
 /** A form has a text for a number. */
 const numberIn = (value: unknown): number =>

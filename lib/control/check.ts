@@ -50,16 +50,6 @@ export class Given {
     this.#add(`key: ${show(key)} is none. Give a text of at most ${KEY_LENGTH} characters`);
   }
 
-  id(id: unknown): void {
-    if (id === undefined || isText(id)) return;
-    this.#add(`id: ${show(id)} is none. Give that of a dead letter, or none for all of them`);
-  }
-
-  yesOrNo(what: string, value: unknown): void {
-    if (value !== undefined && typeof value !== 'boolean')
-      this.#add(`${what}: ${show(value)} is neither true nor false`);
-  }
-
   json(what: string, value: unknown, most: number): void {
     let bytes = Infinity;
     try {

@@ -104,14 +104,12 @@ async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): 
 }
 
 /** The arguments of the call. @throws SchedulerLockConfigError for what cannot work */
-export function checkRun(request: RunRequest): readonly unknown[] {
-  const { job, actor, reason, wait, key, args = [], throughPause } = request;
+export function checkRun({ job, actor, reason, wait, key, args = [] }: RunRequest): readonly unknown[] {
   const given = new Given('runNow()');
   given.name('job', job);
   given.actor(actor);
   given.reason(reason, false);
   if (key !== undefined) given.key(key);
-  given.yesOrNo('throughPause', throughPause);
   given.duration('wait', wait, { usual: START, most: LONGEST_WAIT });
   given.json('args', args, MOST_BYTES);
   given.done();
