@@ -38,7 +38,7 @@ export function Fires({
 
 function rowOf(firing: Firing, scene: Scene, span: Span): h.JSX.Element {
   const { job: view, next, at, isFrequent, change } = firing;
-  const { job, timeZone } = view;
+  const { job, timeZone, paused } = view;
   const often = isFrequent
     ? `more than ${MOST_FIRES} times`
     : at.length === 1
@@ -51,6 +51,12 @@ function rowOf(firing: Firing, scene: Scene, span: Span): h.JSX.Element {
       </th>
       <td>
         <Time at={next} times={scene.times} />
+        {paused !== undefined && (
+          <span class="status doubt">
+            {' '}
+            <span aria-hidden="true">‖</span> paused until <Time at={paused.until} times={scene.times} />
+          </span>
+        )}
       </td>
       <td>
         {timeZone !== undefined && isZone(timeZone)

@@ -100,6 +100,16 @@ test('the fencing token of a lock that is held is shown: with it, one can break 
   expect(await shown('locks')).toContain(String(grant.fencingToken));
 });
 
+test('the next fires of a job that is paused say so, and until when', async () => {
+  const job = 'PriceJobs.poll';
+  expect(await shown('fires', `job=${job}`)).toContain('more than 24 times');
+  expect(await shown('fires', `job=${job}`)).not.toContain('paused');
+  const until = NOW + HOUR;
+  const holder = pauseHolder({ actor: 'ada', until, reason: 'migration' });
+  await fleet.store.acquire({ name: job, token: 'pause', ttl: until - fleet.clock.now(), holder });
+  expect(await shown('fires', `job=${job}`)).toContain('paused until 21:17:30');
+});
+
 describe('switches', () => {
   const part = async (job: string): Promise<string> => {
     await fleet.clock.advance(3_000);
