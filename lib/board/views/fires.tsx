@@ -50,10 +50,9 @@ function rowOf(firing: Firing, scene: Scene, span: Span): h.JSX.Element {
         <JobLink job={job} scene={scene} />
       </th>
       <td>
-        <Time at={next} times={scene.times} />
+        <Time at={next} times={scene.times} />{' '}
         {paused !== undefined && (
           <span class="status doubt">
-            {' '}
             <span aria-hidden="true">‖</span> paused until <Time at={paused.until} times={scene.times} />
           </span>
         )}
