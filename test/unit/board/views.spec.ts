@@ -110,6 +110,16 @@ test('the next fires of a job that is paused say so, and until when', async () =
   expect(await shown('fires', `job=${job}`)).toContain('paused until 21:17:30');
 });
 
+test('who looks for a job keeps the zone and the hours', async () => {
+  await fleet.clock.advance(3_000);
+  const html = await partOf(board, 'jobs', 'hours=24&zone=Europe/Berlin');
+  const kept = [...html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)];
+  expect(kept.map(([, name, value]) => `${name}=${value}`).sort()).toEqual([
+    'hours=24',
+    'zone=Europe/Berlin',
+  ]);
+});
+
 describe('switches', () => {
   const part = async (job: string): Promise<string> => {
     await fleet.clock.advance(3_000);
