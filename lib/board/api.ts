@@ -11,6 +11,8 @@ import { verdictOf } from './views/verdict.js';
 
 /** How many answers are kept for others who ask the same. */
 const MOST_SHARED = 100;
+/** How many questions the store is asked within {@link SHARED}, whoever asks: each takes the process some milliseconds. */
+const MOST_ASKED = 20;
 
 /** The content of an answer. Each answer also says of what time it is, and whether anything is missing. */
 type Document = Readonly<Record<string, unknown>>;
@@ -22,6 +24,8 @@ type Document = Readonly<Record<string, unknown>>;
  */
 export class Api {
   readonly #answers = new Map<string, { readonly until: number; readonly answer: Promise<Answer> }>();
+  /** When the store was asked, within {@link SHARED}. */
+  #askedAt: number[] = [];
 
   readonly #texts = new PerLook<string | undefined>(MOST_SHARED);
 
@@ -96,12 +100,15 @@ export class Api {
     this.#answers.clear();
   }
 
-  /** One answer for all who ask the same within {@link SHARED}. */
+  /** One answer for all who ask the same within {@link SHARED}, and no more than {@link MOST_ASKED} others. */
   #shared(question: readonly string[], answer: () => Promise<Answer>): Promise<Answer> {
     const key = JSON.stringify(question);
     const now = this.source.clock.monotonic();
     const known = this.#answers.get(key);
     if (known !== undefined && known.until > now) return known.answer;
+    this.#askedAt = this.#askedAt.filter((time) => now - time < SHARED);
+    if (this.#askedAt.length >= MOST_ASKED) return Promise.resolve(TOO_MANY);
+    this.#askedAt.push(now);
     if (this.#answers.size >= MOST_SHARED) this.#answers.clear();
     const fresh = { until: now + SHARED, answer: answered(answer) };
     this.#answers.set(key, fresh);
@@ -123,6 +130,12 @@ export class Api {
     return jsonText(`${JSON.stringify(head).slice(0, -1)},${text.slice(1)}`);
   }
 }
+
+const REFUSED = json({ error: 'Too many questions are asked at this moment. Ask again in 2 s.' }, 503);
+const TOO_MANY: Answer = {
+  ...REFUSED,
+  headers: { ...REFUSED.headers, 'retry-after': String(SHARED / 1_000) },
+};
 
 const timeOf = (text: string): number | undefined =>
   /^\d{12,15}$/.test(text) ? Number(text) : readTime(text);

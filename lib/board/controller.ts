@@ -28,8 +28,9 @@ interface PlatformRequest {
 /** The parts of a response that the board uses, of Express or of Fastify. */
 interface PlatformResponse {
   status(code: number): this;
-  header(name: string, value: string): this;
+  header(name: string, value: string | readonly string[]): this;
   getHeader(name: string): unknown;
+  removeHeader(name: string): unknown;
   send(body: string | Buffer): unknown;
 }
 
@@ -139,6 +140,15 @@ function send(response: PlatformResponse, { status, headers, body }: Answer): vo
   // The application may vary its answers, too.
   const vary = [response.getHeader('vary'), headers['vary']].filter(Boolean).join(', ');
   for (const [name, value] of Object.entries({ ...headers, ...(vary !== '' && { vary }) }))
-    response.header(name, value);
+    if (name !== 'set-cookie') response.header(name, value);
+  addCookie(response, headers['set-cookie']);
   response.send(body);
+}
+
+/** Guards may set cookies, too. Fastify adds a header of this name to those before it, Express replaces them. */
+function addCookie(response: PlatformResponse, cookie: string | undefined): void {
+  if (cookie === undefined) return;
+  const before = [response.getHeader('set-cookie') ?? []].flat() as string[];
+  response.removeHeader('set-cookie');
+  response.header('set-cookie', [...before, cookie]);
 }

@@ -67,6 +67,7 @@ th, td { text-align: left; padding: .38rem 1rem .38rem 0; border-top: 1px solid 
 thead th { border-top: 0; font-weight: 500; color: var(--faint); font-size: .85rem; white-space: nowrap; }
 tbody th { font-weight: 600; }
 td.name, th.name, .lane-name { overflow-wrap: anywhere; }
+td.name, th.name { min-width: 6rem; }
 td.text { min-width: 14rem; max-width: 28rem; overflow-wrap: anywhere; }
 td.strip { min-width: 220px; width: 35%; }
 td time { white-space: nowrap; }

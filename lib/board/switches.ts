@@ -4,7 +4,7 @@ import type { ControlSwitches } from '../control/types.js';
 import type { Duration } from '../duration.js';
 import { LockNotAcquiredError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import { timesIn } from '../insight/times.js';
-import { show } from '../wording.js';
+import { show, unknownNames } from '../wording.js';
 import { type Answer, json } from './answer.js';
 import { isSameOrigin } from './same-origin.js';
 import { failureText } from './snapshots.js';
@@ -29,31 +29,57 @@ interface By {
   readonly reason?: string;
 }
 
+interface Switch {
+  /** What it takes in the body besides a name and a reason. */
+  readonly takes: readonly string[];
+  /** Hands on what was given, also what cannot work: the function says what is wrong with it. */
+  use(control: ControlSwitches, name: string, fields: Fields, by: By): Promise<Result>;
+}
+
 /** For how long a browser waits for an answer, ms. After that, a pause still waits in line. */
 const PATIENCE = 5_000;
 
 /** The switches of the page: the same five functions that the service and the shell have. */
-const ACTS: Readonly<
-  Record<string, (control: ControlSwitches, name: string, fields: Fields, by: By) => Promise<Result>>
-> = {
-  'jobs/pause': (control, job, fields, by) => control.pause({ job, ...reasoned(by), ...lasting(fields) }),
-  'jobs/resume': (control, job, _fields, by) => control.resume({ job, ...by }),
-  'jobs/run': (control, job, fields, by) =>
-    control.runNow({
-      job,
-      ...by,
-      throughPause: fields['throughPause'] === true || fields['throughPause'] === 'on',
-    }),
-  'locks/break': (control, lock, fields, by) =>
-    control.break({ lock, fencingToken: Number(fields['fencingToken']), ...reasoned(by) }),
-  'locks/redeliver': (control, lock, fields, by) =>
-    control.redeliver({ lock, ...by, ...(typeof fields['id'] === 'string' && { id: fields['id'] }) }),
+const ACTS: Readonly<Record<string, Switch>> = {
+  'jobs/pause': {
+    takes: ['for'],
+    use: (control, job, fields, by) =>
+      control.pause({ job, ...reasoned(by), ...field('for', fields['for'] as Duration | undefined) }),
+  },
+  'jobs/resume': { takes: [], use: (control, job, _fields, by) => control.resume({ job, ...by }) },
+  'jobs/run': {
+    takes: ['throughPause'],
+    use: (control, job, fields, by) =>
+      control.runNow({ job, ...by, ...field('throughPause', checked(fields['throughPause'])) }),
+  },
+  'locks/break': {
+    takes: ['fencingToken'],
+    use: (control, lock, fields, by) =>
+      control.break({ lock, fencingToken: numberIn(fields['fencingToken']), ...reasoned(by) }),
+  },
+  'locks/redeliver': {
+    takes: ['id'],
+    use: (control, lock, fields, by) =>
+      control.redeliver({ lock, ...by, ...field('id', fields['id'] as string | undefined) }),
+  },
 };
 
 const reasoned = (by: By): Required<By> => ({ ...by, reason: by.reason ?? '' });
 
-const lasting = (fields: Fields): { for?: Duration } =>
-  typeof fields['for'] === 'string' ? { for: fields['for'] as Duration } : {};
+/** Nothing, if it was not given. */
+const field = <N extends string, T>(name: N, value: T | undefined): { readonly [K in N]?: T } =>
+  (value === undefined ? {} : { [name]: value }) as { readonly [K in N]?: T };
+
+/** A form has a text for a box that is checked. */
+function checked(value: unknown): boolean | undefined {
+  if (value === 'on') return true;
+  if (value === undefined || typeof value === 'boolean') return value;
+  throw new SchedulerLockConfigError([`throughPause: ${show(value)} is neither true nor false.`]);
+}
+
+/** A form has a text for a number. */
+const numberIn = (value: unknown): number =>
+  typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : (value as number);
 
 /** Uses a switch for a person, and answers what happened. The caller has checked who may use switches. */
 export async function act(control: ControlSwitches, clock: Clock, request: Act): Promise<Answer> {
@@ -62,14 +88,14 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
   if (does === undefined) return json({ error: 'There is no such switch.' }, 404);
   if (!isSameOrigin(headers)) return json({ error: 'This request does not come from the page itself.' }, 403);
   const isJson = /^application\/json\b/i.test(String(headers['content-type']));
-  if (!isJson || typeof body !== 'object' || body === null)
+  if (!isJson || typeof body !== 'object' || body === null || Array.isArray(body))
     return json({ error: 'Send a JSON object.' }, 415);
   try {
-    const actor = await request.actor();
-    const { reason } = body as Fields;
-    const by = { actor, ...(typeof reason === 'string' && { reason }) };
-    const name = request.name ?? nameIn(of, body as Fields);
-    const done = does(control, name, body as Fields, by);
+    const name = nameOf(request, body as Fields);
+    const problems = unknownNames(body, [fieldOf(of), 'reason', ...does.takes]);
+    if (problems.length > 0) throw new SchedulerLockConfigError(problems);
+    const by = { actor: await request.actor(), ...field('reason', (body as { reason?: string }).reason) };
+    const done = does.use(control, name, body as Fields, by);
     const result = await noLongerThan(PATIENCE, done, clock, { keepAlive: true });
     // An error after this time is in no answer.
     done.catch(() => undefined);
@@ -89,11 +115,17 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
   }
 }
 
-function nameIn(of: string, body: Fields): string {
-  const field = of === 'jobs' ? 'job' : 'lock';
-  const name = body[field];
-  if (typeof name === 'string') return name;
-  throw new SchedulerLockConfigError([`${field}: ${show(name)} is no name. Give the name of a ${field}.`]);
+const fieldOf = (of: string): string => (of === 'jobs' ? 'job' : 'lock');
+
+/** The name in the path, or in the body. */
+function nameOf({ of, name: inPath }: Act, body: Fields): string {
+  const what = fieldOf(of);
+  const name = body[what] ?? inPath;
+  if (typeof name !== 'string')
+    throw new SchedulerLockConfigError([`${what}: ${show(name)} is no name. Give the name of a ${what}.`]);
+  if (inPath !== undefined && name !== inPath)
+    throw new SchedulerLockConfigError([`${what}: ${show(name)} is not the one in the path. Give it once.`]);
+  return name;
 }
 
 function problem(error: unknown): Answer {

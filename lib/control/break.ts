@@ -58,11 +58,14 @@ function leaseOf(info: LockInfo, own: Pick<LeaseRef, 'token' | 'fencingToken'>):
 
 function gone(lock: string, info: LockInfo | undefined): BreakResult {
   if (info?.state !== 'held') return { result: 'gone', lock };
-  const { fencingToken, holder } = info;
+  const { token, fencingToken, holder } = info;
+  // A lock that another program has may still show the fencing token of our newest lease.
+  const isOurs = token !== undefined && fencingToken !== undefined;
   return {
     result: 'gone',
     lock,
-    ...(fencingToken !== undefined && { fencingToken }),
+    held: true,
+    ...(isOurs && { fencingToken }),
     ...(holder !== undefined && { holder }),
   };
 }

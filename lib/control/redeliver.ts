@@ -14,6 +14,7 @@ export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<
   given.name('lock', request.lock);
   given.actor(request.actor);
   given.reason(request.reason, false);
+  if (request.id !== undefined) given.name('id', request.id);
   given.done();
   const { lock } = request;
   const { store } = desk;

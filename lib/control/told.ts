@@ -53,12 +53,14 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) =>
     done(
       `Ended the lease of ${by(holder)}. Its job may still run: its signal aborts at its next heartbeat, and another instance may start the job before that.`,
     ),
-  gone: ({ lock, holder, fencingToken }) =>
-    notDone(
-      fencingToken === undefined
-        ? `Nothing was changed: nobody has the lock ${displayName(lock)} any more.`
-        : `Nothing was changed: that lease is over. ${heldBy({ lock, holder })} by now, with fencing token ${fencingToken}.`,
-    ),
+  gone: ({ lock, held, holder, fencingToken }) => {
+    if (held !== true)
+      return notDone(`Nothing was changed: nobody has the lock ${displayName(lock)} any more.`);
+    const token = fencingToken === undefined ? '' : `, with fencing token ${fencingToken}`;
+    return notDone(
+      `Nothing was changed: that lease is over, and ${heldBy({ lock, holder })} by now${token}.`,
+    );
+  },
   'is-pause': (result, shown) =>
     notDone(`Nothing was changed: that is no run, it is ${pausedBy(result, shown)}. Resume it.`),
   started: ({ instance, fencingToken, outcome, error, pausedAgain }) => {
@@ -104,8 +106,8 @@ const heldBy = ({ lock, holder }: { lock: string; holder?: string | undefined })
 /** The lock of a pause, with the jobs that it stops, unless that is the one of this name. */
 function about({ pause: { lock }, jobs }: Pick<Of<'paused-already'>, 'pause' | 'jobs'>): string {
   const names = jobs.map(displayName).join(', ');
-  if (jobs.length === 0) return `the lock ${displayName(lock)}, which no instance has a job for`;
-  return jobs.length === 1 ? names : `the lock ${displayName(lock)}, and with it ${names}`;
+  if (jobs.length === 0) return `the lock ${displayName(lock)}, which no instance has a job for,`;
+  return jobs.length === 1 ? names : `the lock ${displayName(lock)}, and with it ${names},`;
 }
 
 /** How long it still lasts, by the store's clock: the one of this machine may be wrong. */

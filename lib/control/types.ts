@@ -103,7 +103,9 @@ export type BreakResult =
   | {
       readonly result: 'gone';
       readonly lock: string;
-      /** Fencing token of the lease that has the lock now. */ readonly fencingToken?: number;
+      /** Whether somebody has the lock now, perhaps another program. Absent: nobody. */ readonly held?: true;
+      /** Fencing token of the lease that has the lock now, if it is one of this library. */
+      readonly fencingToken?: number;
       readonly holder?: string;
     }
   /** That lease is a pause: resume it. Nothing was changed. */

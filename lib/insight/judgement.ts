@@ -1,4 +1,4 @@
-import { pauseAt, pauseNow } from './controls.js';
+import { dueAfter, pauseAt, pauseNow } from './controls.js';
 import { lateness, datesOf, dueOf, ripeTick, tickAfter } from './dates.js';
 import {
   agree,
@@ -117,8 +117,8 @@ export const isExcused = (facts: JobFacts, tick: number): boolean =>
 
 /** An interval that found its job paused is due again one interval after the pause. */
 function wasPaused({ pauses = [], known: { interval = 0, overdue }, time }: JobFacts, tick: number): boolean {
-  const pause = pauseAt(pauses, tick);
-  return pause !== undefined && (interval === 0 || pause.until + interval + (overdue || 0) > time);
+  if (pauseAt(pauses, tick) === undefined) return false;
+  return interval === 0 || dueAfter(pauses, tick, interval) + (overdue || 0) > time;
 }
 
 function theLastRunWentWrong(facts: JobFacts): Judgement | undefined {

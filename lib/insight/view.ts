@@ -1,5 +1,5 @@
 import { datesOf, dueOf } from './dates.js';
-import { given, type JobFacts } from './facts.js';
+import { given, isOn, type JobFacts } from './facts.js';
 import { failuresOf, isOff, judge } from './judgement.js';
 import type { JobStatus, JobView } from './types.js';
 import { whyOf } from './why.js';
@@ -45,7 +45,7 @@ const upIn = ({ knownBy }: JobFacts): string[] =>
 
 function nextOf(facts: JobFacts): number | undefined {
   const { known, knownBy, time } = facts;
-  if (isOff(facts) || knownBy.every(({ state }) => state !== 'up')) return undefined;
+  if (isOff(facts) || !knownBy.some(({ state, job }) => state === 'up' && isOn(job))) return undefined;
   if (known.kind === 'interval') return dueOf(facts);
   const next = known.kind === 'cron' ? datesOf(facts).next(time) : Infinity;
   return next === Infinity ? undefined : next;

@@ -23,7 +23,8 @@ test.each([
   '$what: the page is there, its size is bounded, and its figures are told',
   async ({ what, ...made }) => {
     const redis = await startRedis();
-    await seed(redis.url, { jobs: 500, ...made });
+    // As many runs as are kept by default: a week of a job of every hour and a half.
+    await seed(redis.url, { jobs: 500, runs: 100, ...made });
     const place = await site({ store: new RedisLockStore(redis.url) });
     const sizes: number[] = [];
     // The first look compiles the code, and asks `cron` for all dates: on a busy machine it may take more than a viewer waits.

@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { VersioningType } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SchedulerLockBoardModule } from '../../lib/board/index.js';
 import { MemoryLockStore } from '../../lib/index.js';
 import type { KnownJob } from '../../lib/stores/history-store.js';
+import { projectRoot } from '../support/machine.js';
 import { type Fleet, fleet, JOBS, NOW } from './support/fleet.js';
 import { PLATFORMS, type Site, site, USER, statusOf } from './support/site.js';
 
@@ -16,9 +19,20 @@ const ROUTES = [
   '/api/v1/jobs/InvoiceJobs.send',
   '/api/v1/jobs/InvoiceJobs.send/runs',
   '/api/v1/jobs/InvoiceJobs.send/why',
+  '/api/v1/job?job=InvoiceJobs.send',
+  '/api/v1/runs?job=InvoiceJobs.send',
+  '/api/v1/why?job=InvoiceJobs.send',
   '/api/v1/instances',
   '/api/v1/locks',
 ];
+
+test('these are all routes that the description of the JSON has', () => {
+  const file = readFileSync(join(projectRoot, 'monitoring', 'board-api.json'), 'utf8');
+  const { paths } = JSON.parse(file) as { paths: Record<string, { get?: object }> };
+  const read = Object.keys(paths).filter((path) => paths[path]?.get !== undefined);
+  const known = ROUTES.map((route) => route.replace('InvoiceJobs.send', '{job}').replace(/\?.*/, ''));
+  expect(read.filter((path) => !known.includes(`/api/v1${path}`))).toEqual([]);
+});
 
 const MEMBER = { instance: 'api-7f9c-x2kq', version: '1.5.0', startedAt: NOW - 95 * 60_000 };
 

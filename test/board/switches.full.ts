@@ -41,13 +41,22 @@ async function opened(platform: Platform): Promise<{ url: string; made: Awaited<
   return { url: place.url, made };
 }
 
-const ACTIONS: [path: string, body: object][] = [
+const BY_PATH: readonly [path: string, body: object][] = [
   ['jobs/RefreshJobs.refresh/pause', { reason: 'migration', for: '1h' }],
   ['jobs/RefreshJobs.refresh/resume', {}],
   ['jobs/housekeeping/run', {}],
   ['locks/ExportJobs.warehouse/break', { reason: 'stuck', fencingToken: 1 }],
   ['locks/WebhookJobs.deliver/redeliver', {}],
 ];
+
+/** By both routes: with the name in the path, and in the body. */
+const ACTIONS = BY_PATH.flatMap(([path, body]): [path: string, body: object][] => {
+  const [of, name, action] = path.split('/');
+  return [
+    [path, body],
+    [`${of}/${action}`, { ...body, [of === 'jobs' ? 'job' : 'lock']: name }],
+  ];
+});
 
 describe.each(PLATFORMS)('on %s', (platform) => {
   test('each switch needs both guards, the page itself as its origin, and JSON', async () => {

@@ -38,7 +38,7 @@ export function Fires({
 
 function rowOf(firing: Firing, scene: Scene, span: Span): h.JSX.Element {
   const { job: view, next, at, isFrequent, change } = firing;
-  const { job, timeZone } = view;
+  const { job, timeZone, paused } = view;
   const often = isFrequent
     ? `more than ${MOST_FIRES} times`
     : at.length === 1
@@ -50,7 +50,12 @@ function rowOf(firing: Firing, scene: Scene, span: Span): h.JSX.Element {
         <JobLink job={job} scene={scene} />
       </th>
       <td>
-        <Time at={next} times={scene.times} />
+        <Time at={next} times={scene.times} />{' '}
+        {paused !== undefined && (
+          <span class="status doubt">
+            <span aria-hidden="true">‖</span> paused until <Time at={paused.until} times={scene.times} />
+          </span>
+        )}
       </td>
       <td>
         {timeZone !== undefined && isZone(timeZone)

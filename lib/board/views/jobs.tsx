@@ -55,7 +55,9 @@ const Find = ({ scene: { question } }: { scene: Scene }): h.JSX.Element => (
     <label>
       Name contains <input type="search" name="find" value={question.find} />
     </label>
-    {question.zone !== 'UTC' && <input type="hidden" name="zone" value={question.zone} />}
+    {[...new URLSearchParams(linkTo(lasting(question)))].map(([name, value]) => (
+      <input key={name} type="hidden" name={name} value={value} />
+    ))}
     <button type="submit">Find</button>
   </form>
 );

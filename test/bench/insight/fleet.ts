@@ -15,12 +15,14 @@ interface Fleet {
   /** How many of the instances are up. The others were shut down. */
   readonly up: number;
   readonly scenario: (typeof SCENARIOS)[number];
+  /** How many runs of each job the store remembers. @default 10 */
+  readonly runs?: number;
 }
 
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
 /** One deploy, ms: with each the list of jobs is another one. */
 const DEPLOYS = 14;
-/** Runs that are kept of each job. */
+/** Runs of each job, if nothing else is asked for. */
 const RUNS = 10;
 const KEPT = { count: 100, age: 30 * DAY };
 
@@ -39,7 +41,10 @@ const jobOf = (n: number): KnownJob => ({
 });
 
 /** Fills a store with what such a fleet tells it. */
-export async function seed(url: string, { jobs: count, instances, up, scenario }: Fleet): Promise<void> {
+export async function seed(
+  url: string,
+  { jobs: count, instances, up, scenario, runs = RUNS }: Fleet,
+): Promise<void> {
   const store = new RedisLockStore(url);
   await store.init();
   const now = Date.now();
@@ -70,15 +75,15 @@ export async function seed(url: string, { jobs: count, instances, up, scenario }
   // Also those ticks were started that come while it is measured.
   if (scenario === 'all well')
     for (const [n, { job, lock = '' }] of jobs.entries())
-      await runsOf(store, { job, name: lock, newest: dates[n]?.newest(now + HOUR) ?? now });
+      await runsOf(store, { job, name: lock, newest: dates[n]?.newest(now + HOUR) ?? now, runs });
   await store.close();
 }
 
 async function runsOf(
   store: RedisLockStore,
-  { job, name, newest }: { job: string; name: string; newest: number },
+  { job, name, newest, runs }: { job: string; name: string; newest: number; runs: number },
 ): Promise<void> {
-  for (let n = RUNS; n > 0; n--) {
+  for (let n = runs; n > 0; n--) {
     const tick = newest - (n - 1) * MINUTE;
     const lease = { name, token: `${name}-${n}`, ttl: 30_000, holder: 'api-1', job, tick };
     const start = { schedule: '* * * * * (UTC)', rerun: 0, maxClockSkew: 2 * HOUR, history: true };

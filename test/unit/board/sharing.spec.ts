@@ -62,6 +62,21 @@ test('however many different answers are looked at, the store is asked for a few
   expect(answers).toBe(60);
 });
 
+test('programs that ask for the JSON `why` and `runs` have the store asked a bounded number of times, and are told when to ask again', async () => {
+  const ask = (n: number): ReturnType<typeof board.api.why> =>
+    n % 2 === 0
+      ? board.api.why('RefreshJobs.refresh', `at=${NOW - n * MINUTE}`)
+      : board.api.runs('RefreshJobs.refresh', `limit=${n}`);
+  const first = await Promise.all(Array.from({ length: 30 }, (_, n) => ask(n)));
+  expect(first.map(({ status }) => status)).toEqual([...Array(20).fill(200), ...Array(10).fill(503)]);
+  expect(first[29]).toMatchObject({ headers: { 'retry-after': '2' } });
+  expect(JSON.parse(String(first[29]?.body))).toEqual({ error: expect.stringContaining('Ask again') });
+  // Whoever asks the same as another one costs nothing, and what was refused is answered later.
+  expect(await ask(0)).toMatchObject({ status: 200 });
+  await fleet.clock.advance(2_000);
+  expect(await ask(29)).toMatchObject({ status: 200 });
+});
+
 test('a page is made once for all who ask the same, however many different ones are asked for', async () => {
   const queries = Array.from({ length: 150 }, (_, n) => `find=${n}`);
   await look(queries);

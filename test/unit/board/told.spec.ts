@@ -32,6 +32,18 @@ test.each<[Result, number, number, string]>([
     'Done: job is paused by anna until 1970-01-01 01:00:00Z.',
   ],
   [
+    { result: 'paused', pause, jobs: [] },
+    200,
+    0,
+    'Done: the lock lock, which no instance has a job for, is paused by anna until 1970-01-01 01:00:00Z.',
+  ],
+  [
+    { result: 'paused', pause, jobs: ['job', 'other'] },
+    200,
+    0,
+    'Done: the lock lock, and with it job, other, is paused by anna until 1970-01-01 01:00:00Z.',
+  ],
+  [
     { result: 'paused', pause, time: 3 },
     409,
     1,

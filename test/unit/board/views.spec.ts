@@ -100,6 +100,26 @@ test('the fencing token of a lock that is held is shown: with it, one can break 
   expect(await shown('locks')).toContain(String(grant.fencingToken));
 });
 
+test('the next fires of a job that is paused say so, and until when', async () => {
+  const job = 'PriceJobs.poll';
+  expect(await shown('fires', `job=${job}`)).toContain('more than 24 times');
+  expect(await shown('fires', `job=${job}`)).not.toContain('paused');
+  const until = NOW + HOUR;
+  const holder = pauseHolder({ actor: 'ada', until, reason: 'migration' });
+  await fleet.store.acquire({ name: job, token: 'pause', ttl: until - fleet.clock.now(), holder });
+  expect(await shown('fires', `job=${job}`)).toContain('paused until 21:17:30');
+});
+
+test('who looks for a job keeps the zone and the hours', async () => {
+  await fleet.clock.advance(3_000);
+  const html = await partOf(board, 'jobs', 'hours=24&zone=Europe/Berlin');
+  const kept = [...html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)];
+  expect(kept.map(([, name, value]) => `${name}=${value}`).sort()).toEqual([
+    'hours=24',
+    'zone=Europe/Berlin',
+  ]);
+});
+
 describe('switches', () => {
   const part = async (job: string): Promise<string> => {
     await fleet.clock.advance(3_000);

@@ -143,6 +143,16 @@ describe('the jobs', () => {
     expect((await insight.jobs())[0]?.next).toBeUndefined();
   });
 
+  test('have no next date either if the last instance that had it switched on has died', async () => {
+    const on = instance('api-1', { seenAt: NOW - 600_000 });
+    fake.instances = [instance('api-2', { jobs: [{ ...JOB, enabled: false }] }), on];
+    const [job] = await insight.jobs();
+    expect(job?.status).not.toBe('off');
+    expect(job?.next).toBeUndefined();
+    fake.instances.push(instance('api-3'));
+    expect((await insight.jobs())[0]?.next).toBe(at('03:00', 23));
+  });
+
   test('have the next date that instances tell, without the package cron', async () => {
     insight = new Insight(fake.store);
     fake.instances = [instance('api-1', { next: [at('03:00', 23)], last: [T] })];

@@ -207,6 +207,26 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
     'overdue',
     true,
   ],
+  [
+    'an interval that was due in a pause, which was ended and begun again: one interval after the last',
+    poll({
+      time: at('03:30'),
+      runs: [run(at('02:50'))],
+      pauses: [pause('03:05', '03:25'), pause('02:55', '03:05')],
+    }),
+    'ok',
+    false,
+  ],
+  [
+    'the same, when it should have run by now',
+    poll({
+      time: at('03:37'),
+      runs: [run(at('02:50'))],
+      pauses: [pause('03:05', '03:25'), pause('02:55', '03:05')],
+    }),
+    'overdue',
+    true,
+  ],
   ['it is switched off everywhere', facts({ known: off, knownBy: [by('api-1', {}, off)] }), 'off', false],
   [
     'it is switched off wherever it is up',
