@@ -82,7 +82,8 @@ export const withoutSql = (text = ''): string =>
 
 /** The command that prints this SQL of a setup. */
 function commandFor(sql: string): string {
-  const [, quote, schema, table] = /TABLE IF NOT EXISTS (["`])(.*?)\1\.\1(.*?)\1/.exec(sql) ?? [];
+  // A store that could not look has no schema of its own to name.
+  const [, quote, schema, table] = /TABLE IF NOT EXISTS (["`])(?:(.*?)\1\.\1)?(.*?)\1/.exec(sql) ?? [];
   const store = quote === '`' ? 'mysql' : 'postgres';
   const where = schema === undefined || schema === 'public' ? '' : ` --schema ${schema}`;
   const which = table === undefined || table === 'shedlock' ? '' : ` --table ${table}`;

@@ -70,13 +70,18 @@ function checkUrl(url: string): void {
     throw new UsageError(
       `The URL of the store is none. Write ${FORMS}; percent-encode special characters in the password.`,
     );
-  const { protocol, hash, pathname, search, hostname } = new URL(url);
+  const { protocol, hash, pathname, search, hostname, username, password } = new URL(url);
   if (KINDS[protocol] === undefined)
     throw new UsageError(`The URL of the store begins with none of these: ${FORMS}.`);
   // A part of the password would be taken for the host or the database, resolved, and shown.
   if (hash !== '' || pathname.includes('@') || /^\?[^=]*@/.test(search))
     throw new UsageError(
       'A "#", "/" or "?" cuts the user name or password of the URL off. Percent-encode special characters there.',
+    );
+  // `pg` takes it for itself, other drivers throw.
+  if (KINDS[protocol] !== 'postgres' && [username, password].some((part) => decoded(part) === undefined))
+    throw new UsageError(
+      'A "%" in the user name or password of the URL encodes no character. Write %25 for it.',
     );
   if (hostname === '') throw new UsageError(`The URL of the store names no host. Write ${FORMS}.`);
 }
@@ -86,7 +91,7 @@ export function withoutSecrets(text: string, url: string): string {
   const secrets = [url];
   if (URL.canParse(url)) {
     const { password, searchParams } = new URL(url);
-    secrets.push(password, decoded(password), searchParams.get('password') ?? '');
+    secrets.push(password, decoded(password) ?? password, searchParams.get('password') ?? '');
   }
   return secrets
     .filter(({ length }) => length >= SHORTEST)
@@ -96,10 +101,10 @@ export function withoutSecrets(text: string, url: string): string {
 /** A shorter password would take single letters out of the text, and show itself by the gaps. */
 const SHORTEST = 3;
 
-function decoded(text: string): string {
+function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text;
+    return undefined;
   }
 }

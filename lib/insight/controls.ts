@@ -54,20 +54,7 @@ const AROUND = 2_000;
 /** The pause that kept a job from a tick: one that was in force then, rather than one that began a moment later. */
 export const pauseAt = (pauses: readonly PauseInfo[], tick: number): PauseInfo | undefined =>
   pauses.find(({ since, until }) => tick >= since && tick <= until) ??
-  pauses.find((pause) => isKeptBy(pause, tick));
-
-const isKeptBy = ({ since, until }: PauseInfo, tick: number): boolean =>
-  tick >= since - AROUND && tick <= until;
-
-/**
- * When an interval is due that was due at a time, and may have found its job paused: one interval after that pause, and after the next one
- * if that is in the way, too.
- *
- * @param pauses newest first
- */
-export function dueAfter(pauses: readonly PauseInfo[], due: number, interval: number): number {
-  return pauses.reduceRight((then, pause) => (isKeptBy(pause, then) ? pause.until + interval : then), due);
-}
+  pauses.find(({ since, until }) => tick >= since - AROUND && tick <= until);
 
 /** What people did, newest first. @param all runs and whatever people did */
 export function controlsOf(all: readonly RunInfo[], lock: LockInfo | undefined): ControlInfo[] {

@@ -1,5 +1,15 @@
 import type { KnownJob } from '../stores/history-store.js';
-import { agree, isOn, type JobFacts, lastStartOf, type TickDates, type TickFinder } from './facts.js';
+import { pauseAt } from './controls.js';
+import {
+  agree,
+  endOf,
+  isOn,
+  type JobFacts,
+  lastStartOf,
+  type TickDates,
+  type TickFinder,
+  wentOn,
+} from './facts.js';
 import type { RunInfo } from './types.js';
 
 /** The dates of a job, as far as they are known. */
@@ -61,6 +71,32 @@ export function dueOf(facts: JobFacts): number | undefined {
   return start === Infinity ? undefined : start + interval;
 }
 
+/**
+ * When somebody should have started an interval, or should start it: when it is due, or, if nobody had to start it then, one interval after
+ * whatever was in the way. Infinity while that goes on.
+ */
+function expectedOf(facts: JobFacts): number | undefined {
+  let due = dueOf(facts);
+  while (due !== undefined && due <= facts.time) {
+    const end = excusedUntil(facts, due);
+    if (end === undefined) break;
+    due = end + (facts.known.interval ?? Infinity);
+  }
+  return due;
+}
+
+/** Until when nobody had to start a tick: it found a run of the job, or found the job paused, or off everywhere. `undefined`: it found none of these. */
+export function excusedUntil(
+  { runs, pauses = [], offUntil = -Infinity }: JobFacts,
+  tick: number,
+): number | undefined {
+  const ends = runs.filter((run) => wentOn(run, tick)).map(endOf);
+  const pause = pauseAt(pauses, tick);
+  if (pause !== undefined) ends.push(pause.until);
+  if (offUntil >= tick) ends.push(offUntil);
+  return greatest(ends);
+}
+
 /** Ticks that come more often than this, ms, are judged only this often, and all instances judge the same ones. */
 const MINUTE = 60_000;
 
@@ -70,7 +106,7 @@ export function ripeTick(facts: JobFacts): number | undefined {
   const { overdue: grace, kind } = known;
   if (grace === false || known.lock === undefined || kind === 'hand') return undefined;
   if (kind === 'interval') {
-    const due = dueOf(facts);
+    const due = expectedOf(facts);
     return due !== undefined && due <= time - grace ? due : undefined;
   }
   const dates = datesOf(facts);
@@ -87,8 +123,9 @@ export function nextRipe(facts: JobFacts): number {
   const { overdue: grace, kind } = known;
   if (grace === false || kind === 'hand') return Infinity;
   if (kind === 'interval') {
-    const over = (dueOf(facts) ?? Infinity) + grace;
-    return over > time ? over : Infinity;
+    // A run that goes past the first of these needs attention, and says nothing of the second.
+    const dues = [dueOf(facts) ?? Infinity, expectedOf(facts) ?? Infinity];
+    return Math.min(...dues.map((due) => due + grace).filter((over) => over > time), Infinity);
   }
   const late = lateness(facts);
   const [now, dates, unit] = [time - late, datesOf(facts), unitOf(grace)];

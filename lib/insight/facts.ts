@@ -130,11 +130,10 @@ export function wasStarted(facts: JobFacts, tick: number): boolean {
  * time (one that restarts under the same id is not), the last start of the job decides, if it was for a date of this schedule.
  */
 export function wasExpected(facts: JobFacts, tick: number): boolean {
-  const { known, knownBy, offUntil = -Infinity } = facts;
+  const { known, knownBy } = facts;
   const there = unlessStopped(knownBy, tick).filter(({ startedAt }) => startedAt <= tick);
   const then = there.filter((by) => isOn(by.job) && !wasStopped(by, tick));
-  if (tick <= offUntil || (then.length === 0 && there.some((by) => wasStopped(by, tick)))) return false;
-  if (then.length === 0) return wasStartedBefore(facts, tick);
+  if (then.length === 0) return !there.some((by) => wasStopped(by, tick)) && wasStartedBefore(facts, tick);
   return then.some((by) => agree(by.job, known) && (known.kind === 'interval' || hadDate(by, tick)));
 }
 
@@ -156,12 +155,11 @@ const hadDate = ({ last, next }: KnownBy, tick: number): boolean =>
  * Whether a run went on at a time, for certain: nobody knows when an interrupted run ended. After an outage, the store may learn of an end
  * long after it: then the holder's clock counts.
  */
-export function wentOn(
-  { startedAt, endedAt = -Infinity, duration = Infinity, outcome }: RunInfo,
-  at: number,
-): boolean {
-  return startedAt <= at && (outcome === 'running' || Math.min(endedAt, startedAt + duration) > at);
-}
+export const wentOn = (run: RunInfo, at: number): boolean => run.startedAt <= at && endOf(run) > at;
+
+/** When a run ended: Infinity if it goes on, and -Infinity if nobody knows. */
+export const endOf = ({ startedAt, endedAt = -Infinity, duration = Infinity, outcome }: RunInfo): number =>
+  outcome === 'running' ? Infinity : Math.min(endedAt, startedAt + duration);
 
 /** Whether the run did not end by itself: it was interrupted or aborted. */
 export const wasInterrupted = ({ outcome }: RunInfo): boolean =>

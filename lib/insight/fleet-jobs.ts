@@ -18,6 +18,9 @@ export type KnownByAll = readonly [KnownBy, ...KnownBy[]];
  */
 const RECENT = 100;
 
+/** How long a deploy takes at most, ms: for so long, old and new instances are there at the same time. */
+const DEPLOY = 600_000;
+
 /**
  * The jobs of a fleet, each with the instances that know it. After a week of deploys most instances are no longer up, and add nothing to
  * what the others show of today: so it looks at few instances for each job, and only when somebody asks.
@@ -103,15 +106,26 @@ export class FleetJobs {
 
   /**
    * Whether a deploy has removed the job: after the last instance that knew it, one of the same application started (it knows other jobs
-   * of that instance) that does not know this one. If there is no such instance, the whole application may be down.
+   * of that instance) that does not know this one. If there is no such instance, the whole application may be down. If the last one was not
+   * shut down, and such instances have lived beside those that knew the job for longer than a deploy takes, they never had it.
    */
-  wasRemoved([last]: KnownByAll): boolean {
+  wasRemoved(knownBy: KnownByAll): boolean {
+    const [last] = knownBy;
     if (isUp(last)) return false;
-    const before = this.told.find(({ info }) => info.instance === last.instance)?.jobs ?? [];
-    const followers = this.told.filter(({ info }) => isUp(info) && upSince(info) > last.startedAt);
-    return [...new Set(followers.map((one) => one.jobs))].some(
-      (jobs) => jobs === before || before.some(({ job }) => this.#indexesIn(jobs).has(job)),
-    );
+    const others = this.#without(last);
+    const isReplaced = others.some(({ info }) => isUp(info) && upSince(info) > last.startedAt);
+    if (!isReplaced || last.state === 'left') return isReplaced;
+    return !knownBy.some((by) => others.some(({ info }) => together(by, info) > DEPLOY));
+  }
+
+  /** The instances of the same application that do not know a job. */
+  #without({ instance, job: { job } }: KnownBy): Told[] {
+    const known = this.told.find(({ info }) => info.instance === instance)?.jobs ?? [];
+    const lists = this.#lists.filter((jobs) => {
+      const indexes = this.#indexesIn(jobs);
+      return !indexes.has(job) && known.some((one) => indexes.has(one.job));
+    });
+    return this.told.filter(({ jobs }) => lists.includes(jobs));
   }
 
   /** Those that know at least one of these jobs. */
@@ -244,6 +258,10 @@ function fewOf(told: readonly Told[]): Told[] {
     for (const { newest, first, clock } of ofList.values()) few.add(newest).add(first).add(clock);
   return told.filter((one) => few.has(one));
 }
+
+/** For how long two instances were there at the same time, ms. */
+const together = (one: KnownBy, other: Told['info']): number =>
+  Math.min(one.seenAt, other.seenAt) - Math.max(one.startedAt, upSince(other));
 
 /** When an instance started, by the store's clock. */
 export const upSince = ({ startedAt, clockOffset = 0 }: Told['info']): number => startedAt + clockOffset;

@@ -1,5 +1,5 @@
-import { dueAfter, pauseAt, pauseNow } from './controls.js';
-import { lateness, datesOf, dueOf, ripeTick, tickAfter } from './dates.js';
+import { pauseNow } from './controls.js';
+import { datesOf, dueOf, excusedUntil, lateness, ripeTick, tickAfter } from './dates.js';
 import {
   agree,
   given,
@@ -12,7 +12,6 @@ import {
   wasExpected,
   wasInterrupted,
   wasStarted,
-  wentOn,
 } from './facts.js';
 import type { JobStatus, PauseInfo, RunInfo, UnknownReason } from './types.js';
 
@@ -111,15 +110,8 @@ function aTickWasMissed(facts: JobFacts): Judgement | undefined {
     : { status: 'overdue', attention: true, tick };
 }
 
-/** Whether nobody had to start a tick: it found a run of the job, or found the job paused. */
-export const isExcused = (facts: JobFacts, tick: number): boolean =>
-  facts.runs.some((run) => wentOn(run, tick)) || wasPaused(facts, tick);
-
-/** An interval that found its job paused is due again one interval after the pause. */
-function wasPaused({ pauses = [], known: { interval = 0, overdue }, time }: JobFacts, tick: number): boolean {
-  if (pauseAt(pauses, tick) === undefined) return false;
-  return interval === 0 || dueAfter(pauses, tick, interval) + (overdue || 0) > time;
-}
+/** Whether nobody had to start a tick. */
+export const isExcused = (facts: JobFacts, tick: number): boolean => excusedUntil(facts, tick) !== undefined;
 
 function theLastRunWentWrong(facts: JobFacts): Judgement | undefined {
   const [run] = facts.runs;

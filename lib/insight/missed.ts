@@ -25,9 +25,14 @@ export function causesOfMiss(facts: JobFacts, tick: number): WhyCause | undefine
 /** What each instance noted of a tick. One entry may stand for many ticks in a row, and names the newest. */
 function missesOf(facts: JobFacts, tick: number): MissEntry[] {
   const byInstance = new Map<string, MissEntry>();
-  for (const miss of facts.misses) if (tellsOf(miss, tick)) byInstance.set(miss.instance, miss);
+  for (const miss of facts.misses)
+    if (tellsOf(miss, tick) || isDate(facts, miss, tick)) byInstance.set(miss.instance, miss);
   return [...byInstance.values()];
 }
+
+/** A store names the date of an interval by its last start: if that found a run or a pause, the interval was due some time later. */
+const isDate = ({ known }: JobFacts, { tick: date, at }: MissEntry, tick: number): boolean =>
+  known.kind === 'interval' && date < tick && at >= tick;
 
 function tellsOf({ tick: newest, since }: MissEntry, tick: number): boolean {
   return newest === tick || (since !== undefined && tick >= since - ASKED_BY && tick < newest);

@@ -1,7 +1,9 @@
 import type { LockInfo } from '../stores/lock-info.js';
+import { isOn } from './facts.js';
 import type { LockFacts } from './join.js';
 import type { Judgement } from './judgement.js';
-import { recheckOf } from './recheck.js';
+import type { Fleet } from './read.js';
+import { RECHECK, recheckOf, REPLACED } from './recheck.js';
 import type { SeenJob } from './seen-job.js';
 import type { Watcher } from './watched-job.js';
 
@@ -26,6 +28,35 @@ export function takeLocks(
     // Asks again later, as if the store had not answered.
     if (lockRefusal !== undefined) throw lockRefusal;
     state.take(asOf, told, isKnown);
+  }
+}
+
+/** Who was there when the store was asked, by its clock. */
+export type AskedFleet = Fleet & { readonly askedAt: number };
+
+/**
+ * Notes until when jobs were off that were off everywhere when the store was asked `before`. It was switched on meanwhile, and nobody knows
+ * whether before a tick; unless an instance has it on that has started since, or had not told of itself yet.
+ *
+ * @param instance the one that asks
+ */
+export function noteOff(
+  states: readonly SeenJob[],
+  before: AskedFleet | undefined,
+  { jobs, askedAt }: AskedFleet,
+  instance: string,
+): void {
+  const from = before?.askedAt ?? -Infinity;
+  for (const state of states) {
+    const { job } = state.job;
+    const known = new Set(before?.jobs.get(job)?.map((by) => by.instance));
+    const began = (jobs.get(job) ?? []).filter(
+      (by) =>
+        by.instance !== instance &&
+        isOn(by.job) &&
+        by.startedAt > (known.has(by.instance) ? from : from - REPLACED),
+    );
+    state.offUntil = Math.min(askedAt, from + RECHECK, ...began.map(({ startedAt }) => startedAt - 1));
   }
 }
 

@@ -5,10 +5,10 @@ import { nextRipe } from './dates.js';
 import type { JobFacts } from './facts.js';
 import type { LockFacts } from './join.js';
 import { isExcused, isOff, type Judgement, judge } from './judgement.js';
-import type { Fleet, Reader } from './read.js';
+import type { Reader } from './read.js';
 import { AGAIN, goesOnElsewhere, mayHaveChanged, offFor, RECHECK, REPLACED, wentWrong } from './recheck.js';
 import { type Lost, SeenJob } from './seen-job.js';
-import { againAfter, locksOf, takeLocks } from './seen-jobs.js';
+import { againAfter, type AskedFleet, locksOf, noteOff, takeLocks } from './seen-jobs.js';
 import { inTurns } from './turns.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
@@ -28,7 +28,7 @@ const RUNS = 20;
 export class Watch {
   readonly #states = new Map<string, SeenJob>();
   readonly #announcer: Announcer;
-  #fleet: (Fleet & { readonly askedAt: number }) | undefined;
+  #fleet: AskedFleet | undefined;
   /** Why the store does not show runs: the same reason for all locks. */
   #refusal: Error | undefined;
   /** Why the store has refused the last beat. */
@@ -253,11 +253,10 @@ export class Watch {
     const isFleetOld = this.#isFleetOld(areRuns ? Infinity : RECHECK);
     if (!isFleetOld && unwell.length === 0) return;
     const askedAt = this.#now();
-    // It may have been switched on in the meantime, and nobody knows whether before a tick.
-    const offUntil = Math.min(askedAt, (this.#fleet?.askedAt ?? -Infinity) + RECHECK);
-    for (const state of this.#states.values())
-      if (state.judgement?.status === 'off') state.offUntil = offUntil;
+    const wereOff = [...this.#states.values()].filter((state) => state.judgement?.status === 'off');
+    const before = this.#fleet;
     this.#fleet = { ...(await this.reader.fleet()), askedAt };
+    noteOff(wereOff, before, this.#fleet, instance);
     for (const state of states) state.judgement = undefined;
     const missed = await this.#those(states, (state) => this.#judged(state).status === 'overdue');
     if (missed.length === 0) return;

@@ -81,7 +81,7 @@ export class Outages {
     // A store that reports a broken entry has answered.
     if (isLocks) this.#answered(STORE, call, error.lock);
     // A refusal needs a repair, so an outage for another reason must not hide it.
-    if (isRefusal) this.#reached();
+    if (isRefusal && !this.#refuses) this.#reached();
     const outage = this.#begin(isLocks ? error.lock : STORE, error, false);
     outage.failedAt = this.clock.monotonic();
     if (skipped) outage.skipped += 1;
@@ -114,10 +114,14 @@ export class Outages {
     this.#answered(lock, call, lock);
   }
 
-  /** The store has answered a call that was for no lock: it can be reached. What it refuses, it may refuse still. */
+  /** The store has answered a call that was for no lock: it can be reached. What it has refused of late, it may refuse still. */
   heard(): void {
     this.answeredAt = this.clock.now();
     this.#reached();
+  }
+
+  get #refuses(): boolean {
+    return (this.#outages.get(STORE)?.refused.size ?? 0) > 0;
   }
 
   #begin(key: string, error: Error, atStart: boolean): Outage {
@@ -145,12 +149,12 @@ export class Outages {
     if (endsWith(outage, call, lock) || now - outage.failedAt >= QUIET) this.#end(key, outage);
   }
 
-  /** Ends an outage of the whole store, in which it could not be reached. */
+  /** Ends an outage of the whole store in which it could not be reached, and any other one when no call has failed for some time. */
   #reached(): void {
     const outage = this.#outages.get(STORE);
-    if (outage === undefined || outage.refused.size > 0) return;
+    if (outage === undefined) return;
     const isQuiet = this.clock.monotonic() - outage.failedAt >= QUIET;
-    if (outage.locks.size === 0 || isQuiet) this.#end(STORE, outage);
+    if ((outage.refused.size === 0 && outage.locks.size === 0) || isQuiet) this.#end(STORE, outage);
   }
 
   #end(key: string, outage: Outage): void {

@@ -302,7 +302,7 @@ SELECT ?, ?, ?, ?${mark[1]}, ${columns} FROM ${torn}_entries WHERE kind = ? LIMI
         expect(status).toMatchObject({ code: 1, err: '' });
         expect(status.out).toMatch(/instances unknown/);
         expect(status.out).toMatch(
-          /lacks columns .*Run what `npx nestjs-scheduler-lock sql --store (postgres|mysql) .*--table \w+_broken` prints/,
+          /lacks columns .* add what it lacks, or drop it .*run what `npx nestjs-scheduler-lock sql --store (postgres|mysql) .*--table \w+_broken` prints/,
         );
         for (const command of [['runs', JOB], ['instances']])
           expect(await tell(...command)).toMatchObject({

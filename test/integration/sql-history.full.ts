@@ -361,11 +361,11 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await pool.write(`DROP TABLE ${table}_entries`);
     const { store, problem = '' } = await opened({ table, migrate: false });
     expect(problem).toMatch(
-      /_entries.? is missing.* neither histories nor queued calls are kept\. Run this:\n/,
+      /_entries.? is missing.* neither histories nor queued calls are kept\. .* Then run this:\n/,
     );
     expect(await store.release(await take(store), { record })).toEqual({ released: true });
     await expect(entries(store)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', refused: true });
-    for (const statement of withoutGrants(problem.split('Run this:\n')[1] ?? '')) await pool.write(statement);
+    for (const statement of withoutGrants(problem.split('run this:\n')[1] ?? '')) await pool.write(statement);
     expect(await entries(store)).toEqual([]);
     expect(await store.release(await take(store), { record })).toEqual({ released: true });
     expect(await entries(store)).toHaveLength(1);

@@ -43,6 +43,14 @@ describe('a message with SQL, on one line,', () => {
       problem('`app`.`shedlock`', 'Put that right, or run this as a user who may'),
       'It is missing. Put that right, or run what `npx nestjs-scheduler-lock sql --store mysql --schema app` prints as a user who may.',
     ],
+    [
+      problem('`shedlock`', 'Put that right, or run this as a user who may'),
+      'It is missing. Put that right, or run what `npx nestjs-scheduler-lock sql --store mysql` prints as a user who may.',
+    ],
+    [
+      problem('"locks"'),
+      'It is missing. Run what `npx nestjs-scheduler-lock sql --store postgres --table locks` prints.',
+    ],
   ])('%p names a command that works', (message, line) => {
     expect(withoutSql(message)).toBe(line);
   });

@@ -4,6 +4,10 @@ import { describeFailure } from './failure.js';
 import type { Operations } from './operations.js';
 import { tries } from './tries.js';
 
+/** The SQL creates a table, and changes none. */
+const IF_THERE =
+  'If it is there, add what it lacks, or drop it with the histories and queued calls in it. Then run this';
+
 /**
  * The table of entries. The store looks at it when it is to write there, and creates it if it is missing and the store may. The store
  * goes on without it: then it keeps no histories and no queued calls, and says why.
@@ -87,7 +91,7 @@ export class EntriesTable<Table> {
       if (refused !== undefined)
         return this.#missing(
           `, and could not be created: ${describeFailure(refused)}. So`,
-          ' as a user who may',
+          'Run this as a user who may',
         );
     }
     return this.#problemOf(await this.#try());
@@ -121,16 +125,16 @@ export class EntriesTable<Table> {
   #problemOf(error: unknown): string | undefined {
     const failure =
       error === undefined || error instanceof SchedulerLockError ? undefined : this.dialect.failure(error);
-    if (failure === 'table') return this.#missing(` (${describeFailure(error)}), so`);
+    if (failure === 'table') return this.#missing(` (${describeFailure(error)}), so`, IF_THERE);
     if (failure !== 'forbidden') return undefined;
     return `The user may not use the table ${this.dialect.entries.table} (${describeFailure(error)}), so neither histories nor queued calls are kept. Run this as a user who may:\n${this.dialect.setup()}`;
   }
 
-  /** @param who who has to run the SQL, if not anybody can */
-  #missing(why: string, who = ''): string {
+  /** @param help what to do, as the beginning of a sentence that ends with the SQL */
+  #missing(why: string, help: string): string {
     return (
       `The table ${this.dialect.entries.table} is missing, or lacks columns${why} neither histories nor queued calls are kept. ` +
-      `Run this${who}:\n${this.dialect.setup()}`
+      `${help}:\n${this.dialect.setup()}`
     );
   }
 }

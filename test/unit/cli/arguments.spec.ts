@@ -131,6 +131,11 @@ test('without a URL it says how to give one', () => {
   expect(problem(['status'], {})).toMatch(/set SCHEDULER_LOCK_URL, or give --url redis:\/\/host:6379/);
 });
 
+test('a "%" that the driver takes for itself is no mistake', () => {
+  const url = 'postgres://me:50%@db/jobs';
+  expect(read('status', '--url', url)).toMatchObject({ address: { url } });
+});
+
 describe('a URL that cannot work is never quoted:', () => {
   test.each([
     ['none at all', 'geheim'],
@@ -140,6 +145,8 @@ describe('a URL that cannot work is never quoted:', () => {
     ['a "/" in the password', 'redis://me:12/geheim@db'],
     ['a "?" behind it', 'mysql://me:12?geheim@db'],
     ['both', 'postgres://me:12/a?geheim@db/jobs'],
+    ['a "%" in the password', 'redis://me:50%geheim@db'],
+    ['the same for MySQL', 'mysql://me:50%geheim@db/jobs'],
     ['no host', 'redis:///geheim'],
     ['no port', 'redis://me:geheim@db:port'],
   ])('%s', (_what, url) => {

@@ -191,6 +191,36 @@ describe('the jobs', () => {
     expect((await insight.jobs()).map(({ job }) => job)).toContain(JOB.job);
   });
 
+  describe('that only some instances of an application have', () => {
+    const web = instance('web-1', { startedAt: at('02:00'), jobs: [INTERVAL] });
+    const worker = { jobs: [JOB, INTERVAL], startedAt: at('01:00'), seenAt: at('02:50') };
+    const found = async (): Promise<string[]> => (await insight.jobs()).map(({ job }) => job);
+
+    test('are told of if the last of these was killed', async () => {
+      fake.instances = [web, instance('worker-1', worker)];
+      expect(await found()).toContain(JOB.job);
+      expect(await insight.job(JOB.job)).toMatchObject({ status: 'overdue' });
+    });
+
+    test('are told of if a new one was killed soon, and the others are new, too', async () => {
+      const fresh = { ...worker, startedAt: at('02:45') };
+      fake.instances = [
+        instance('web-2', { startedAt: at('02:46'), jobs: [INTERVAL] }),
+        instance('worker-2', fresh),
+        instance('worker-1', { ...worker, seenAt: at('02:46'), left: true }),
+        { ...web, seenAt: at('02:47'), left: true },
+      ];
+      expect(await found()).toContain(JOB.job);
+    });
+
+    test('were removed if the last of these was shut down, or the others had just replaced it', async () => {
+      fake.instances = [web, instance('worker-1', { ...worker, left: true })];
+      expect(await found()).toEqual([INTERVAL.job]);
+      fake.instances = [{ ...web, startedAt: at('02:45') }, instance('worker-1', worker)];
+      expect(await found()).toEqual([INTERVAL.job]);
+    });
+  });
+
   test('are not late for a tick whose grace was not over when their locks were read', async () => {
     fake.instances = [instance('api-1', { time: T + 59_000, seenAt: T + 59_000 })];
     const before = [{ job: JOB.job, tick: at('03:00', 21), outcome: 'failed' as const }];

@@ -672,6 +672,53 @@ test('a job that is on where the first beat comes after that of this instance is
   expect(ofStatus('off')).toEqual([]);
 });
 
+test.each(['a cron job', 'an interval'])(
+  'an instance that has %s disabled tells of a worker that started just after it, and died within the minute',
+  async (kind) => {
+    const interval = kind === 'an interval' ? { interval: PERIOD } : {};
+    await pass(-MINUTE / 2);
+    const began = { job: 'report', tick: tick - PERIOD, outcome: 'completed' } as const;
+    const last = kind === 'an interval' ? { job: 'report', due: tick } : began;
+    locks = [{ name: 'report-lock', time: clock.now(), state: 'free', jobs: [last] }];
+    watch.add(job({ enabled: false, ...interval }));
+    await clock.advance(1_000);
+    expect(ofStatus('off')).toHaveLength(1);
+    const died = {
+      startedAt: clock.now(),
+      seenAt: clock.now() + 1_000,
+      time: tick + MINUTE,
+      every: 1_000,
+    } as const;
+    instances = [instanceOf('worker', true, { ...died, jobs: [job({ ...interval }).shown()] })];
+    await pass(MINUTE + 10_000);
+    expect(asked).toMatchObject([{ job: 'report', reason: 'disabled' }]);
+    expect(ofStatus('overdue')).toEqual([['report', tick]]);
+  },
+);
+
+test('an interval whose worker died during a pause is told of one interval after the pause', async () => {
+  const taken = {
+    state: 'held',
+    holder: pauseHolder({ actor: 'anna', reason: 'the provider is down', until: tick + PERIOD }),
+    since: tick - PERIOD,
+    fencingToken: (tick - PERIOD) * 1_000,
+  } as const;
+  const lock = { name: 'report-lock', jobs: [{ job: 'report', due: tick - PERIOD / 2 }] } as const;
+  const worker = { seenAt: clock.now() - PERIOD, jobs: [job({ interval: PERIOD }).shown()] };
+  instances = [instanceOf('worker', true, worker)];
+  locks = [{ ...lock, ...taken, time: clock.now(), expiresIn: tick + PERIOD - clock.now() }];
+  watch.add(job({ enabled: false, interval: PERIOD }));
+  await pass(PERIOD);
+  expect(ofStatus('paused')).toHaveLength(1);
+  // As the store keeps a lease that nobody gave back.
+  locks = [{ ...lock, ...taken, state: 'free', interrupted: true, time: clock.now() }];
+  await pass(2 * PERIOD);
+  expect(ofStatus('overdue')).toEqual([]);
+  await pass(2 * PERIOD + 2 * MINUTE);
+  expect(ofStatus('overdue')).toHaveLength(1);
+  expect(asked).toMatchObject([{ job: 'report', reason: 'disabled' }]);
+});
+
 test('an instance that has just started knows nothing until the store has answered', async () => {
   away = true;
   watch.add(job());

@@ -512,6 +512,17 @@ const cases: Case[] = [
     'Nobody started the run that was due at 2026-11-22 03:25:00Z: the store was away from 03:25:00Z to 03:30:00Z on 3 of 3 instances.',
   ],
   [
+    'an interval that is overdue after a run that was longer, of which the instances tell by its date in the store',
+    poll({
+      time: at('03:40'),
+      runs: [run(at('03:05'), { endedAt: at('03:22') })],
+      misses: all('store-unavailable', { tick: at('03:15'), at: at('03:36'), until: at('03:36') }),
+    }),
+    undefined,
+    'store-away',
+    'Nobody started the run that was due at 2026-11-22 03:32:00Z: the store was away from 03:32:00Z to 03:36:00Z on 3 of 3 instances.',
+  ],
+  [
     'an interval that was missed',
     poll({ runs: [run(at('03:18')), run(at('02:30'))], misses: all('not-fired', { tick: at('02:40') }) }),
     at('02:45'),

@@ -386,6 +386,35 @@ describe('a call that is for no lock', () => {
     expect(app.runner.condition.away).toBe(true);
     expect(app.of('outage-ended')).toEqual([]);
   });
+
+  it('ends that, too, once no call has failed for ten minutes: the next one may be a day away', async () => {
+    const app = new Harness();
+    const refused = new StoreUnavailableError('OOM', { outcome: 'not-applied', refused: true });
+    app.store.next('acquire', failsWith(refused), failsWith(refused));
+    await app.start();
+    await app.clock.advance(599_000);
+    app.runner.heard();
+    expect(app.runner.condition.away).toBe(true);
+    await app.start();
+    await app.clock.advance(599_000);
+    app.runner.heard();
+    expect(app.of('outage-ended')).toEqual([]);
+    await app.clock.advance(1_000);
+    app.runner.heard();
+    expect(app.of('outage-ended')).toMatchObject([{ duration: 1_199_000, skipped: 2 }]);
+    expect(app.runner.condition.away).toBe(false);
+  });
+
+  it('is not answered by a refusal: one that comes again is of the same outage', async () => {
+    const app = new Harness();
+    const refused = new StoreUnavailableError('NOPERM', { outcome: 'not-applied', refused: true });
+    app.store.next('acquire', failsWith(refused), failsWith(refused));
+    await app.start();
+    await app.clock.advance(3_600_000);
+    await app.start();
+    expect(app.of('outage-started')).toHaveLength(1);
+    expect(app.of('outage-ended')).toEqual([]);
+  });
 });
 
 it('a store that does not answer is told of with its advice, if it has one', async () => {

@@ -75,6 +75,13 @@ test('a store that keeps no histories tries no right to write by reading', async
   expect(table.tries).toBe(0);
 });
 
+test('what to do helps with a table that lacks a column, too: to create it does not', async () => {
+  const { store } = await opened({ keeps: false });
+  expect(await store.history.init()).toMatch(
+    /lacks columns \(column "body" does not exist\), so .* are kept\. If it is there, add what it lacks, or drop it with .* in it\. Then run this:\n/,
+  );
+});
+
 test('a user who may not create it is told so, and that somebody else has to', async () => {
   const missing = new Error('relation "shedlock_entries" does not exist');
   const forbidden = new Error('permission denied for schema public');
