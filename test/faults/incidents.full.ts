@@ -109,6 +109,10 @@ test('an earlier run of the job was still going on', async () => {
   await until(async () => (await insight.job('nightly'))?.status === 'overrun');
   await until(() => Date.now() > tick + 4_500);
   await holder.endJob();
+  // The record of the run follows its release.
+  await until(async () =>
+    (await insight.runs()).some((run) => run.tick === tick && run.endedAt !== undefined),
+  );
   const why = await insight.why('nightly', tick + 2_000);
   expect(why).toMatchObject({ cause: 'overrun', tick: tick + 2_000, run: { tick } });
   expect(why.sentence).toContain(utc(tick));

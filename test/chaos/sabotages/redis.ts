@@ -12,7 +12,7 @@ export const REDIS_SABOTAGES: Sabotages = {
   'release-without-token': {
     file: 'stores/redis/release-script.js',
     // It takes any present token for its own.
-    search: "local current, lease = redis.call('GET', lock), token .. ' ' .. fence",
+    search: /local current, lease = redis\.call\('GET', lock\), token \.\. ' ' \.\. fence/,
     replace: '$&\nlease = current or lease',
     caughtBy: 'overlaps',
     only: ['pause'],
