@@ -29,7 +29,7 @@ local ends, at, seat, oldVersion, oldSlot, oldKind, oldJob = string.match(
 
 /**
  * Lua: deletes an entry, first from the sorted set: a server that is out of memory refuses HSET and ZADD, but not after a ZREM or HDEL of
- * the same script.
+ * the same script. Where nothing is to be deleted, '-' is, which no entry is.
  *
  * needs: entries, order, id, oldSlot, oldKind, oldJob
  * leaves: -
@@ -58,7 +58,10 @@ for n = 1, #members do
   elseif ends then${REMOVE}
   end
 end
-if first then redis.call('HSET', entries, 'earliest', string.format('%.3f', first)) end`;
+if first then
+  redis.call('ZREM', order, '-')
+  redis.call('HSET', entries, 'earliest', string.format('%.3f', first))
+end`;
 
 /**
  * Lua: reads what a write has to know.
@@ -81,6 +84,8 @@ const SPARE = HOUR_MS;
  * All but the last three are words. What it is written over are words, with blanks between them, '-' for none; or '*'. The place is '' for
  * that of the time.
  *
+ * Without the hash, a sorted set is left over from before the server lost that.
+ *
  * Returns 1 if it was written, 2 if the lock had no entries before, or 0.
  */
 export const PUT = leaseScript(
@@ -97,7 +102,7 @@ if over ~= '*' and not string.find(' ' .. over .. ' ', ' ' .. (oldVersion or '-'
 if slot ~= '-' and s[2] and s[2] ~= id then return 0 end
 local till, facts = now + keep, {}
 if ends and oldKind .. ' ' .. oldJob == of then
-  redis.call('ZREM', order, of .. ' ' .. id)
+  redis.call('ZREM', order, '-')
   if oldSlot ~= slot and oldSlot ~= '-' then redis.call('HDEL', entries, 'slot ' .. oldSlot) end
 else
   if ends then${REMOVE}${LOOK}
@@ -114,9 +119,10 @@ end
 local prolongs = not s[4] or tonumber(s[4]) < till
 if prolongs then facts[#facts + 1], facts[#facts + 2] = 'lives', string.format('%.0f', till + ${SPARE}) end
 if slot ~= '-' then facts[#facts + 1], facts[#facts + 2] = 'slot ' .. slot, id end
-redis.call('ZADD', order, place, of .. ' ' .. id)
 redis.call('HSET', entries, id,
   string.format('%.3f %.3f %s %s %s %s ', till, now, place, version, slot, of) .. body, unpack(facts))
+if not s[3] then redis.call('DEL', order) end
+redis.call('ZADD', order, place, of .. ' ' .. id)
 if prolongs then
   redis.call('PEXPIRE', entries, math.ceil(keep) + ${SPARE})
   redis.call('PEXPIRE', order, math.ceil(keep) + ${SPARE})

@@ -22,7 +22,8 @@ return { redis.call('GET', lock) or '', first or '' }`,
 
 /**
  * Rule 15: the holder of a live lease goes on with a queued call, under a new fencing token. A client may send the script twice. The second
- * time the lock has that fencing token, and nothing changes.
+ * time the lock has that fencing token, and nothing changes. A server that is out of memory refuses SET and HSET, but not after a PEXPIRE of
+ * the same script.
  *
  * KEYS: lock, state
  * ARGV: token, fence, holder, job, ttl
@@ -37,6 +38,7 @@ if tonumber(newest) > tonumber(fence) then return newest end
 local t = redis.call('TIME')
 local last = tonumber(redis.call('HGET', state, 'fence') or 0)
 local next = string.format('%.0f', math.max(last + 1, t[1] * 1000000 + t[2]))
+redis.call('PEXPIRE', lock, ttl)
 redis.call('SET', lock, token .. ' ' .. next, 'PX', ttl)
 redis.call('HSET', state, 'token', token, 'fence', next, 'holder', holder, 'of', next .. ' ' .. job)
 return next`);

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import type { LeaseRef } from '../../../../lib/index.js';
+import type { NewQueuedCall } from '../../../../lib/stores/queued-call-store.js';
+import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
+import { ownStore } from './support/own-redis.js';
+
+const NAME = 'calendar';
+const ENTRIES = `{scheduler:${NAME}:lock}:state:entries`;
+const ORDER = `{scheduler:${NAME}:lock}:state:order`;
+const TAKES = { takes: [{ job: 'sync', ttl: 60_000 }] };
+
+let client: Redis;
+let store: RedisLockStore;
+
+ownStore((...own) => ([client, store] = own));
+
+const queue = (call: Partial<NewQueuedCall> = {}) =>
+  store.queuedCalls.enqueue({
+    name: NAME,
+    id: randomUUID(),
+    job: 'sync',
+    args: '[]',
+    priority: 0,
+    max: 10,
+    redeliver: 0,
+    ...call,
+  });
+
+async function take(): Promise<LeaseRef> {
+  const request = { name: NAME, token: randomUUID(), ttl: 60_000, holder: 'host:1:abc' };
+  const result = await store.acquire(request);
+  if (!result.acquired) throw new Error(`refused: ${result.reason}`);
+  return { ...request, fencingToken: result.fencingToken };
+}
+
+/** Takes the next queued call. */
+async function next(lease: LeaseRef): Promise<LeaseRef> {
+  const ended = lease.queuedCall === undefined ? {} : { outcome: 'completed' as const };
+  const result = await store.queuedCalls.next(lease, { ...TAKES, ...ended });
+  if (!result.held || result.queuedCall === undefined) throw new Error('there is no queued call');
+  return { ...lease, fencingToken: result.fencingToken, queuedCall: result.queuedCall.id };
+}
+
+async function withoutMemory(work: () => Promise<void>): Promise<void> {
+  await client.config('SET', 'maxmemory', '1');
+  try {
+    await work();
+  } finally {
+    await client.config('SET', 'maxmemory', '0');
+  }
+}
+
+describe('the keys of queued calls', () => {
+  test('are both gone some day, also if the only call was merged, taken, or put back', async () => {
+    const expire = async (): Promise<boolean[]> =>
+      (await Promise.all([client.pttl(ENTRIES), client.pttl(ORDER)])).map((left) => left > 0);
+    await queue({ key: 'one', redeliver: 1 });
+    await queue({ key: 'one', redeliver: 1 });
+    expect(await expire()).toEqual([true, true]);
+    const lease = await next(await take());
+    expect(await expire()).toEqual([true, true]);
+    await store.release(lease, { outcome: 'aborted' });
+    expect(await expire()).toEqual([true, true]);
+  });
+
+  test('begin anew if the server has lost one of them', async () => {
+    await queue();
+    await client.del(ENTRIES);
+    const { place } = (await queue()) as { place: number };
+    expect(await client.zcard(ORDER)).toBe(1);
+    expect(await store.queuedCalls.left(['sync'])).toEqual([{ name: NAME, place }]);
+  });
+});
+
+describe('queued calls while the server is out of memory', () => {
+  test('go on running, one after another', async () => {
+    await queue({ args: '[1]' });
+    await queue({ args: '[2]' });
+    let lease = await next(await take());
+    // As if both had been there for days.
+    await client.hset(ENTRIES, 'earliest', '1');
+    await withoutMemory(async () => {
+      lease = await next(lease);
+      await store.release(lease);
+      await expect(queue()).rejects.toThrow(/OOM/);
+    });
+    expect(await client.exists(ENTRIES, ORDER)).toBe(0);
+  });
+});
