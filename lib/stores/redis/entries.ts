@@ -61,8 +61,9 @@ export class RedisEntries implements LockEntries {
   }
 
   async init(): Promise<string | undefined> {
-    // No lock has this name, so its keys are unused.
-    const keys = PUT.keys.of(this.commands.keys(`probe-${randomUUID()}`));
+    const keys = this.#unused();
+    // A `key` function of the user need not support this name.
+    if (keys === undefined) return undefined;
     const denied = (await this.#run(PROBE_ENTRIES, keys, [])) as string[];
     if (denied.length === 0) return undefined;
     return (
@@ -153,6 +154,15 @@ export class RedisEntries implements LockEntries {
       .filter((entry) => entry.until > Number(now) && fits(entry, query))
       .toSorted((a, b) => (newest ? b.place - a.place : a.place - b.place));
     return { now: Number(now), entries };
+  }
+
+  /** Keys of a lock that nobody has. */
+  #unused(): readonly string[] | undefined {
+    try {
+      return PUT.keys.of(this.commands.keys(`probe-${randomUUID()}`));
+    } catch {
+      return undefined;
+    }
   }
 
   #call<T>(calls: LeaseCalls<T>, lock: string, args: readonly string[]): Promise<T> {

@@ -89,3 +89,21 @@ describe('queued calls while the server is out of memory', () => {
     expect(await client.exists(ENTRIES, ORDER)).toBe(0);
   });
 });
+
+test.each<[string, (name: string) => string]>([
+  ['a lock without a name', (name) => name],
+  ['a name that is not of the application', (name) => (name === NAME ? 'its:key' : '')],
+])('queued calls can be kept where `key` has no key for %s', async (_what, key) => {
+  const own = new RedisLockStore(client, { key });
+  await own.init();
+  await own.queuedCalls.init?.();
+  await own.close();
+});
+
+test('a dead letter has died at a whole millisecond', async () => {
+  await queue();
+  await store.release(await next(await take()), { outcome: 'failed' });
+  const [info] = await store.inspect([NAME]);
+  expect(info?.dead).toMatchObject([{ at: expect.any(Number) }]);
+  expect(info?.dead?.every(({ at }) => Number.isSafeInteger(at))).toBe(true);
+});
