@@ -13,6 +13,7 @@ import type {
 import { DROP, FIND, LIST, PROBE_ENTRIES, PUT, SUM } from './entry-scripts.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import { QueuedIndex } from './queued-index.js';
+import { tooLate } from './readiness.js';
 import { failure, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import type { Script } from './script.js';
@@ -52,7 +53,7 @@ export class RedisEntries implements LockEntries {
     private readonly rights: () => string,
     private readonly clock: Clock = systemClock,
   ) {
-    this.#index = new QueuedIndex(index, (script, keys, args) => this.#run(script, keys, args), clock);
+    this.#index = new QueuedIndex(index, (...script) => this.#run(...script), clock);
     this.#puts = new LeaseCalls(commands, PUT, Number);
     this.#drops = new LeaseCalls(commands, DROP, Number);
     this.#lists = new LeaseCalls(commands, LIST, (reply) => reply as Found);
@@ -72,8 +73,8 @@ export class RedisEntries implements LockEntries {
     );
   }
 
-  put(entries: readonly NewEntry[]): Promise<boolean[]> {
-    return Promise.all(entries.map((entry) => this.#put(entry)));
+  put(entries: readonly NewEntry[], limit?: number): Promise<boolean[]> {
+    return Promise.all(entries.map((entry) => this.#put(entry, limit)));
   }
 
   async list({ skip = 0, limit = Infinity, ...query }: EntryQuery): Promise<EntriesRead> {
@@ -98,13 +99,20 @@ export class RedisEntries implements LockEntries {
     return dropped.reduce((sum, one) => sum + one, 0);
   }
 
-  async #put(entry: NewEntry): Promise<boolean> {
+  async #put(entry: NewEntry, limit: number | undefined): Promise<boolean> {
     const { lock, id, version, over, kind, slot, job, place, keep, body } = entry;
     const asked = this.clock.monotonic();
-    if (job !== undefined) await this.#index.note(lock);
+    if (job !== undefined) await this.#index.note(lock, limit);
+    const left = limit && limit - (this.clock.monotonic() - asked);
+    if (left !== undefined && left <= 0) throw tooLate();
     const seen = over === 'any' ? ANY : over.map((each) => wordOf(each ?? undefined)).join(' ');
     const words = [wordOf(id), seen, ...[version, kind, slot, job].map(wordOf)];
-    const written = await this.#call(this.#puts, lock, [...words, String(keep), String(place ?? ''), body]);
+    const written = await this.#call(
+      this.#puts,
+      lock,
+      [...words, String(keep), String(place ?? ''), body],
+      left,
+    );
     if (written === 2 && job !== undefined) await this.#index.noteAgain(lock, asked);
     return written > 0;
   }
@@ -165,13 +173,18 @@ export class RedisEntries implements LockEntries {
     }
   }
 
-  #call<T>(calls: LeaseCalls<T>, lock: string, args: readonly string[]): Promise<T> {
-    return new Promise((answered, failed) => calls.call(lock, args, { answered, failed }));
+  #call<T>(calls: LeaseCalls<T>, lock: string, args: readonly string[], limit?: number): Promise<T> {
+    return new Promise((answered, failed) => calls.call(lock, args, { answered, failed, limit }));
   }
 
-  async #run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  async #run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly string[],
+    limit?: number,
+  ): Promise<unknown> {
     try {
-      return await runScript(this.connection, script, keys.length, [...keys, ...args]);
+      return await runScript(this.connection, script, keys.length, [...keys, ...args], { limit });
     } catch (error) {
       throw failure(error);
     }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import type { LeaseRef } from '../../../../lib/index.js';
 import type { NewQueuedCall } from '../../../../lib/stores/queued-call-store.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
@@ -106,4 +106,19 @@ test('a dead letter has died at a whole millisecond', async () => {
   const [info] = await store.inspect([NAME]);
   expect(info?.dead).toMatchObject([{ at: expect.any(Number) }]);
   expect(info?.dead?.every(({ at }) => Number.isSafeInteger(at))).toBe(true);
+});
+
+test('a call that its caller has given up is not queued when the connection is back', async () => {
+  const away = new Redis({ port: client.options.port!, retryStrategy: () => 600, disconnectTimeout: 100 });
+  const own = new RedisLockStore(away);
+  await own.init();
+  await own.queuedCalls.init?.();
+  const call = { name: NAME, id: randomUUID(), job: 'sync', args: '[]', priority: 0, max: 10, redeliver: 0 };
+  away.disconnect(true);
+  await expect(own.queuedCalls.enqueue(call, { limit: 200 })).rejects.toMatchObject({
+    outcome: 'not-applied',
+  });
+  expect(await client.exists(ENTRIES)).toBe(0);
+  await own.close();
+  away.disconnect();
 });
