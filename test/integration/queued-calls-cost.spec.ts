@@ -68,6 +68,28 @@ test('a call behind more than one command goes through is found', async () => {
   await store.close();
 });
 
+test('a call of a greater priority costs the same, however many of a lower one stand behind it', async () => {
+  const store = new RedisLockStore(server.url);
+  await store.init();
+  const keep = (priority: number) =>
+    store.queuedCalls.enqueue({
+      name: 'urgent',
+      id: randomUUID(),
+      job: 'job',
+      args: '[]',
+      priority,
+      max: 10_000,
+      redeliver: 0,
+    });
+  const first = await keep(1);
+  await Promise.all(Array.from({ length: LOOKED_AT_ONCE + 1 }, () => keep(0)));
+  let second: Awaited<ReturnType<typeof keep>> | undefined;
+  const sent = await commandsDuring(client, async () => void (second = await keep(1)));
+  expect(counted(sent)).toMatchObject({ ofQueuedCalls: 4 });
+  expect(first.queued && second?.queued && second.place > first.place).toBe(true);
+  await store.close();
+});
+
 test('a queued call takes three commands to queue, and five to run', async () => {
   const { Calendar, ran } = calendar({ queue: undefined });
   const app = await startApp([Calendar], { connection: server.url, ttl: '10m' });

@@ -163,7 +163,7 @@ export const LOOKED_AT_ONCE = 1_000;
  * ARGV: from, most, newest, before, bare, kinds, jobs
  *
  * It begins behind so many entries, and answers so many at most. The third and fifth are '1' or ''; `before` is a place or ''. Kinds and jobs
- * are words with blanks before, between and behind them, or '*'.
+ * are words with blanks before, between and behind them, or '*'. Steps that double lead the newest past those that are not before.
  *
  * Returns the time, ms; how many entries it has gone through, '' if these were all; and of each entry the id and what is stored.
  */
@@ -174,6 +174,13 @@ local from, most, newest, before, bare = tonumber(ARGV[i]), tonumber(ARGV[i + 1]
 local kinds, jobs = ARGV[i + 5], ARGV[i + 6]
 local t = redis.call('TIME')
 local now = t[1] * 1000 + t[2] / 1000
+local step = before and newest ~= '' and 1 or 0
+while step > 0 do
+  local score = redis.call('ZRANGE', order, -from - step, -from - step, 'WITHSCORES')[2]
+  local isBehind = score and tonumber(score) >= before
+  if isBehind then from = from + step end
+  step = isBehind and step * 2 or math.floor(step / 2)
+end
 local all, seen, size, done = { string.format('%.3f', now), '' }, from, math.min(most, 8), false
 while not done and seen - from < ${LOOKED_AT_ONCE} do
   local first, last = seen, seen + size - 1
