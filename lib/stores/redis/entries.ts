@@ -212,7 +212,7 @@ const textOf = (word: string): string | undefined =>
   word === NONE ? undefined : (JSON.parse(word) as string);
 
 const fits = (
-  { kind, place, slot = '', job = '' }: Stored,
+  { kind, place, slot, job }: Stored,
   { kinds, slots, jobs, before = Infinity }: EntryQuery,
 ): boolean =>
   place < before &&
