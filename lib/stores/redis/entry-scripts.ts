@@ -283,7 +283,7 @@ return all`,
 );
 
 /**
- * Tries the commands of the other scripts on unused keys, and leaves nothing there.
+ * Tries the commands of the other scripts, and of those of queued-index.ts, on unused keys, and leaves nothing there.
  *
  * KEYS: entries, order
  * ARGV: -
@@ -296,5 +296,6 @@ try('HDEL', KEYS[1], 'probe')
 try('ZADD', KEYS[2], 1, 'probe')
 try('ZRANGE', KEYS[2], 0, 0)
 try('ZREM', KEYS[2], 'probe')
+try('ZSCORE', KEYS[2], 'probe')
 redis.pcall('DEL', KEYS[1], KEYS[2])
 return denied`);

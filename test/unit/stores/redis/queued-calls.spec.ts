@@ -122,3 +122,22 @@ test('a call that its caller has given up is not queued when the connection is b
   await own.close();
   away.disconnect();
 });
+
+test('the start tells of each right that queued calls lack', async () => {
+  const commands = ['hdel', 'zadd', 'zrange', 'zrem', 'zscore'];
+  await client.call(
+    'ACL',
+    'SETUSER',
+    'app',
+    'on',
+    '>password',
+    '~*',
+    '+@all',
+    ...commands.map((each) => `-${each}`),
+  );
+  const own = new RedisLockStore(`redis://app:password@127.0.0.1:${client.options.port}`);
+  await own.init();
+  const missing = commands.map((each) => each.toUpperCase()).join(', ');
+  await expect(own.queuedCalls.init?.()).rejects.toThrow(`may not run ${missing}, which`);
+  await own.close();
+});
