@@ -102,7 +102,11 @@ export class RedisEntries implements LockEntries {
   async #put(entry: NewEntry, limit: number | undefined): Promise<boolean> {
     const { lock, id, version, over, kind, slot, job, place, keep, body } = entry;
     const asked = this.clock.monotonic();
-    if (job !== undefined) await this.#index.note(lock, limit);
+    if (job !== undefined) {
+      const noted = this.#index.note(lock, limit);
+      // A server that is out of memory refuses it. Where an entry is there, the lock was noted before.
+      await (over === 'any' || over.includes(null) ? noted : noted.catch(() => undefined));
+    }
     const left = limit && limit - (this.clock.monotonic() - asked);
     if (left !== undefined && left <= 0) throw tooLate();
     const seen = over === 'any' ? ANY : over.map((each) => wordOf(each ?? undefined)).join(' ');

@@ -88,6 +88,17 @@ describe('queued calls while the server is out of memory', () => {
     });
     expect(await client.exists(ENTRIES, ORDER)).toBe(0);
   });
+
+  test('are taken and put back by a process that has queued none', async () => {
+    await queue({ redeliver: 1 });
+    await client.del('scheduler:queued');
+    store = new RedisLockStore(client);
+    const lease = await take();
+    await withoutMemory(async () => {
+      expect(await store.release(await next(lease), { outcome: 'aborted' })).toEqual({ released: true });
+    });
+    expect(await next(await take())).toMatchObject({ queuedCall: expect.any(String) });
+  });
 });
 
 test.each<[string, (name: string) => string]>([
