@@ -10,13 +10,14 @@ import { leaseScript } from './script.js';
  * KEYS: lock, waiting
  * ARGV: -
  *
- * Returns what the lock key holds, '' if it is free, and the place of the first call in line, or ''.
+ * Returns the place of the first call in line, or '', and what the lock key holds, '' if it is free: an answer must not begin with a text of
+ * somebody else's.
  */
 const LOOK_AT_TURN = leaseScript(
   /* lua */ `
 local waiting = KEYS[k + 2]
 local first = redis.call('ZRANGE', waiting, 0, 0, 'WITHSCORES')[2]
-return { redis.call('GET', lock) or '', first or '' }`,
+return { first or '', redis.call('GET', lock) or '' }`,
   OF_TURN,
 );
 
@@ -74,7 +75,7 @@ export class RedisQueueLocks implements QueueLocks {
 }
 
 function readTaken(reply: unknown): TakenLock | undefined {
-  const [value = '', first = ''] = reply as string[];
+  const [first = '', value = ''] = reply as string[];
   if (value === '') return undefined;
   const [, token, fence] = /^(.*) (\d+)$/s.exec(value) ?? [];
   return {

@@ -119,6 +119,14 @@ test('a dead letter has died at a whole millisecond', async () => {
   expect(info?.dead?.every(({ at }) => Number.isSafeInteger(at))).toBe(true);
 });
 
+test('queued calls are found whatever another client has written into the locks', async () => {
+  for (const name of ['one', 'two', 'three']) {
+    await queue({ name });
+    await client.set(`scheduler:${name}:lock`, 'error', 'PX', 60_000);
+  }
+  expect(await store.queuedCalls.left(['sync'])).toHaveLength(3);
+});
+
 test('a call that its caller has given up is not queued when the connection is back', async () => {
   const away = new Redis({ port: client.options.port!, retryStrategy: () => 600, disconnectTimeout: 100 });
   const own = new RedisLockStore(away);
