@@ -10,7 +10,8 @@ import type {
   SeenEntry,
   SumQuery,
 } from '../../store/entries.js';
-import { DROP, FIND, LIST, PROBE_ENTRIES, PUT, SUM } from './entry-scripts.js';
+import { FIND, LIST, SUM } from './entry-looks.js';
+import { DROP, PROBE_ENTRIES, PUT } from './entry-scripts.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import { QueuedIndex } from './queued-index.js';
 import { tooLate } from './readiness.js';
