@@ -72,7 +72,7 @@ export class Deliveries {
       const fencingToken = lock?.lease?.fencingToken ?? NaN;
       if (fencingToken > lease.fencingToken) return this.#takenBefore(lease, fencingToken);
       if (ends) await this.end(lease, outcome);
-      if (fencingToken !== lease.fencingToken) return { held: false, dead };
+      if (fencingToken !== lease.fencingToken) return this.#over(lease, { isAgain, dead });
       const first = looksAhead ? ahead : await this.#ownOrFirst(lease, takes, isAgain);
       return this.#deliver(lease, lock?.first, first, { takes, left, dead });
     };
@@ -100,6 +100,19 @@ export class Deliveries {
     const read = await this.#read({ lock: name, slots: [takenBy(token)] });
     if (read === undefined) return { held: false, dead: [] };
     return { held: true, queuedCall: delivered(read.call), fencingToken, dead: [] };
+  }
+
+  /** The lease is over. If it ran out while it took a queued call, nobody has got that, so it counts no delivery. */
+  async #over(
+    { name, token }: LeaseRef,
+    { isAgain, dead }: { readonly isAgain: boolean; readonly dead: readonly DeadLetter[] },
+  ): Promise<NextResult> {
+    const read = isAgain ? await this.#read({ lock: name, slots: [takenBy(token)] }) : undefined;
+    if (read !== undefined) {
+      const { call, now } = read;
+      await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 }, now)]);
+    }
+    return { held: false, dead };
   }
 
   /** The first queued call of some jobs. @param but one that does not count: it leaves just now */

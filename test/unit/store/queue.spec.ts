@@ -167,13 +167,13 @@ describe('what crosses', () => {
     await expect(keep(call({ max: 1 }))).rejects.toMatchObject({ outcome: 'unknown' });
   });
 
-  test('a lease that runs out while it takes a call gets nothing, and the next holder gets the call', async () => {
+  test('a lease that runs out while it takes a call gets nothing, which is no delivery: the next holder gets it', async () => {
     const lease = await take(1_000);
-    const one = call();
+    const one = call({ redeliver: 0 });
     await keep(one);
     entries.before = () => clock.advance(1_000);
     expect(await next(lease)).toMatchObject({ held: false });
-    expect(await next(await take())).toMatchObject({ queuedCall: { id: one.id, delivery: 2 } });
+    expect(await next(await take())).toMatchObject({ queuedCall: { id: one.id, delivery: 1 }, dead: [] });
   });
 
   test('a call that two holders take, as the lease of one ran out, goes to one of them', async () => {
