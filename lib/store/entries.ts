@@ -26,9 +26,10 @@ export interface LockEntries {
    * Writes entries, each over what it names.
    *
    * @param entries whose keys differ, and whose slots do
+   * @param limit how long the caller waits, ms: what is still to be sent by then need not be
    * @returns for each whether it was written
    */
-  put(entries: readonly NewEntry[]): Promise<boolean[]>;
+  put(entries: readonly NewEntry[], limit?: number): Promise<boolean[]>;
   /** Reads entries in the order of their places. Locks nothing. */
   list(query: EntryQuery): Promise<EntriesRead>;
   /** Counts entries, for each lock and kind of which there are any. Locks nothing. */

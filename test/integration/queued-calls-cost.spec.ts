@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
-import { LOOKED_AT_ONCE } from '../../lib/stores/redis/entry-scripts.js';
+import { LOOKED_AT_ONCE } from '../../lib/stores/redis/entry-looks.js';
 import { commandsDuring, type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp } from './app.js';
@@ -65,6 +65,28 @@ test('a call behind more than one command goes through is found', async () => {
   const own = await keep('job');
   const found = (await store.queuedCalls.left(['job'])).filter(({ name }) => name === 'long');
   expect(found).toEqual(own.queued ? [{ name: 'long', place: own.place }] : undefined);
+  await store.close();
+});
+
+test('a call of a greater priority costs the same, however many of a lower one stand behind it', async () => {
+  const store = new RedisLockStore(server.url);
+  await store.init();
+  const keep = (priority: number) =>
+    store.queuedCalls.enqueue({
+      name: 'urgent',
+      id: randomUUID(),
+      job: 'job',
+      args: '[]',
+      priority,
+      max: 10_000,
+      redeliver: 0,
+    });
+  const first = await keep(1);
+  await Promise.all(Array.from({ length: LOOKED_AT_ONCE + 1 }, () => keep(0)));
+  let second: Awaited<ReturnType<typeof keep>> | undefined;
+  const sent = await commandsDuring(client, async () => void (second = await keep(1)));
+  expect(counted(sent)).toMatchObject({ ofQueuedCalls: 4 });
+  expect(first.queued && second?.queued && second.place > first.place).toBe(true);
   await store.close();
 });
 

@@ -21,7 +21,7 @@ import {
   unreadableEntry,
 } from './queue-entries.js';
 import type { QueueLocks, TakenLock } from './queue-locks.js';
-import { AGAIN } from './tries.js';
+import { AGAIN, type Left } from './tries.js';
 
 /** How many dead letters one clean-up deletes at most. */
 const MOST_DROPPED = 100;
@@ -30,6 +30,12 @@ const MOST_DROPPED = 100;
 interface Read {
   readonly call: StoredCall;
   readonly now: number;
+}
+
+/** For whom a queued call is delivered, and what has become a dead letter before. */
+interface Delivering extends Pick<NextOptions, 'takes'> {
+  readonly left: Left;
+  readonly dead: DeadLetter[];
 }
 
 /** Whether a queued call was delivered too often, and not to this lease. */
@@ -50,7 +56,7 @@ export class Deliveries {
    */
   next(
     lease: LeaseRef,
-    { outcome, takes, limit }: Pick<NextOptions, 'outcome' | 'takes' | 'limit'>,
+    { outcome, takes, left }: Pick<NextOptions, 'outcome' | 'takes'> & { readonly left: Left },
   ): (isAgain: boolean) => Promise<NextResult | typeof AGAIN> {
     const dead: DeadLetter[] = [];
     // One that has completed only leaves: the look at the next one need not wait for that.
@@ -66,9 +72,9 @@ export class Deliveries {
       const fencingToken = lock?.lease?.fencingToken ?? NaN;
       if (fencingToken > lease.fencingToken) return this.#takenBefore(lease, fencingToken);
       if (ends) await this.end(lease, outcome);
-      if (fencingToken !== lease.fencingToken) return { held: false, dead };
+      if (fencingToken !== lease.fencingToken) return this.#over(lease, { isAgain, dead });
       const first = looksAhead ? ahead : await this.#ownOrFirst(lease, takes, isAgain);
-      return this.#deliver(lease, lock?.first, first, { takes, limit, dead });
+      return this.#deliver(lease, lock?.first, first, { takes, left, dead });
     };
   }
 
@@ -94,6 +100,19 @@ export class Deliveries {
     const read = await this.#read({ lock: name, slots: [takenBy(token)] });
     if (read === undefined) return { held: false, dead: [] };
     return { held: true, queuedCall: delivered(read.call), fencingToken, dead: [] };
+  }
+
+  /** The lease is over. If it ran out while it took a queued call, nobody has got that, so it counts no delivery. */
+  async #over(
+    { name, token }: LeaseRef,
+    { isAgain, dead }: { readonly isAgain: boolean; readonly dead: readonly DeadLetter[] },
+  ): Promise<NextResult> {
+    const read = isAgain ? await this.#read({ lock: name, slots: [takenBy(token)] }) : undefined;
+    if (read !== undefined) {
+      const { call, now } = read;
+      await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 }, now)]);
+    }
+    return { held: false, dead };
   }
 
   /** The first queued call of some jobs. @param but one that does not count: it leaves just now */
@@ -125,7 +144,7 @@ export class Deliveries {
     lease: LeaseRef,
     inLine: number | undefined,
     first: Read | undefined,
-    { takes, limit, dead }: Pick<NextOptions, 'takes' | 'limit'> & { readonly dead: DeadLetter[] },
+    { takes, left, dead }: Delivering,
   ): Promise<NextResult | typeof AGAIN> {
     let read = first;
     while (read !== undefined && isSpent(read.call, lease)) {
@@ -135,24 +154,24 @@ export class Deliveries {
     if (read === undefined) return { held: true, dead };
     const { place } = read.call.entry;
     if (inLine !== undefined && inLine < place) return { held: true, place, dead };
-    return this.#take(lease, read, { takes, limit, dead });
+    return this.#take(lease, read, { takes, left, dead });
   }
 
   /** The lease goes on with a queued call. */
   async #take(
     lease: LeaseRef,
     { call, now }: Read,
-    { takes, limit, dead }: Pick<NextOptions, 'takes' | 'limit'> & { readonly dead: readonly DeadLetter[] },
+    { takes, left, dead }: Delivering,
   ): Promise<NextResult | typeof AGAIN> {
     const { job } = call;
     const isTakenNow = call.taken === lease.token;
     if (!isTakenNow) {
-      const [written] = await this.entries.put([takenEntry(call, lease.token, now)]);
+      const [written] = await this.entries.put([takenEntry(call, lease.token, now)], left());
       // Another call was merged into it, or another holder has taken it, so the lease has run out.
       if (written !== true) return AGAIN;
     }
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
-    const fencingToken = await this.locks.regrant(lease, { job, ttl }, limit);
+    const fencingToken = await this.locks.regrant(lease, { job, ttl }, left());
     // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
     if (fencingToken === undefined) return AGAIN;
     return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead };

@@ -170,7 +170,14 @@ export const letterOf = (
   { id, job, key, delivery }: StoredCall,
   reason: DeadLetter['reason'],
   at: number,
-): DeadLetter => ({ id, job, ...(key !== undefined && { key }), deliveries: delivery, reason, at });
+): DeadLetter => ({
+  id,
+  job,
+  ...(key !== undefined && { key }),
+  deliveries: delivery,
+  reason,
+  at: Math.trunc(at),
+});
 
 const hashOf = (...parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex');

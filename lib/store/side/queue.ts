@@ -36,7 +36,7 @@ import {
   unreadableEntry,
 } from './queue-entries.js';
 import type { QueueLocks } from './queue-locks.js';
-import { AGAIN, Tries } from './tries.js';
+import { AGAIN, type Left, Tries } from './tries.js';
 
 /** How many locks one look at queued calls asks for, or finds. */
 const MOST_LOCKS = 1_000;
@@ -91,10 +91,11 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async enqueue(queuedCall: NewQueuedCall, options?: CallOptions): Promise<Enqueued> {
+    const left = this.#tries.left('not-applied', options);
     // The database was away at the start, or who queues the call runs none.
     if (!this.#isOpen) await this.init();
     const slot = openSlot(queuedCall);
-    const enqueue = () => this.#tries.of('not-applied', () => this.#enqueue(queuedCall, slot), options);
+    const enqueue = () => this.#tries.of('not-applied', () => this.#enqueue(queuedCall, slot, left), options);
     // Calls that become one with another, or that fill a small queue, would only get in each other's way.
     const { name, max } = queuedCall;
     if (max <= ON_THE_WAY) return this.#tries.inTurn([name], enqueue);
@@ -102,7 +103,8 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
-    const next = this.#deliveries.next(lease, { takes, limit, ...(outcome && { outcome }) });
+    const left = this.#tries.left('unknown', { limit });
+    const next = this.#deliveries.next(lease, { takes, left, ...(outcome && { outcome }) });
     let result: NextResult | undefined;
     try {
       return (result = await this.#tries.of('unknown', next, { limit }));
@@ -176,6 +178,8 @@ export class EntryQueue implements QueuedCallStore {
       await this.entries.drop([{ lock: '', id: 'none', version: '' }]);
       return undefined;
     } catch (error) {
+      // Keys are made by a function of the user, which need not support this name.
+      if (error instanceof SchedulerLockConfigError) return undefined;
       if (error instanceof StoreUnavailableError && error.refused) return error.message;
       throw error;
     }
@@ -190,9 +194,13 @@ export class EntryQueue implements QueuedCallStore {
     return dead.length === 0 ? {} : { dead };
   }
 
-  async #enqueue(queuedCall: NewQueuedCall, slot: string | undefined): Promise<Enqueued | typeof AGAIN> {
+  async #enqueue(
+    queuedCall: NewQueuedCall,
+    slot: string | undefined,
+    left: Left,
+  ): Promise<Enqueued | typeof AGAIN> {
     const { name: lock, id, max } = queuedCall;
-    const merged = slot === undefined ? undefined : await this.#merge(queuedCall, slot);
+    const merged = slot === undefined ? undefined : await this.#merge(queuedCall, slot, left);
     if (merged !== undefined) return merged;
     const { now, entries: last } = await this.entries.list(lastOf(lock));
     const [waiting] = last.length === 0 ? [] : await this.entries.sums({ locks: [lock], kinds: [CALL] });
@@ -200,7 +208,7 @@ export class EntryQueue implements QueuedCallStore {
     if (count < max) {
       const place = await this.#placeFor(queuedCall, now, last);
       const entry = newEntry(queuedCall, now, place);
-      const [written] = await this.entries.put([entry]);
+      const [written] = await this.entries.put([entry], left());
       if (written === true)
         return (await this.#isTooMany(entry, count, max)) ? AGAIN : { queued: true, place, merged: 0 };
     }
@@ -215,16 +223,25 @@ export class EntryQueue implements QueuedCallStore {
    * Takes a call back that others have left no room for meanwhile. Whoever writes last counts all others, so no more stay than there may be.
    *
    * @param before how many there were before it was written
-   * @returns whether it was taken back: no holder has taken it in between, and no call was merged into it
+   * @returns whether it was taken back, or is gone: no holder has taken it in between, and no call was merged into it
    */
   async #isTooMany(entry: NewEntry, before: number, max: number): Promise<boolean> {
     if (before + ON_THE_WAY < max) return false;
+    const { lock, id } = entry;
     try {
-      const [waiting] = await this.entries.sums({ locks: [entry.lock], kinds: [CALL] });
-      return (waiting?.count ?? 0) > max && (await this.entries.drop([entry])) > 0;
+      const [waiting] = await this.entries.sums({ locks: [lock], kinds: [CALL] });
+      if ((waiting?.count ?? 0) <= max) return false;
     } catch {
       // The call is queued, and may stay: one too many is better than one of which nobody knows.
       return false;
+    }
+    try {
+      if ((await this.entries.drop([entry])) > 0) return true;
+      // A client may have sent the same twice, and this is the second answer.
+      return (await this.entries.list({ lock, ids: [id], bare: true })).entries.length === 0;
+    } catch (cause) {
+      // It may be queued, and it may not.
+      throw new StoreUnavailableError((cause as Error).message, { outcome: 'unknown', cause });
     }
   }
 
@@ -250,6 +267,7 @@ export class EntryQueue implements QueuedCallStore {
   async #merge(
     { name: lock, id, args }: NewQueuedCall,
     slot: string,
+    left: Left,
   ): Promise<Enqueued | typeof AGAIN | undefined> {
     const { now, entries } = await this.entries.list({ lock, slots: [slot] });
     const call = await this.#readable(entries[0]);
@@ -257,7 +275,7 @@ export class EntryQueue implements QueuedCallStore {
     const { merged } = call;
     const place = placeOf(call);
     if (call.id === id) return { queued: true, place, merged };
-    const [written] = await this.entries.put([mergedEntry(call, args, now)]);
+    const [written] = await this.entries.put([mergedEntry(call, args, now)], left());
     // In between, a holder took the call, or another call was merged into it.
     return written === true ? { queued: true, place, merged: merged + 1, id: call.id } : AGAIN;
   }

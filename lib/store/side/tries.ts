@@ -16,6 +16,13 @@ const LONGEST_PAUSE = 50;
 /** How long a turn waits for the one before it, ms. */
 const PATIENCE = 1_000;
 
+/**
+ * What is left of the time that a caller waits, ms; `undefined` if it waits for ever.
+ *
+ * @throws StoreUnavailableError if nothing is left: what has not been written by then must not be
+ */
+export type Left = () => number | undefined;
+
 /** Calls of a database that write over what was read, and begin again if somebody else was faster. */
 export class Tries {
   readonly #turns = new Map<string, Promise<unknown>>();
@@ -44,6 +51,21 @@ export class Tries {
         outcome,
       },
     );
+  }
+
+  /**
+   * Measures what is left of the time of a call that begins now.
+   *
+   * @param outcome what is known of the call when nothing is left
+   */
+  left(outcome: 'not-applied' | 'unknown', { limit }: CallOptions = {}): Left {
+    const begun = this.clock.monotonic();
+    return () => {
+      if (limit === undefined) return undefined;
+      const left = begun + limit - this.clock.monotonic();
+      if (left > 0) return left;
+      throw new StoreUnavailableError('The store answered only when nobody waited any more.', { outcome });
+    };
   }
 
   /** Does what has the same key one after another; what does not end is passed by. */

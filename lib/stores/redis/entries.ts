@@ -10,9 +10,11 @@ import type {
   SeenEntry,
   SumQuery,
 } from '../../store/entries.js';
-import { DROP, FIND, LIST, PROBE_ENTRIES, PUT, SUM } from './entry-scripts.js';
+import { FIND, LIST, SUM } from './entry-looks.js';
+import { DROP, PROBE_ENTRIES, PUT } from './entry-scripts.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import { QueuedIndex } from './queued-index.js';
+import { tooLate } from './readiness.js';
 import { failure, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import type { Script } from './script.js';
@@ -52,7 +54,7 @@ export class RedisEntries implements LockEntries {
     private readonly rights: () => string,
     private readonly clock: Clock = systemClock,
   ) {
-    this.#index = new QueuedIndex(index, (script, keys, args) => this.#run(script, keys, args), clock);
+    this.#index = new QueuedIndex(index, (...script) => this.#run(...script), clock);
     this.#puts = new LeaseCalls(commands, PUT, Number);
     this.#drops = new LeaseCalls(commands, DROP, Number);
     this.#lists = new LeaseCalls(commands, LIST, (reply) => reply as Found);
@@ -61,8 +63,10 @@ export class RedisEntries implements LockEntries {
   }
 
   async init(): Promise<string | undefined> {
-    const keys = this.#unusedKeys();
-    const denied = keys === undefined ? [] : ((await this.#run(PROBE_ENTRIES, keys, [])) as string[]);
+    const keys = this.#unused();
+    // A `key` function of the user need not support this name.
+    if (keys === undefined) return undefined;
+    const denied = (await this.#run(PROBE_ENTRIES, keys, [])) as string[];
     if (denied.length === 0) return undefined;
     return (
       `The Redis user may not run ${denied.join(', ')}, which queued calls need (onHeld). Give it what it needs ` +
@@ -70,8 +74,8 @@ export class RedisEntries implements LockEntries {
     );
   }
 
-  put(entries: readonly NewEntry[]): Promise<boolean[]> {
-    return Promise.all(entries.map((entry) => this.#put(entry)));
+  put(entries: readonly NewEntry[], limit?: number): Promise<boolean[]> {
+    return Promise.all(entries.map((entry) => this.#put(entry, limit)));
   }
 
   async list({ skip = 0, limit = Infinity, ...query }: EntryQuery): Promise<EntriesRead> {
@@ -90,21 +94,30 @@ export class RedisEntries implements LockEntries {
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
-    // What belongs to no lock is not kept here, and a `key` function of the user need not have a key for it.
-    const ofLocks = seen.filter(({ lock }) => lock !== '');
     const dropped = await Promise.all(
-      ofLocks.map(({ lock, id, version }) => this.#call(this.#drops, lock, [wordOf(id), wordOf(version)])),
+      seen.map(({ lock, id, version }) => this.#call(this.#drops, lock, [wordOf(id), wordOf(version)])),
     );
     return dropped.reduce((sum, one) => sum + one, 0);
   }
 
-  async #put(entry: NewEntry): Promise<boolean> {
+  async #put(entry: NewEntry, limit: number | undefined): Promise<boolean> {
     const { lock, id, version, over, kind, slot, job, place, keep, body } = entry;
     const asked = this.clock.monotonic();
-    if (job !== undefined) await this.#index.note(lock);
+    if (job !== undefined) {
+      const noted = this.#index.note(lock, limit);
+      // A server that is out of memory refuses it. Where an entry is there, the lock was noted before.
+      await (over === 'any' || over.includes(null) ? noted : noted.catch(() => undefined));
+    }
+    const left = limit && limit - (this.clock.monotonic() - asked);
+    if (left !== undefined && left <= 0) throw tooLate();
     const seen = over === 'any' ? ANY : over.map((each) => wordOf(each ?? undefined)).join(' ');
     const words = [wordOf(id), seen, ...[version, kind, slot, job].map(wordOf)];
-    const written = await this.#call(this.#puts, lock, [...words, String(keep), String(place ?? ''), body]);
+    const written = await this.#call(
+      this.#puts,
+      lock,
+      [...words, String(keep), String(place ?? ''), body],
+      left,
+    );
     if (written === 2 && job !== undefined) await this.#index.noteAgain(lock, asked);
     return written > 0;
   }
@@ -156,8 +169,8 @@ export class RedisEntries implements LockEntries {
     return { now: Number(now), entries };
   }
 
-  /** No lock has this name. A `key` function of the user need not support it. */
-  #unusedKeys(): readonly string[] | undefined {
+  /** Keys of a lock that nobody has. */
+  #unused(): readonly string[] | undefined {
     try {
       return PUT.keys.of(this.commands.keys(`probe-${randomUUID()}`));
     } catch {
@@ -165,13 +178,18 @@ export class RedisEntries implements LockEntries {
     }
   }
 
-  #call<T>(calls: LeaseCalls<T>, lock: string, args: readonly string[]): Promise<T> {
-    return new Promise((answered, failed) => calls.call(lock, args, { answered, failed }));
+  #call<T>(calls: LeaseCalls<T>, lock: string, args: readonly string[], limit?: number): Promise<T> {
+    return new Promise((answered, failed) => calls.call(lock, args, { answered, failed, limit }));
   }
 
-  async #run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  async #run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly string[],
+    limit?: number,
+  ): Promise<unknown> {
     try {
-      return await runScript(this.connection, script, keys.length, [...keys, ...args]);
+      return await runScript(this.connection, script, keys.length, [...keys, ...args], { limit });
     } catch (error) {
       throw failure(error);
     }
@@ -199,7 +217,7 @@ const textOf = (word: string): string | undefined =>
   word === NONE ? undefined : (JSON.parse(word) as string);
 
 const fits = (
-  { kind, place, slot = '', job = '' }: Stored,
+  { kind, place, slot, job }: Stored,
   { kinds, slots, jobs, before = Infinity }: EntryQuery,
 ): boolean =>
   place < before &&

@@ -10,19 +10,21 @@ import { leaseScript } from './script.js';
  * KEYS: lock, waiting
  * ARGV: -
  *
- * Returns what the lock key holds, '' if it is free, and the place of the first call in line, or ''.
+ * Returns the place of the first call in line, or '', and what the lock key holds, '' if it is free: an answer must not begin with a text of
+ * somebody else's.
  */
 const LOOK_AT_TURN = leaseScript(
   /* lua */ `
 local waiting = KEYS[k + 2]
 local first = redis.call('ZRANGE', waiting, 0, 0, 'WITHSCORES')[2]
-return { redis.call('GET', lock) or '', first or '' }`,
+return { first or '', redis.call('GET', lock) or '' }`,
   OF_TURN,
 );
 
 /**
  * Rule 15: the holder of a live lease goes on with a queued call, under a new fencing token. A client may send the script twice. The second
- * time the lock has that fencing token, and nothing changes.
+ * time the lock has that fencing token, and nothing changes. A server that is out of memory refuses SET and HSET, but not after a PEXPIRE of
+ * the same script.
  *
  * KEYS: lock, state
  * ARGV: token, fence, holder, job, ttl
@@ -37,6 +39,7 @@ if tonumber(newest) > tonumber(fence) then return newest end
 local t = redis.call('TIME')
 local last = tonumber(redis.call('HGET', state, 'fence') or 0)
 local next = string.format('%.0f', math.max(last + 1, t[1] * 1000000 + t[2]))
+redis.call('PEXPIRE', lock, ttl)
 redis.call('SET', lock, token .. ' ' .. next, 'PX', ttl)
 redis.call('HSET', state, 'token', token, 'fence', next, 'holder', holder, 'of', next .. ' ' .. job)
 return next`);
@@ -72,7 +75,7 @@ export class RedisQueueLocks implements QueueLocks {
 }
 
 function readTaken(reply: unknown): TakenLock | undefined {
-  const [value = '', first = ''] = reply as string[];
+  const [first = '', value = ''] = reply as string[];
   if (value === '') return undefined;
   const [, token, fence] = /^(.*) (\d+)$/s.exec(value) ?? [];
   return {

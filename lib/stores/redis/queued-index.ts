@@ -58,15 +58,16 @@ export class QueuedIndex {
       script: Script,
       keys: readonly string[],
       args: readonly string[],
+      limit?: number,
     ) => Promise<unknown>,
     private readonly clock: Clock,
   ) {}
 
-  /** Notes a lock before it gets a queued call: the list should name a lock too many rather than one too few. */
-  async note(name: string): Promise<void> {
+  /** Notes a lock before it gets a queued call: the list should name a lock too many rather than one too few. @param limit how long the caller waits, ms */
+  async note(name: string, limit?: number): Promise<void> {
     const now = this.clock.monotonic();
     if (now - (this.#noted.get(name) ?? -Infinity) < NOTED) return;
-    await this.run(INDEX, [this.key], [name]);
+    await this.run(INDEX, [this.key], [name], limit);
     if (this.#noted.size >= MAX_NOTED) this.#noted.clear();
     this.#noted.set(name, now);
   }

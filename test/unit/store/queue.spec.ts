@@ -142,13 +142,38 @@ describe('what crosses', () => {
     expect(await stored()).toHaveLength(3);
   });
 
-  test('a lease that runs out while it takes a call gets nothing, and the next holder gets the call', async () => {
+  test('a call that is taken back twice, as a client may send a command twice, is queued once more if there is room', async () => {
+    for (const each of [store, other]) await each.queuedCalls.init?.();
+    const { drop } = entries;
+    entries.drop = async (seen) => {
+      entries.drop = drop;
+      await drop(seen);
+      await drop((await stored()).filter(({ id }) => id !== seen[0]?.id));
+      return drop(seen);
+    };
+    entries.before = async () => void (await keep(call({ max: 1 }), other));
+    expect(await keep(call({ max: 1 }))).toMatchObject({ queued: true });
+    expect(await stored()).toHaveLength(1);
+  });
+
+  test('a call of which nobody knows whether it was taken back does not count as queued', async () => {
+    for (const each of [store, other]) await each.queuedCalls.init?.();
+    const { drop } = entries;
+    entries.drop = async (seen) => {
+      await drop(seen);
+      throw unavailable({ outcome: 'unknown' });
+    };
+    entries.before = async () => void (await keep(call({ max: 1 }), other));
+    await expect(keep(call({ max: 1 }))).rejects.toMatchObject({ outcome: 'unknown' });
+  });
+
+  test('a lease that runs out while it takes a call gets nothing, which is no delivery: the next holder gets it', async () => {
     const lease = await take(1_000);
-    const one = call();
+    const one = call({ redeliver: 0 });
     await keep(one);
     entries.before = () => clock.advance(1_000);
     expect(await next(lease)).toMatchObject({ held: false });
-    expect(await next(await take())).toMatchObject({ queuedCall: { id: one.id, delivery: 2 } });
+    expect(await next(await take())).toMatchObject({ queuedCall: { id: one.id, delivery: 1 }, dead: [] });
   });
 
   test('a call that two holders take, as the lease of one ran out, goes to one of them', async () => {
@@ -183,6 +208,31 @@ describe('a holder that asks again', () => {
     await keep(call({ priority: 10 }));
     const again = await next(lease);
     expect(again).toMatchObject({ held: true, queuedCall: { id: one.id, delivery: 1 } });
+  });
+});
+
+describe('a caller who has given up', () => {
+  test('queues nothing: its turn came too late', async () => {
+    entries.before = () => new Promise(() => undefined);
+    void keep(call({ max: 10 }));
+    const late = store.queuedCalls.enqueue(call({ max: 10 }), { limit: 500 });
+    const refused = expect(late).rejects.toMatchObject({ outcome: 'not-applied' });
+    await clock.advance(1_000);
+    await refused;
+    expect(await stored()).toHaveLength(0);
+  });
+
+  test('takes no call: the look at it was answered too late', async () => {
+    const lease = await take();
+    await keep(call({ redeliver: 0 }));
+    const { list } = entries;
+    entries.list = async (query) => {
+      entries.list = list;
+      await clock.advance(2_000);
+      return list(query);
+    };
+    await expect(next(lease, { limit: 500 })).rejects.toMatchObject({ outcome: 'unknown' });
+    expect(await next(lease)).toMatchObject({ queuedCall: { delivery: 1 }, dead: [] });
   });
 });
 

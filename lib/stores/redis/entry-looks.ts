@@ -1,0 +1,133 @@
+import { OF_ENTRIES } from './keys.js';
+import { leaseScript } from './script.js';
+
+// Looks at entries, which change nothing: see entry-scripts.ts for what the keys hold.
+
+/** How many entries one look goes through at most, which blocks Redis for a millisecond or less. The next look goes on behind them. */
+export const LOOKED_AT_ONCE = 1_000;
+
+/**
+ * Reads entries in the order of their places.
+ *
+ * KEYS: entries, order
+ * ARGV: from, most, newest, before, bare, kinds, jobs
+ *
+ * It begins behind so many entries, and answers so many at most. The third and fifth are '1' or ''; `before` is a place or ''. Kinds and jobs
+ * are words with blanks before, between and behind them, or '*'. Steps that double lead the newest past those that are not before.
+ *
+ * Returns the time, ms; how many entries it has gone through, '' if these were all; and of each entry the id and what is stored.
+ */
+export const LIST = leaseScript(
+  /* lua */ `
+local entries, order = KEYS[k + 1], KEYS[k + 2]
+local from, most, newest, before, bare = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2], tonumber(ARGV[i + 3]), ARGV[i + 4]
+local kinds, jobs = ARGV[i + 5], ARGV[i + 6]
+local t = redis.call('TIME')
+local now = t[1] * 1000 + t[2] / 1000
+local step = before and newest ~= '' and 1 or 0
+while step > 0 do
+  local score = redis.call('ZRANGE', order, -from - step, -from - step, 'WITHSCORES')[2]
+  local isBehind = score and tonumber(score) >= before
+  if isBehind then from = from + step end
+  step = isBehind and step * 2 or math.floor(step / 2)
+end
+local all, seen, size, done = { string.format('%.3f', now), '' }, from, math.min(most, 8), false
+while not done and seen - from < ${LOOKED_AT_ONCE} do
+  local first, last = seen, seen + size - 1
+  if newest ~= '' then first, last = -last - 1, -first - 1 end
+  local found = redis.call('ZRANGE', order, first, last, 'WITHSCORES')
+  local count = #found / 2
+  for step = 1, count do
+    local n = (newest ~= '' and count - step or step - 1) * 2
+    local kind, job, id = string.match(found[n + 1], '^([^ ]+) ([^ ]+) ([^ ]+)$')
+    local fits = (kinds == '*' or string.find(kinds, ' ' .. kind .. ' ', 1, true))
+      and (jobs == '*' or string.find(jobs, ' ' .. job .. ' ', 1, true))
+      and (not before or tonumber(found[n + 2]) < before)
+    local stored = fits and redis.call('HGET', entries, id)
+    if stored and tonumber(string.match(stored, '^[^ ]+')) > now then
+      all[#all + 1] = id
+      all[#all + 1] = bare == '' and stored or string.match(stored, '^[^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ ')
+      if #all == 2 * most + 2 then return all end
+    end
+  end
+  seen, done, size = seen + count, count < size, 100
+end
+if not done then all[2] = tostring(seen) end
+return all`,
+  OF_ENTRIES,
+);
+
+/**
+ * Reads entries by their ids, or by what is in slots.
+ *
+ * KEYS: entries
+ * ARGV: fields
+ *
+ * The ids are words, a slot is 'slot' and a word behind it. Line feeds are between them.
+ *
+ * Returns the same as LIST, in any order.
+ */
+export const FIND = leaseScript(
+  /* lua */ `
+local entries = KEYS[k + 1]
+local t = redis.call('TIME')
+local all = { string.format('%.3f', t[1] * 1000 + t[2] / 1000), '' }
+for field in string.gmatch(ARGV[i], '[^\\n]+') do
+  local id = string.sub(field, 1, 5) == 'slot ' and redis.call('HGET', entries, field) or field
+  local stored = redis.call('HGET', entries, id)
+  if stored then
+    all[#all + 1] = id
+    all[#all + 1] = stored
+  end
+end
+return all`,
+  OF_ENTRIES,
+);
+
+/**
+ * Counts the entries of kinds.
+ *
+ * KEYS: entries, order
+ * ARGV: kinds, jobs
+ *
+ * Words with blanks before, between and behind them; '*' for any job.
+ *
+ * Returns 1, and of each kind that there is the kind, how many there are, and the place of the first; 0 if the lock has no entries at all; 2
+ * if only a list can tell: the time of some may be over, or many others stand before the first.
+ */
+export const SUM = leaseScript(
+  /* lua */ `
+local entries, order = KEYS[k + 1], KEYS[k + 2]
+local kinds, jobs = ARGV[i], ARGV[i + 1]
+local earliest, t = redis.call('HGET', entries, 'earliest'), redis.call('TIME')
+if not earliest then return { 0 } end
+if tonumber(earliest) <= t[1] * 1000 + t[2] / 1000 then return { 2 } end
+local all, counts, missing = { 1 }, {}, 0
+for kind in string.gmatch(kinds, '[^ ]+') do
+  local count = jobs == '*' and redis.call('HGET', entries, 'count ' .. kind) or 0
+  for job in string.gmatch(jobs == '*' and '' or jobs, '[^ ]+') do
+    count = count + (redis.call('HGET', entries, 'count ' .. kind .. ' ' .. job) or 0)
+  end
+  if tonumber(count) > 0 then
+    counts[kind] = count
+    missing = missing + 1
+  end
+end
+local at, size = 0, 8
+while missing > 0 do
+  if at >= ${LOOKED_AT_ONCE} then return { 2 } end
+  local found = redis.call('ZRANGE', order, at, at + size - 1, 'WITHSCORES')
+  for n = 1, #found, 2 do
+    local kind, job = string.match(found[n], '^([^ ]+) ([^ ]+) ')
+    if counts[kind] and (jobs == '*' or string.find(jobs, ' ' .. job .. ' ', 1, true)) then
+      all[#all + 1], all[#all + 2], all[#all + 3] = kind, counts[kind], found[n + 1]
+      counts[kind] = nil
+      missing = missing - 1
+    end
+  end
+  if #found < 2 * size then break end
+  at, size = at + size, 100
+end
+return all`,
+  OF_ENTRIES,
+);
