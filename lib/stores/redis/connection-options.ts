@@ -97,13 +97,16 @@ function urlProblem(source: string): string | undefined {
   if (!URL.canParse(source)) {
     return 'connection: this is not a URL. Write redis://host:6379 (rediss:// for TLS), or percent-encode special characters in the password.';
   }
-  const { protocol, pathname, hostname, search, hash } = new URL(source);
+  const { protocol, pathname, hostname, search, hash, username, password } = new URL(source);
   if (protocol !== 'redis:' && protocol !== 'rediss:') {
     return `connection: a Redis URL begins with redis:// or rediss://, this one with ${protocol}${storeFor(protocol)}`;
   }
   // A parser would take the part before this character for the host, look it up, and log it.
   if (hash !== '' || `${pathname}${search}`.includes('@')) {
     return 'connection: a "#", "/" or "?" cuts the user name or password of the Redis URL off. Percent-encode special characters there: encodeURIComponent(password).';
+  }
+  if ([username, password].some((part) => part !== '' && decoded(part) === undefined)) {
+    return 'connection: a "%" in the user name or password of the Redis URL encodes no character. Write %25 for it.';
   }
   if (hostname === '') return 'connection: the Redis URL names no host.';
   if (!/^\/?\d*$/.test(pathname)) {
@@ -134,4 +137,13 @@ export function isRedisClient(source: unknown): source is RedisClient {
     typeof client.on === 'function' &&
     typeof client.status === 'string'
   );
+}
+
+/** A part of a URL; `undefined` if it is empty, or cannot be read. */
+export function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part) || undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,7 @@
 import { systemClock } from '../../clock.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../errors.js';
 import {
+  decoded,
   isRedisClient,
   type RedisClient,
   type RedisConnectionOptions,
@@ -236,15 +237,6 @@ export class RedisConnection {
 
 const known = (source: RedisConnectionSource): KnownSource =>
   nodeRedisKind(source) === undefined ? (source as KnownSource) : nodeRedis(source as NodeRedisClient);
-
-/** A part of a URL; `undefined` if it is empty, or cannot be read. */
-function decoded(part: string): string | undefined {
-  try {
-    return decodeURIComponent(part) || undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 /** The connections of a client, as far as they can be watched. */
 function connectionsOf(client: RedisClient): WatchedClient[] {

@@ -19,6 +19,7 @@ describe('the address of a Redis', () => {
     ['redis://host:6379/2#x', 'a "#", "/" or "?" cuts'],
     ['redis://user:6/secret@host:6379', 'a "#", "/" or "?" cuts'],
     ['redis://user:6?secret@host:6379', 'a "#", "/" or "?" cuts'],
+    ['redis://user:50%off@host:6379', 'a "%" in the user name or password'],
     ['redis:///2', 'the Redis URL names no host'],
     ['redis://host/jobs', 'the path of a Redis URL'],
   ])('may not be %s', (source, expected) => {
