@@ -53,6 +53,7 @@ const STEPS: readonly Step[] = [
   theInstancesDisagree,
   theStoreRefuses,
   theStoreKeepsNoRuns,
+  nobodyIsUpToRunIt,
   itHasNeverRun,
   noDateIsKnown,
 ];
@@ -141,6 +142,13 @@ function theStoreRefuses({ refusal }: JobFacts): Judgement | undefined {
 
 function theStoreKeepsNoRuns({ known }: JobFacts): Judgement | undefined {
   return known.lock === undefined ? { status: 'unknown', attention: false, reason: 'no-lock' } : undefined;
+}
+
+/** Nobody would notice that it does not run: it is never overdue. */
+function nobodyIsUpToRunIt({ known: { overdue, kind }, knownBy }: JobFacts): Judgement | undefined {
+  if (overdue !== false || kind === 'hand') return undefined;
+  const isUp = knownBy.some(({ state, job }) => state === 'up' && isOn(job));
+  return isUp ? undefined : { status: 'unknown', attention: false, reason: 'nobody-up' };
 }
 
 function itHasNeverRun(facts: JobFacts): Judgement | undefined {

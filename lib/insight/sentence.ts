@@ -51,6 +51,7 @@ const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
     `Its ${asOf === undefined ? 'lock' : 'runs'} cannot be read: ${withoutSql(refusal)}`,
   'no-lock': () => 'The name of its lock is made from the arguments of each call, so its runs are not kept.',
   'no-dates': () => 'It is not known when it should run: no instance has told of a date of it.',
+  'nobody-up': () => 'No instance that may run it is up, and nobody would notice: it is never overdue.',
 };
 
 /**

@@ -121,8 +121,9 @@ export type JobStatus =
  * - `refused`: the store refuses to show its lock or its runs, as their table is not as it should be, or locked. This needs attention
  * - `no-lock`: the name of its lock is made from arguments, so its runs are not kept
  * - `no-dates`: none of the dates at which it should run is known
+ * - `nobody-up`: no instance that may run it is up, and it is never `overdue`, so nobody notices whether it runs
  */
-export type UnknownReason = 'not-asked' | 'old-facts' | 'refused' | 'no-lock' | 'no-dates';
+export type UnknownReason = 'not-asked' | 'old-facts' | 'refused' | 'no-lock' | 'no-dates' | 'nobody-up';
 
 /** A job of the fleet. */
 export interface JobView extends Pick<

@@ -461,6 +461,15 @@ test.each<[what: string, facts: JobFacts, rest: object]>([
     { reason: 'no-dates' },
   ],
   [
+    'it is never overdue, and no instance that may run it is up',
+    facts({
+      known: { ...JOB, overdue: false },
+      knownBy: [by('api-1', { state: 'gone' }), by('web-1', {}, off)],
+      runs: [lastNight],
+    }),
+    { reason: 'nobody-up' },
+  ],
+  [
     'its run goes on',
     facts({ runs: [tonight({ outcome: 'running' })] }),
     { run: tonight({ outcome: 'running' }) },
