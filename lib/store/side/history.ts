@@ -20,7 +20,6 @@ import { NOTHING } from '../rules/document.js';
 import { isHidden, missedTick } from '../rules/miss.js';
 import { readableLock } from '../state.js';
 import { Keeper } from './keeper.js';
-import type { RunRecords } from './keeping.js';
 import { Registry } from './registry.js';
 import {
   endedEntry,
@@ -50,7 +49,7 @@ export interface EntryHistoryOptions {
 }
 
 /** Rules 16 to 18: histories, over entries of locks. */
-export class EntryHistory implements HistoryStore, RunRecords {
+export class EntryHistory implements HistoryStore {
   readonly #keeper: Keeper;
   readonly #registry: Registry;
   readonly #forPeople: ReadForPeople;

@@ -8,7 +8,8 @@ import {
   type RedisConnectionSource,
 } from './connection-options.js';
 import { databaseProblem, firstConnection } from './first-connection.js';
-import { NodeRedis, nodeRedis } from './node-redis.js';
+import { nodeRedis } from './node-redis-adapter.js';
+import { NodeRedis } from './node-redis.js';
 import { type NodeRedisClient, nodeRedisKind } from './node-redis-kind.js';
 import type { SubscribingClient } from './hints.js';
 import { closeClient, createClient, type OwnRedisClient } from './own-client.js';
