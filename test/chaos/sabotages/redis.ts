@@ -78,7 +78,7 @@ export const REDIS_SABOTAGES: Sabotages = {
   },
   'removed-before-its-run': {
     file: 'store/side/deliveries.js',
-    search: 'this.entries.put([takenEntry(call, lease.token, now)])',
+    search: 'this.entries.put([takenEntry(call, lease.token, now)], left())',
     replace: 'this.entries.drop([call.entry]).then(() => [true])',
     caughtBy: 'queued-calls',
     only: ['kill'],
