@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.js';
+import { systemClock } from '../../clock.js';
 import { QUEUED_CALLS_KEPT } from '../queued-call-store.js';
 import { type Script, script } from './script.js';
 
@@ -60,12 +60,11 @@ export class QueuedIndex {
       args: readonly string[],
       limit?: number,
     ) => Promise<unknown>,
-    private readonly clock: Clock,
   ) {}
 
   /** Notes a lock before it gets a queued call: the list should name a lock too many rather than one too few. @param limit how long the caller waits, ms */
   async note(name: string, limit?: number): Promise<void> {
-    const now = this.clock.monotonic();
+    const now = systemClock.monotonic();
     if (now - (this.#noted.get(name) ?? -Infinity) < NOTED) return;
     await this.run(INDEX, [this.key], [name], limit);
     if (this.#noted.size >= MAX_NOTED) this.#noted.clear();
