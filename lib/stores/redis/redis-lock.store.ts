@@ -1,5 +1,6 @@
 /*
- * lib/stores/redis: locks in Redis and Valkey, one server, Sentinel or Cluster: each operation is one Lua script.
+ * lib/stores/redis: locks in Redis and Valkey, one server, Sentinel or Cluster: each operation on a lock is one Lua script, and so is each
+ * on an entry of a lock.
  * May not enter: timers that renew, policy, and what another store needs.
  */
 import { systemClock } from '../../clock.js';
@@ -266,7 +267,7 @@ export class RedisLockStore implements LockStore {
   }
 
   /**
-   * Sends two commands for each of these names. Without names it finds the locks by SCAN, which takes many commands if there are many keys.
+   * Sends two commands for up to 50 of these names, and one more where there are dead letters. Without names it finds the locks by SCAN, which takes many commands if there are many keys.
    *
    * @throws SchedulerLockConfigError if the names cannot be read from the keys that the option `key` gives
    * @throws StoreUnavailableError if Redis does not answer, or refuses (the user may also need `+scan +hgetall`)
