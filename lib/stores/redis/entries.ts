@@ -15,9 +15,8 @@ import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import { unusedKeys } from './probe.js';
 import { QueuedIndex } from './queued-index.js';
 import { tooLate } from './readiness.js';
-import { failure, runScript } from './redis-client.js';
+import { askScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
-import type { Script } from './script.js';
 
 /** Neither has a word, which begins with a quotation mark. */
 const [NONE, ANY] = ['-', '*'];
@@ -53,7 +52,7 @@ export class RedisEntries implements LockEntries {
     index: string,
     private readonly rights: () => string,
   ) {
-    this.#index = new QueuedIndex(index, (...script) => this.#run(...script));
+    this.#index = new QueuedIndex(connection, index);
     this.#puts = new LeaseCalls(commands, PUT, Number);
     this.#drops = new LeaseCalls(commands, DROP, Number);
     this.#lists = new LeaseCalls(commands, LIST, (reply) => reply as Found);
@@ -64,7 +63,7 @@ export class RedisEntries implements LockEntries {
   async init(): Promise<string | undefined> {
     const keys = unusedKeys(this.commands);
     if (keys === undefined) return undefined;
-    const denied = (await this.#run(PROBE_ENTRIES, PUT.keys.of(keys), [])) as string[];
+    const denied = (await askScript(this.connection, PROBE_ENTRIES, [PUT.keys.of(keys), []])) as string[];
     if (denied.length === 0) return undefined;
     return (
       `The Redis user may not run ${denied.join(', ')}, which queued calls need (onHeld). Give it what it needs ` +
@@ -160,19 +159,6 @@ export class RedisEntries implements LockEntries {
       .filter((entry) => entry.until > Number(now) && fits(entry, query))
       .toSorted((a, b) => (newest ? b.place - a.place : a.place - b.place));
     return { now: Number(now), entries };
-  }
-
-  async #run(
-    script: Script,
-    keys: readonly string[],
-    args: readonly string[],
-    limit?: number,
-  ): Promise<unknown> {
-    try {
-      return await runScript(this.connection, script, keys.length, [...keys, ...args], { limit });
-    } catch (error) {
-      throw failure(error);
-    }
   }
 }
 
