@@ -48,6 +48,8 @@ const MAX_NOTED = 10_000;
 export class QueuedIndex {
   /** When a lock was noted to have queued calls, by its name, monotonic. */
   readonly #noted = new Map<string, number>();
+  /** Notes that are under way, by the names of their locks. */
+  readonly #noting = new Map<string, Promise<void>>();
   /** Locks without queued calls, as the last look has found. */
   #without: readonly string[] = [];
   /** Where in the index the next look begins. */
@@ -60,8 +62,18 @@ export class QueuedIndex {
 
   /** Notes a lock before it gets a queued call: the list should name a lock too many rather than one too few. @param limit how long the caller waits, ms */
   async note(name: string, limit?: number): Promise<void> {
+    if (systemClock.monotonic() - (this.#noted.get(name) ?? -Infinity) < NOTED) return;
+    // Many calls may come before the answer.
+    let noting = this.#noting.get(name);
+    if (noting === undefined) {
+      noting = this.#note(name, limit).finally(() => this.#noting.delete(name));
+      this.#noting.set(name, noting);
+    }
+    return noting;
+  }
+
+  async #note(name: string, limit: number | undefined): Promise<void> {
     const now = systemClock.monotonic();
-    if (now - (this.#noted.get(name) ?? -Infinity) < NOTED) return;
     await askScript(this.connection, INDEX, [[this.key], [name]], limit);
     if (this.#noted.size >= MAX_NOTED) this.#noted.clear();
     this.#noted.set(name, now);
