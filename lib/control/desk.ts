@@ -184,7 +184,7 @@ export class Desk {
     const { released } = await this.ask(this.store.release(lease, { outcome: 'aborted', record }));
     if (!released) return false;
     const { name, fencingToken, job } = lease;
-    // A database may write the record some time after the release, but before it answers a read of the history: the caller may end the
+    // The store may write the record some time after the release, but before it answers a read of the history: the caller may end the
     // process next.
     await this.ask(this.history.entries({ name, limit: 1 })).catch(() => undefined);
     this.tell(name, act, { fencingToken, ...(job !== undefined && { job }) });

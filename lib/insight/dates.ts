@@ -78,9 +78,10 @@ export function dueOf(facts: JobFacts): number | undefined {
 function expectedOf(facts: JobFacts): number | undefined {
   let due = dueOf(facts);
   while (due !== undefined && due <= facts.time) {
-    const end = excusedUntil(facts, due);
-    if (end === undefined) break;
-    due = end + (facts.known.interval ?? Infinity);
+    const next = (excusedUntil(facts, due) ?? NaN) + (facts.known.interval ?? Infinity);
+    // There is no such time, or the record of the job says nonsense: the look must have an end.
+    if (!(next > due)) break;
+    due = next;
   }
   return due;
 }

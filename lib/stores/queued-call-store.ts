@@ -19,7 +19,7 @@ export interface QueuedCallStore {
    */
   enqueue(queuedCall: NewQueuedCall, options?: CallOptions): Promise<Enqueued>;
   /**
-   * Ends the queued call of a lease, and takes the next one for it, in one operation.
+   * Ends the queued call of a lease, and takes the next one for it. Between the two, nobody else gets the lock.
    *
    * @param lease with the `queuedCall` that it has taken, if it has one
    */

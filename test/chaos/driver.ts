@@ -29,11 +29,10 @@ export interface RunOptions {
 const HINTS: ReadonlySet<string> = new Set(['redis', 'postgres']);
 
 /**
- * The stores that keep the record of a run some time after its release, ms: a quarter of a second, and what its statement takes, which on
- * the servers here, with hundreds of jobs, is up to two seconds. On PostgreSQL only those that are released while another statement with a
- * record is late: that one may wait for a locked table of runs.
+ * How long after its release the record of a run is kept, ms: a quarter of a second, and what its write takes, which on the servers here,
+ * with hundreds of jobs, is up to two seconds.
  */
-const KEPT_WITHIN: Readonly<Record<string, number>> = { mysql: 2_250, postgres: 2_250, redis: 2_250 };
+const KEPT_WITHIN = 2_250;
 
 /** How often the store is pinged, and how late an answer counts as slow, ms. */
 const PING = 200;
@@ -53,7 +52,7 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
     jobs,
     maxClockSkew: MAX_CLOCK_SKEW,
     hints: HINTS.has(options.store),
-    keptWithin: KEPT_WITHIN[options.store] ?? 0,
+    keptWithin: KEPT_WITHIN,
     offsets,
   });
   const store = await startStore(options.store, options.clock);

@@ -68,6 +68,28 @@ test('a call behind more than one command goes through is found', async () => {
   await store.close();
 });
 
+test('calls that come at one moment note their lock once', async () => {
+  const store = new RedisLockStore(server.url);
+  await store.init();
+  const keep = (name: string) =>
+    store.queuedCalls.enqueue({
+      name,
+      id: randomUUID(),
+      job: 'job',
+      args: '[]',
+      priority: 0,
+      max: 10_000,
+      redeliver: 0,
+    });
+  const burst = (name: string) => Promise.all(Array.from({ length: 100 }, () => keep(name)));
+  // The scripts are sent as a whole.
+  await keep('before');
+  await burst('before');
+  const sent = await commandsDuring(client, () => burst('burst'));
+  expect(sent.filter((args) => args.includes('scheduler:queued'))).toHaveLength(1);
+  await store.close();
+});
+
 test('a call of a greater priority costs the same, however many of a lower one stand behind it', async () => {
   const store = new RedisLockStore(server.url);
   await store.init();

@@ -20,7 +20,7 @@ import {
   takenEntry,
   unreadableEntry,
 } from './queue-entries.js';
-import type { QueueLocks, TakenLock } from './queue-locks.js';
+import type { QueueLocks } from './queue-locks.js';
 import { AGAIN, type Left } from './tries.js';
 
 /** How many dead letters one clean-up deletes at most. */
@@ -59,22 +59,22 @@ export class Deliveries {
     { outcome, takes, left }: Pick<NextOptions, 'outcome' | 'takes'> & { readonly left: Left },
   ): (isAgain: boolean) => Promise<NextResult | typeof AGAIN> {
     const dead: DeadLetter[] = [];
-    // One that has completed only leaves: the look at the next one need not wait for that.
-    const leaving = outcome === 'completed' ? lease.queuedCall : undefined;
-    const ends = outcome !== undefined && outcome !== 'completed';
     return async (isAgain) => {
-      const looksAhead = !ends && !isAgain;
-      const [, lock, ahead] = await Promise.all([
-        leaving !== undefined && this.end(lease, 'completed'),
+      // The first try has ended the run.
+      const ends = isAgain ? undefined : outcome;
+      // One that has completed only leaves: the look at the next one need not wait for that.
+      const looksAhead = ends === undefined || ends === 'completed';
+      const leaving = ends === undefined ? undefined : lease.queuedCall;
+      const [, { fencingToken, inLine }, ahead] = await Promise.all([
+        ends === 'completed' && this.end(lease, ends),
         this.#held(lease),
-        looksAhead ? this.#first(lease.name, takes, leaving) : undefined,
+        looksAhead ? this.#ownOrFirst(lease, takes, { isAgain, but: leaving }) : undefined,
       ]);
-      const fencingToken = lock?.lease?.fencingToken ?? NaN;
       if (fencingToken > lease.fencingToken) return this.#takenBefore(lease, fencingToken);
-      if (ends) await this.end(lease, outcome);
+      if (!looksAhead) await this.end(lease, ends);
       if (fencingToken !== lease.fencingToken) return this.#over(lease, { isAgain, dead });
-      const first = looksAhead ? ahead : await this.#ownOrFirst(lease, takes, isAgain);
-      return this.#deliver(lease, lock?.first, first, { takes, left, dead });
+      const first = looksAhead ? ahead : await this.#first(lease.name, takes);
+      return this.#deliver(lease, inLine, first, { takes, left, dead });
     };
   }
 
@@ -89,10 +89,10 @@ export class Deliveries {
     else await this.entries.put([openedEntry(read.call, read.now)]);
   }
 
-  /** The lock, if a lease with the token of this one is live. */
-  async #held({ name, token }: LeaseRef): Promise<TakenLock | undefined> {
-    const lock = (await this.locks.taken([name])).get(name);
-    return lock?.lease?.token === token ? lock : undefined;
+  /** The fencing token that the token of a lease has, NaN if none is live; and the place of the first call in line. */
+  async #held({ name, token }: LeaseRef): Promise<{ fencingToken: number; inLine: number | undefined }> {
+    const { lease, first } = (await this.locks.taken([name])).get(name) ?? {};
+    return { fencingToken: lease?.token === token ? lease.fencingToken : NaN, inLine: first };
   }
 
   /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
@@ -123,15 +123,15 @@ export class Deliveries {
     return this.#read({ ...query, limit: 2 }, keyOfCall(lock, but).id);
   }
 
-  /** The same of a later try: the one before it may have taken a call, and another one may have come before that since. */
+  /** The same. The try before this one may have taken a call, and another one may have come before that since. */
   async #ownOrFirst(
     { name: lock, token }: LeaseRef,
     takes: NextOptions['takes'],
-    isAgain: boolean,
+    { isAgain, but }: { readonly isAgain: boolean; readonly but: string | undefined },
   ): Promise<Read | undefined> {
     const jobs = takes.map(({ job }) => job);
     const own = isAgain ? await this.#read({ lock, slots: [takenBy(token)], jobs }) : undefined;
-    return own ?? this.#first(lock, takes);
+    return own ?? this.#first(lock, takes, but);
   }
 
   /**

@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { type Clock, systemClock } from '../../clock.js';
+import { systemClock } from '../../clock.js';
 import type {
   EntriesRead,
   Entry,
@@ -13,11 +12,11 @@ import type {
 import { FIND, LIST, SUM } from './entry-looks.js';
 import { DROP, PROBE_ENTRIES, PUT } from './entry-scripts.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
+import { unusedKeys } from './probe.js';
 import { QueuedIndex } from './queued-index.js';
 import { tooLate } from './readiness.js';
-import { failure, runScript } from './redis-client.js';
+import { askScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
-import type { Script } from './script.js';
 
 /** Neither has a word, which begins with a quotation mark. */
 const [NONE, ANY] = ['-', '*'];
@@ -52,9 +51,8 @@ export class RedisEntries implements LockEntries {
     private readonly commands: LeaseCommands,
     index: string,
     private readonly rights: () => string,
-    private readonly clock: Clock = systemClock,
   ) {
-    this.#index = new QueuedIndex(index, (...script) => this.#run(...script), clock);
+    this.#index = new QueuedIndex(connection, index);
     this.#puts = new LeaseCalls(commands, PUT, Number);
     this.#drops = new LeaseCalls(commands, DROP, Number);
     this.#lists = new LeaseCalls(commands, LIST, (reply) => reply as Found);
@@ -63,10 +61,9 @@ export class RedisEntries implements LockEntries {
   }
 
   async init(): Promise<string | undefined> {
-    const keys = this.#unused();
-    // A `key` function of the user need not support this name.
+    const keys = unusedKeys(this.commands);
     if (keys === undefined) return undefined;
-    const denied = (await this.#run(PROBE_ENTRIES, keys, [])) as string[];
+    const denied = (await askScript(this.connection, PROBE_ENTRIES, [PUT.keys.of(keys), []])) as string[];
     if (denied.length === 0) return undefined;
     return (
       `The Redis user may not run ${denied.join(', ')}, which queued calls need (onHeld). Give it what it needs ` +
@@ -95,29 +92,24 @@ export class RedisEntries implements LockEntries {
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
     const dropped = await Promise.all(
-      seen.map(({ lock, id, version }) => this.#call(this.#drops, lock, [wordOf(id), wordOf(version)])),
+      seen.map(({ lock, id, version }) => this.#drops.ask(lock, [wordOf(id), wordOf(version)])),
     );
     return dropped.reduce((sum, one) => sum + one, 0);
   }
 
   async #put(entry: NewEntry, limit: number | undefined): Promise<boolean> {
     const { lock, id, version, over, kind, slot, job, place, keep, body } = entry;
-    const asked = this.clock.monotonic();
+    const asked = systemClock.monotonic();
     if (job !== undefined) {
       const noted = this.#index.note(lock, limit);
       // A server that is out of memory refuses it. Where an entry is there, the lock was noted before.
       await (over === 'any' || over.includes(null) ? noted : noted.catch(() => undefined));
     }
-    const left = limit && limit - (this.clock.monotonic() - asked);
+    const left = limit && limit - (systemClock.monotonic() - asked);
     if (left !== undefined && left <= 0) throw tooLate();
     const seen = over === 'any' ? ANY : over.map((each) => wordOf(each ?? undefined)).join(' ');
     const words = [wordOf(id), seen, ...[version, kind, slot, job].map(wordOf)];
-    const written = await this.#call(
-      this.#puts,
-      lock,
-      [...words, String(keep), String(place ?? ''), body],
-      left,
-    );
+    const written = await this.#puts.ask(lock, [...words, String(keep), String(place ?? ''), body], left);
     if (written === 2 && job !== undefined) await this.#index.noteAgain(lock, asked);
     return written > 0;
   }
@@ -125,7 +117,7 @@ export class RedisEntries implements LockEntries {
   async #sumsOf(lock: string, which: Pick<SumQuery, 'kinds' | 'jobs'>): Promise<SumsOfLock> {
     if (which.kinds === undefined) return this.#counted({ lock, ...which });
     const args = [which.kinds, which.jobs].map(manyOf);
-    const [answer, ...found] = await this.#call(this.#sums, lock, args);
+    const [answer, ...found] = await this.#sums.ask(lock, args);
     if (Number(answer) === 2) return this.#counted({ lock, ...which });
     return { hasAny: Number(answer) === 1, sums: sumsIn(lock, found) };
   }
@@ -152,7 +144,7 @@ export class RedisEntries implements LockEntries {
     for (let from = 0; ;) {
       const left = Math.min(most - all.size, MOST);
       const args = [String(from), String(left), ...fixed, ...which];
-      const [now, seen, ...found] = await this.#call(this.#lists, lock, args);
+      const [now, seen, ...found] = await this.#lists.ask(lock, args);
       for (const entry of entriesIn(lock, found)) if (!all.has(entry.id)) all.set(entry.id, entry);
       if (seen === '' || all.size >= most) return { now: Number(now), entries: [...all.values()] };
       from = Number(seen);
@@ -162,37 +154,11 @@ export class RedisEntries implements LockEntries {
   async #find(query: EntryQuery): Promise<{ now: number; entries: Entry[] }> {
     const { lock, ids, slots = [], newest } = query;
     const fields = ids?.map(wordOf) ?? slots.map((slot) => `slot ${wordOf(slot)}`);
-    const [now, , ...found] = await this.#call(this.#finds, lock, [[...new Set(fields)].join('\n')]);
+    const [now, , ...found] = await this.#finds.ask(lock, [[...new Set(fields)].join('\n')]);
     const entries = entriesIn(lock, found)
       .filter((entry) => entry.until > Number(now) && fits(entry, query))
       .toSorted((a, b) => (newest ? b.place - a.place : a.place - b.place));
     return { now: Number(now), entries };
-  }
-
-  /** Keys of a lock that nobody has. */
-  #unused(): readonly string[] | undefined {
-    try {
-      return PUT.keys.of(this.commands.keys(`probe-${randomUUID()}`));
-    } catch {
-      return undefined;
-    }
-  }
-
-  #call<T>(calls: LeaseCalls<T>, lock: string, args: readonly string[], limit?: number): Promise<T> {
-    return new Promise((answered, failed) => calls.call(lock, args, { answered, failed, limit }));
-  }
-
-  async #run(
-    script: Script,
-    keys: readonly string[],
-    args: readonly string[],
-    limit?: number,
-  ): Promise<unknown> {
-    try {
-      return await runScript(this.connection, script, keys.length, [...keys, ...args], { limit });
-    } catch (error) {
-      throw failure(error);
-    }
   }
 }
 

@@ -156,7 +156,7 @@ return 1`,
 );
 
 /**
- * Tries the commands of these scripts, and of those of entry-looks.ts and queued-index.ts, on unused keys, and leaves nothing there.
+ * Tries what these scripts, and those of entry-looks.ts and queued-index.ts, need besides locks, on unused keys, and leaves nothing there.
  *
  * KEYS: entries, order
  * ARGV: -
@@ -164,7 +164,6 @@ return 1`,
  * Returns the commands that the user may not run. Ignores any other failure.
  */
 export const PROBE_ENTRIES = script(/* lua */ `${TRY}
-try('HGET', KEYS[1], 'probe')
 try('HDEL', KEYS[1], 'probe')
 try('ZADD', KEYS[2], 1, 'probe')
 try('ZRANGE', KEYS[2], 0, 0)

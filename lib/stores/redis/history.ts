@@ -28,6 +28,7 @@ import {
   streamsIn,
 } from './records.js';
 import { DENIED } from './advice.js';
+import { unusedKeys } from './probe.js';
 import { failure, RedisReplyError, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import { RedisRegistry } from './registry.js';
@@ -70,13 +71,12 @@ export class RedisHistory implements HistoryStore, RunRecords {
   }
 
   async init(): Promise<string | undefined> {
-    // Nothing has these names, so their keys are unused.
+    // Nothing has this name, so its keys are unused.
     const unused = `probe-${randomUUID()}`;
     const { instances, seen, list } = this.#instanceKeys(`${this.key}:${unused}`);
     const probes = [this.#probe(PROBE_INSTANCES, [instances, seen, list(unused)])];
-    // A `key` function of the user need not support this name.
-    const streams = this.#streamsOf(unused);
-    if (streams !== undefined) probes.push(this.#probe(PROBE_RUNS, streams));
+    const keys = unusedKeys(this.commands);
+    if (keys !== undefined) probes.push(this.#probe(PROBE_RUNS, ENTRIES.keys.of(keys)));
     const answers = await Promise.all(probes);
     const denied = answers.flatMap((answer) => (typeof answer === 'string' ? [] : answer));
     const refusal = answers.find((answer) => typeof answer === 'string');
@@ -183,15 +183,6 @@ export class RedisHistory implements HistoryStore, RunRecords {
     const [lock, state] = this.commands.keys(name);
     const [runs, bad] = historyKeys(state);
     return { lock, state, runs, bad };
-  }
-
-  #streamsOf(name: string): string[] | undefined {
-    try {
-      const { runs, bad } = this.#keys(name);
-      return [runs, bad];
-    } catch {
-      return undefined;
-    }
   }
 
   #instanceKeys(key = this.key) {

@@ -127,7 +127,7 @@ const entryKeys = (state: string): [entries: string, order: string] => {
   return [lock + ENTRIES, lock + ORDER];
 };
 
-/** The keys of a lock's history, by that of its state: history-scripts.ts makes them from it in the same way. */
+/** The keys of a lock's history, by that of its state. */
 export const historyKeys = (state: string): [runs: string, bad: string] => {
   const lock = state.slice(0, -STATE.length);
   return [lock + RUNS, lock + BAD];

@@ -63,6 +63,11 @@ export class LeaseCalls<Result> {
     else this.#enter(call);
   }
 
+  /** The same with a promise. @param limit how long the caller waits, ms */
+  ask(name: string, args: readonly string[], limit?: number): Promise<Result> {
+    return new Promise((answered, failed) => this.call(name, args, { answered, failed, limit }));
+  }
+
   /** Lets a call wait for the connection. */
   #enter(call: LeaseCall<Result>): void {
     this.commands.whenConnected(call, () => this.#add(call));

@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { SchedulerLockConfigError } from '../../errors.js';
+import type { LockKeys } from './keys.js';
+import type { LeaseCommands } from './lease-commands.js';
 import { type Connection, RedisReplyError, runScript } from './redis-client.js';
 import { script } from './script.js';
 
@@ -44,6 +47,15 @@ try('SET', KEYS[1], 'probe', 'PX', 1000)
 try('HSET', KEYS[2], 'token', 'probe')
 redis.pcall('DEL', KEYS[1], KEYS[2])
 return denied`);
+
+/** The keys of a lock that does not exist; `undefined` if a `key` function of the user does not support its name. */
+export function unusedKeys(commands: LeaseCommands): LockKeys | undefined {
+  try {
+    return commands.keys(`probe-${randomUUID()}`);
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * Checks that the user has the rights that the scripts need.

@@ -55,22 +55,12 @@ export class RedisQueueLocks implements QueueLocks {
   }
 
   async taken(names: readonly string[]): Promise<ReadonlyMap<string, TakenLock>> {
-    const all = await Promise.all(
-      names.map(
-        (name) =>
-          new Promise<TakenLock | undefined>((answered, failed) =>
-            this.#looks.call(name, [], { answered, failed }),
-          ),
-      ),
-    );
+    const all = await Promise.all(names.map((name) => this.#looks.ask(name, [])));
     return new Map(names.flatMap((name, i) => (all[i] === undefined ? [] : [[name, all[i]]])));
   }
 
   regrant({ name, token, fencingToken, holder }: LeaseRef, { job, ttl }: RegrantedRun, limit?: number) {
-    const args = [token, String(fencingToken), holder, job, String(ttl)];
-    return new Promise<number | undefined>((answered, failed) =>
-      this.#regrants.call(name, args, { answered, failed, limit }),
-    );
+    return this.#regrants.ask(name, [token, String(fencingToken), holder, job, String(ttl)], limit);
   }
 }
 

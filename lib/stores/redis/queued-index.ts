@@ -1,6 +1,7 @@
-import type { Clock } from '../../clock.js';
+import { systemClock } from '../../clock.js';
 import { QUEUED_CALLS_KEPT } from '../queued-call-store.js';
-import { type Script, script } from './script.js';
+import { askScript, type Connection } from './redis-client.js';
+import { script } from './script.js';
 
 /**
  * Notes that a lock may have queued calls.
@@ -10,13 +11,13 @@ import { type Script, script } from './script.js';
  *
  * Returns 0.
  */
-export const INDEX = script(/* lua */ `
+const INDEX = script(/* lua */ `
 redis.call('ZADD', KEYS[1], redis.call('TIME')[1], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ${QUEUED_CALLS_KEPT})
 return 0`);
 
 /** How many locks one look goes through. The next look goes on behind them. */
-export const INDEXED_AT_ONCE = 1_000;
+const INDEXED_AT_ONCE = 1_000;
 
 /**
  * The locks that may have queued calls, some at a time. Takes a lock out that has none, unless it was noted again in the last ten minutes:
@@ -29,7 +30,7 @@ export const INDEXED_AT_ONCE = 1_000;
  *
  * Returns their names.
  */
-export const INDEXED = script(/* lua */ `
+const INDEXED = script(/* lua */ `
 local from, now = tonumber(ARGV[1]), redis.call('TIME')[1]
 local names = redis.call('ZRANGE', KEYS[1], from, from + ${INDEXED_AT_ONCE - 1})
 for n = 2, #ARGV do
@@ -47,27 +48,33 @@ const MAX_NOTED = 10_000;
 export class QueuedIndex {
   /** When a lock was noted to have queued calls, by its name, monotonic. */
   readonly #noted = new Map<string, number>();
+  /** Notes that are under way, by the names of their locks. */
+  readonly #noting = new Map<string, Promise<void>>();
   /** Locks without queued calls, as the last look has found. */
   #without: readonly string[] = [];
   /** Where in the index the next look begins. */
   #from = 0;
 
   constructor(
+    private readonly connection: Connection,
     private readonly key: string,
-    private readonly run: (
-      script: Script,
-      keys: readonly string[],
-      args: readonly string[],
-      limit?: number,
-    ) => Promise<unknown>,
-    private readonly clock: Clock,
   ) {}
 
   /** Notes a lock before it gets a queued call: the list should name a lock too many rather than one too few. @param limit how long the caller waits, ms */
   async note(name: string, limit?: number): Promise<void> {
-    const now = this.clock.monotonic();
-    if (now - (this.#noted.get(name) ?? -Infinity) < NOTED) return;
-    await this.run(INDEX, [this.key], [name], limit);
+    if (systemClock.monotonic() - (this.#noted.get(name) ?? -Infinity) < NOTED) return;
+    // Many calls may come before the answer.
+    let noting = this.#noting.get(name);
+    if (noting === undefined) {
+      noting = this.#note(name, limit).finally(() => this.#noting.delete(name));
+      this.#noting.set(name, noting);
+    }
+    return noting;
+  }
+
+  async #note(name: string, limit: number | undefined): Promise<void> {
+    const now = systemClock.monotonic();
+    await askScript(this.connection, INDEX, [[this.key], [name]], limit);
     if (this.#noted.size >= MAX_NOTED) this.#noted.clear();
     this.#noted.set(name, now);
   }
@@ -87,7 +94,8 @@ export class QueuedIndex {
   /** Some of the locks; the next time others. @param hasAny whether a lock has any queued calls */
   async some<T>(look: (name: string) => Promise<T>, hasAny: (found: T) => boolean): Promise<T[]> {
     const from = this.#from;
-    const names = (await this.run(INDEXED, [this.key], [String(from), ...this.#without])) as string[];
+    const args = [String(from), ...this.#without];
+    const names = (await askScript(this.connection, INDEXED, [[this.key], args])) as string[];
     this.#from = names.length < INDEXED_AT_ONCE ? 0 : from + INDEXED_AT_ONCE;
     const found = await Promise.all(names.map(look));
     this.#without = names.filter((_, i) => !hasAny(found[i] as T));

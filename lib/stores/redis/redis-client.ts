@@ -65,6 +65,18 @@ export function runScript(
   );
 }
 
+/** The same, and fails as a store does. @param limit how long the caller waits, ms */
+export function askScript(
+  connection: Connection,
+  script: Script,
+  [keys, args]: readonly [keys: readonly string[], args: readonly string[]],
+  limit?: number,
+): Promise<unknown> {
+  return runScript(connection, script, keys.length, [...keys, ...args], { limit }).catch((error: unknown) =>
+    Promise.reject(failure(error)),
+  );
+}
+
 /** The values of these keys, `null` for one that is not there, or is no string. Fails as a script that changes nothing. */
 export async function valuesOf(
   connection: Connection,

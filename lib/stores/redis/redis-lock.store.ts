@@ -1,8 +1,8 @@
 /*
- * lib/stores/redis: locks in Redis and Valkey, one server, Sentinel or Cluster: each operation is one Lua script.
+ * lib/stores/redis: locks in Redis and Valkey, one server, Sentinel or Cluster: each operation on a lock is one Lua script, and so is each
+ * on an entry of a lock.
  * May not enter: timers that renew, policy, and what another store needs.
  */
-import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../clock.js';
 import { SchedulerLockConfigError } from '../../errors.js';
 import { Moments } from '../../store/moments.js';
@@ -34,7 +34,7 @@ import { RedisHistory } from './history.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, lockKey, sharedKeys } from './keys.js';
 import { LeaseCalls, LeaseCommands } from './lease-commands.js';
 import { LockLooks } from './lock-looks.js';
-import { checkRights } from './probe.js';
+import { checkRights, unusedKeys } from './probe.js';
 import { acquireArguments, releaseArguments, startArgument } from './arguments.js';
 import { Renewals } from './renewals.js';
 import { failure } from './redis-client.js';
@@ -151,11 +151,9 @@ export class RedisLockStore implements LockStore {
    */
   async init(): Promise<void> {
     await this.#connection.open();
-    // No lock has this name, so its keys are unused.
-    const name = `probe-${randomUUID()}`;
-    // A `key` function of the user need not support this name.
-    if (this.nameProblem(name) !== undefined) return;
-    const [lock, state] = this.#commands.keys(name);
+    const keys = unusedKeys(this.#commands);
+    if (keys === undefined) return;
+    const [lock, state] = keys;
     await checkRights(this.#connection, [lock, state], this.#rights()).catch((error: unknown) =>
       Promise.reject(failure(error)),
     );
@@ -269,7 +267,7 @@ export class RedisLockStore implements LockStore {
   }
 
   /**
-   * Sends two commands for each of these names. Without names it finds the locks by SCAN, which takes many commands if there are many keys.
+   * Sends two commands for up to 50 of these names, and one more where there are dead letters. Without names it finds the locks by SCAN, which takes many commands if there are many keys.
    *
    * @throws SchedulerLockConfigError if the names cannot be read from the keys that the option `key` gives
    * @throws StoreUnavailableError if Redis does not answer, or refuses (the user may also need `+scan +hgetall`)

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../clock.js';
+import { systemClock } from '../../clock.js';
 import { Gatherer, RECORDS_WAIT } from '../../store/side/gatherer.js';
 import type { RunRecords } from '../../store/side/keeping.js';
 import type { Told } from '../fast-port.js';
@@ -11,7 +11,7 @@ import type { RedisConnection } from './redis-connection.js';
 
 /** The most records that are under way: ten commands on a server. */
 const AT_ONCE = 500;
-/** How many records wait at most: more than the runs of a process that end at one moment. They take up to 10 MB while Redis is away. */
+/** How many records wait at most: more than the runs of a process that end at one moment. They take up to 10 MB while Redis does not answer. */
 const MOST_WAITING = 10_000;
 
 /** The record of a run. */
@@ -31,9 +31,8 @@ export class RedisRunRecords implements RunRecords {
   constructor(
     private readonly connection: RedisConnection,
     private readonly commands: LeaseCommands,
-    clock: Clock = systemClock,
   ) {
-    this.#records = new Gatherer(clock, {
+    this.#records = new Gatherer(systemClock, {
       pause: RECORDS_WAIT,
       atOnce: AT_ONCE,
       most: MOST_WAITING,

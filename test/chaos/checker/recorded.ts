@@ -111,6 +111,10 @@ function checkEnded(
   if (entry.outcome === run.outcome) return undefined;
   if (entry.outcome === 'interrupted' && mayForget(model, releasedAt))
     return count(counts, 'interrupted, as the store forgot their end');
+  // The lease goes on for a moment, for the next queued call: whoever dies then leaves a lease that ends by itself.
+  const isQueued = run.delivery !== undefined;
+  if (isQueued && entry.outcome === 'interrupted' && wasLostBetween(model, run, releasedAt))
+    return count(counts, 'interrupted between the end of a queued call and the release');
   return `${describeRun(run)} ended as ${run.outcome}, and is kept as ${entry.outcome}`;
 }
 

@@ -62,6 +62,19 @@ describe('a run that has ended', () => {
     expect(verdict(stored(ended().kill('instance-1', 1_500), []))).toMatch('is not kept');
   });
 
+  it('may be kept as interrupted if it was the last queued call of a process that dies before it gives the lock back', () => {
+    const history = (delivery: number | undefined, at: number): HandMade =>
+      new HandMade({ keptWithin: 1_000 })
+        .run({ at: 1_000, token: 7, ...(delivery === undefined ? undefined : { delivery }) })
+        .kill('instance-1', at);
+    const interrupted = [entry(7, { outcome: 'interrupted' })];
+    expect(verdict(stored(history(1, 1_500), interrupted))).toEqual({
+      'interrupted between the end of a queued call and the release': 1,
+    });
+    expect(verdict(stored(history(1, 2_500), interrupted))).toMatch('ended as completed');
+    expect(verdict(stored(history(undefined, 1_500), interrupted))).toMatch('ended as completed');
+  });
+
   it('whose release was not confirmed may be there or not', () => {
     const history = (): HandMade => new HandMade().run({ at: 1_000, token: 7, ends: 4_000, lost: 2_900 });
     expect(verdict(stored(history(), []))).toEqual({ 'end not confirmed, not kept': 1 });

@@ -251,6 +251,16 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
     'overdue',
     true,
   ],
+  [
+    'an interval of no length, as only another program could note it, that was paused when it was due',
+    poll({
+      known: { ...INTERVAL, interval: 0 },
+      runs: [run(at('02:50'))],
+      pauses: [pause('02:40', '02:51')],
+    }),
+    'ok',
+    false,
+  ],
   ['it is switched off everywhere', facts({ known: off, knownBy: [by('api-1', {}, off)] }), 'off', false],
   [
     'it is switched off wherever it is up',

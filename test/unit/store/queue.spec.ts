@@ -176,6 +176,17 @@ describe('what crosses', () => {
     expect(await next(await take())).toMatchObject({ queuedCall: { id: one.id, delivery: 1 }, dead: [] });
   });
 
+  test('so it does with a call that the lease has just put back, as its run was interrupted', async () => {
+    const one = call({ redeliver: 1 });
+    await keep(one);
+    const lease = await take();
+    const run = withCall(lease, await next(lease, { takes: [{ job: 'job', ttl: 1_000 }] }));
+    // Before the second write: it takes the call again.
+    entries.before = async () => (entries.before = () => clock.advance(1_000));
+    expect(await next(run, { outcome: 'aborted' })).toMatchObject({ held: false });
+    expect(await next(await take())).toMatchObject({ queuedCall: { id: one.id, delivery: 2 }, dead: [] });
+  });
+
   test('a call that two holders take, as the lease of one ran out, goes to one of them', async () => {
     const lease = await take(1_000);
     await keep(call());

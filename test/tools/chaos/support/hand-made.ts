@@ -19,6 +19,8 @@ export interface HandMadeRun {
   /** Fire time, monotonic; `null` for a run without a tick. */
   readonly tick?: number | null;
   readonly attempt?: number;
+  /** Of a queued call. */
+  readonly delivery?: number;
   /** `null`: it never ended. */
   readonly ends?: number | null;
   readonly held?: number;
@@ -64,14 +66,15 @@ export class HandMade {
 
   run(given: HandMadeRun): this {
     const { job = 'job', at, token, i = 'instance-1', n = 1, attempt = 1, tick = at, lost } = given;
-    const { ends = at + 10, confirmed = [[at, at + 1_978]] } = given;
+    const { delivery, ends = at + 10, confirmed = [[at, at + 1_978]] } = given;
     const { lock } = this.#jobs.get(job) as JobFacts;
     const lease = { i, n, lock, token };
     const deadline = confirmed.at(-1)?.[1] ?? at;
     const { since = at, ...how } = given;
     const call = this.#fired(job, since, i, n, how);
     for (const [m, until] of confirmed) this.add({ k: 'confirmed', m, ...lease, until });
-    const start = { k: 'start', m: at, ...lease, job, call, attempt } as const;
+    const queued = delivery === undefined ? undefined : { delivery };
+    const start = { k: 'start', m: at, ...lease, job, call, attempt, ...queued } as const;
     this.add(tick === null ? start : { ...start, tick: EPOCH + tick });
     if (lost !== undefined)
       this.add({ k: 'lost', m: lost, ...lease, reason: given.lostReason ?? 'deadline' });
