@@ -267,9 +267,9 @@ export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K
   return groups;
 }
 
-/** Whether the store may have forgotten what was written at this time. */
-export function mayForget({ troubles }: Model, m: number): boolean {
-  return troubles.some(({ loses, since, to }) => loses && since - READING <= m && to + READING >= m);
+/** Whether the store may have forgotten what was written at this time, or so much later, ms. */
+export function mayForget({ troubles }: Model, m: number, later = 0): boolean {
+  return troubles.some(({ loses, since, to }) => loses && since - READING - later <= m && to + READING >= m);
 }
 
 /** Faults that change nothing, so they explain nothing. The checks handle steps of the clock by name. */

@@ -104,7 +104,8 @@ function checkEnded(
   counts: Counts,
 ): string | undefined {
   if (entry === undefined) {
-    if (mayForget(model, releasedAt)) return count(counts, 'forgotten with the data of the store');
+    if (mayForget(model, releasedAt, model.begin.keptWithin))
+      return count(counts, 'forgotten with the data of the store');
     if (wasLostBetween(model, run, releasedAt)) return count(counts, 'lost between release and record');
     return `${describeRun(run)} was released at ${releasedAt.toFixed(0)}, and is not kept`;
   }

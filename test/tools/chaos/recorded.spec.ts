@@ -54,6 +54,13 @@ describe('a run that has ended', () => {
     expect(verdict(stored(ended().oldSnapshot(1_500, 2_000, 2_100), []))).toMatch('is not kept');
   });
 
+  it('may be forgotten with an old snapshot that was made before a store that keeps it later has done so', () => {
+    const history = (since: number): HandMade =>
+      new HandMade({ keptWithin: 1_000 }).run({ at: 1_000, token: 7 }).oldSnapshot(since, 4_000, 4_100);
+    expect(verdict(stored(history(1_500), []))).toEqual({ 'forgotten with the data of the store': 1 });
+    expect(verdict(stored(history(2_500), []))).toMatch('is not kept');
+  });
+
   it('may be lost if its process dies before a store that keeps it later has done so', () => {
     const history = (at: number): HandMade =>
       new HandMade({ keptWithin: 1_000 }).run({ at: 1_000, token: 7 }).kill('instance-1', at);
