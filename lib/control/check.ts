@@ -10,7 +10,9 @@ export const LONGEST_PAUSE = 30 * DAY;
 /** How long a pause lasts by default, ms. */
 export const USUAL_PAUSE = 7 * DAY;
 /** The longest texts that are kept. */
-const [ACTOR_LENGTH, REASON_LENGTH, KEY_LENGTH] = [60, 200, 200];
+const ACTOR_LENGTH = 60;
+const REASON_LENGTH = 200;
+const KEY_LENGTH = 200;
 
 /** What a person has given to a switch. */
 export class Given {

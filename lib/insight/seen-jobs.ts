@@ -35,8 +35,9 @@ export function takeLocks(
 export type AskedFleet = Fleet & { readonly askedAt: number };
 
 /**
- * Notes until when jobs were off that were off everywhere when the store was asked `before`. It was switched on meanwhile, and nobody knows
- * whether before a tick; unless an instance has it on that has started since, or had not told of itself yet.
+ * Notes until when jobs were off that were off everywhere when the store was asked `before`. Somebody may have switched such a job on since
+ * then, at a time that nobody knows. If an instance that has it on has started since then, that start is the time at which it was switched
+ * on; so is the start of one that had not told of itself yet.
  *
  * @param instance the one that asks
  */

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { LOOKED_AT_ONCE } from '../../lib/stores/redis/entry-looks.js';
+import { queuedCall } from '../../lib/testing/contract/queued-call-moves.js';
 import { commandsDuring, type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp } from './app.js';
@@ -31,18 +31,9 @@ function counted(sent: readonly string[][]) {
 test('a queued call is found after a data loss, though its process has noted the lock just before, and dies', async () => {
   const stores = [new RedisLockStore(server.url), new RedisLockStore(server.url)] as const;
   for (const store of stores) await store.init();
-  const call = () => ({
-    name: 'lost',
-    id: randomUUID(),
-    job: 'job',
-    args: '[]',
-    priority: 0,
-    max: 10,
-    redeliver: 0,
-  });
-  await stores[0].queuedCalls.enqueue(call());
+  await stores[0].queuedCalls.enqueue(queuedCall('lost'));
   await client.flushall();
-  await stores[0].queuedCalls.enqueue(call());
+  await stores[0].queuedCalls.enqueue(queuedCall('lost'));
   expect(await stores[1].queuedCalls.left(['job'])).toMatchObject([{ name: 'lost' }]);
   for (const store of stores) await store.close();
 });
@@ -50,16 +41,7 @@ test('a queued call is found after a data loss, though its process has noted the
 test('a call behind more than one command goes through is found', async () => {
   const store = new RedisLockStore(server.url);
   await store.init();
-  const keep = (job: string) =>
-    store.queuedCalls.enqueue({
-      name: 'long',
-      id: randomUUID(),
-      job,
-      args: '[]',
-      priority: 0,
-      max: 10_000,
-      redeliver: 0,
-    });
+  const keep = (job: string) => store.queuedCalls.enqueue(queuedCall('long', { job, max: 10_000 }));
   const others = await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, () => keep('gone')));
   expect(others.every(({ queued }) => queued)).toBe(true);
   const own = await keep('job');
@@ -71,16 +53,7 @@ test('a call behind more than one command goes through is found', async () => {
 test('calls that come at one moment do not note their lock one by one', async () => {
   const store = new RedisLockStore(server.url);
   await store.init();
-  const keep = (name: string) =>
-    store.queuedCalls.enqueue({
-      name,
-      id: randomUUID(),
-      job: 'job',
-      args: '[]',
-      priority: 0,
-      max: 10_000,
-      redeliver: 0,
-    });
+  const keep = (name: string) => store.queuedCalls.enqueue(queuedCall(name, { max: 10_000 }));
   const burst = (name: string) => Promise.all(Array.from({ length: 100 }, () => keep(name)));
   // The scripts are sent as a whole.
   await keep('before');
@@ -96,15 +69,7 @@ test('a call of a greater priority costs the same, however many of a lower one s
   const store = new RedisLockStore(server.url);
   await store.init();
   const keep = (priority: number) =>
-    store.queuedCalls.enqueue({
-      name: 'urgent',
-      id: randomUUID(),
-      job: 'job',
-      args: '[]',
-      priority,
-      max: 10_000,
-      redeliver: 0,
-    });
+    store.queuedCalls.enqueue(queuedCall('urgent', { priority, max: 10_000 }));
   const first = await keep(1);
   await Promise.all(Array.from({ length: LOOKED_AT_ONCE + 1 }, () => keep(0)));
   let second: Awaited<ReturnType<typeof keep>> | undefined;

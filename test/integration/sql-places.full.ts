@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { SchedulerLockConfigError } from '../../lib/index.js';
+import { queuedCall } from '../../lib/testing/contract/queued-call-moves.js';
 import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { until } from '../support/until.js';
@@ -86,16 +87,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     if (!grant.acquired) throw new Error(grant.reason);
     const lease = { ...request, fencingToken: grant.fencingToken };
     expect(await store.extend([lease])).toEqual([{ held: true }]);
-    const queuedCall = {
-      name: 'job',
-      id: randomUUID(),
-      job: 'job',
-      args: '[]',
-      priority: 0,
-      max: 10,
-      redeliver: 0,
-    };
-    expect(await store.queuedCalls.enqueue(queuedCall)).toMatchObject({ queued: true });
+    expect(await store.queuedCalls.enqueue(queuedCall('job'))).toMatchObject({ queued: true });
     expect(await store.release(lease, { record: { kept: KEPT, duration: 1 } })).toEqual({ released: true });
     await store.history.beat({
       instance: 'here',

@@ -31,7 +31,7 @@ local ends, at, seat, oldVersion, oldSlot, oldKind, oldJob = string.match(
 
 /**
  * Lua: deletes an entry, first from the sorted set: a server that is out of memory refuses HSET and ZADD, but not after a ZREM or HDEL of
- * the same script. Where nothing is to be deleted, '-' is, which no entry is.
+ * the same script. A script that has nothing to delete removes '-' from the sorted set, where nothing has that name.
  *
  * needs: entries, order, id, oldSlot, oldKind, oldJob
  * leaves: -
