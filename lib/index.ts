@@ -1,33 +1,33 @@
 // Module and decorator
 export { SchedulerLockModule } from './nest/scheduler-lock.module.js';
 export type { SchedulerLockModuleExtras, SchedulerLockOptionsFactory } from './nest/module-definition.js';
-export { SchedulerLock, type SchedulerLockDecorator } from './decorators/scheduler-lock.decorator.js';
-export type { OnHeld, QueueOptions, RunOptions, SchedulerLockOptions } from './options/options.js';
-export type { InsightOptions, SchedulerLockModuleOptions } from './options/module-options.js';
-export type { LockOptions, OnSkip, OnStoreError } from './options/lock-options.js';
-export type { Duration } from './duration.js';
+export { SchedulerLock, type SchedulerLockDecorator } from './nest/decorators/scheduler-lock.decorator.js';
+export type { OnHeld, QueueOptions, RunOptions, SchedulerLockOptions } from './nest/options/options.js';
+export type { InsightOptions, SchedulerLockModuleOptions } from './nest/options/module-options.js';
+export type { LockOptions, OnSkip, OnStoreError } from './nest/options/lock-options.js';
+export type { Duration } from './base/duration.js';
 
 // Leader election
-export { LeaderElection, type LeaderHooks } from './decorators/leader-election.decorator.js';
-export type { LeaderElectionOptions, LeaderOptions } from './options/module-options.js';
+export { LeaderElection, type LeaderHooks } from './nest/decorators/leader-election.decorator.js';
+export type { LeaderElectionOptions, LeaderOptions } from './nest/options/module-options.js';
 export { SchedulerLeader } from './nest/scheduler-leader.js';
 
 // Inside a job, and without a decorator
-export { assertLocked, currentLock, type Lock } from './lease/current-lock.js';
-export type { AcquiredLock } from './lease/acquired-lock.js';
-export type { Around } from './lease/around.js';
-export type { QueuedCallFacts, RunResult, Skipped } from './lease/lock-call.js';
-export type { PingResult } from './store-access/ping.js';
+export { assertLocked, currentLock, type Lock } from './lock/current-lock.js';
+export type { AcquiredLock } from './lock/acquired-lock.js';
+export type { Around } from './lock/around.js';
+export type { QueuedCallFacts, RunResult, Skipped } from './lock/lock-call.js';
+export type { PingResult } from './lock/access/ping.js';
 export { SchedulerLockService } from './nest/scheduler-lock.service.js';
 
 // Jobs that are made at run time
-export type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
-export type { ScheduledCronJob } from './scheduler/scheduler-parts.js';
-export { tickOf } from './scheduler/tick-of.js';
+export type { CronJobOptions, DynamicJob, IntervalJobOptions } from './nest/options/job-options.js';
+export type { ScheduledCronJob } from './schedule/scheduler-parts.js';
+export { tickOf } from './schedule/tick-of.js';
 
 // Events
-export { SchedulerLockEvents, type SchedulerLockListener } from './events/scheduler-lock.events.js';
-export type { SchedulerLockEvent } from './events/events.js';
+export { SchedulerLockEvents, type SchedulerLockListener } from './nest/log/scheduler-lock.events.js';
+export type { SchedulerLockEvent } from './contract/events/events.js';
 export type {
   ElectedEvent,
   HookFailedEvent,
@@ -37,7 +37,7 @@ export type {
   ShutdownLeftEvent,
   ShutdownWaitingEvent,
   UnfinishedRun,
-} from './events/instance-events.js';
+} from './contract/events/instance-events.js';
 export type {
   ControlledEvent,
   DeadLetteredEvent,
@@ -46,7 +46,7 @@ export type {
   QueuedEvent,
   SkippedEvent,
   WaitingEvent,
-} from './events/call-events.js';
+} from './contract/events/call-events.js';
 export type {
   AcquiredEvent,
   LostEvent,
@@ -59,7 +59,7 @@ export type {
   ScheduleMismatchEvent,
   TimeoutEvent,
   UnlockedEvent,
-} from './events/lease-events.js';
+} from './contract/events/lease-events.js';
 
 // Health
 export { type HealthProblem, type LockHealth, SchedulerLockHealth } from './nest/scheduler-lock-health.js';
@@ -84,8 +84,8 @@ export type {
 
 // Control
 export { SchedulerLockControl } from './nest/scheduler-lock-control.js';
-export { Control } from './control/control.js';
-export type { ControlOptions } from './control/desk.js';
+export { Control } from './insight/control/control.js';
+export type { ControlOptions } from './insight/control/desk.js';
 export type {
   BreakRequest,
   BreakResult,
@@ -101,7 +101,7 @@ export type {
   RunNowResult,
   RunRequest,
   Target,
-} from './control/types.js';
+} from './insight/control/types.js';
 
 // Errors
 export {
@@ -119,7 +119,7 @@ export {
   SchedulerLockError,
   type SkipReason,
   StoreUnavailableError,
-} from './errors.js';
+} from './base/errors.js';
 
 // Stores
 export type {
@@ -135,8 +135,8 @@ export type {
   ReleaseOutcome,
   ReleaseResult,
   WaitRequest,
-} from './stores/lock-store.js';
-export type { InLine, JobInfo, LockInfo } from './stores/lock-info.js';
+} from './contract/lock-store.js';
+export type { InLine, JobInfo, LockInfo } from './contract/lock-info.js';
 export type {
   CallOptions,
   DeadLetter,
@@ -147,7 +147,7 @@ export type {
   NewQueuedCall,
   NextOptions,
   NextResult,
-} from './stores/queued-call-store.js';
+} from './contract/queued-call-store.js';
 export type {
   Annotation,
   Beat,
@@ -168,10 +168,10 @@ export type {
   RunEntry,
   RunRecord,
   Trigger,
-} from './stores/history-store.js';
-export type { PausedBy } from './stores/pause.js';
-export { DocumentLockStore, type DocumentLockStoreOptions } from './store/document-lock-store.js';
-export { RememberingLockStore } from './store/remembering-lock-store.js';
+} from './contract/history-store.js';
+export type { PausedBy } from './contract/pause.js';
+export { DocumentLockStore, type DocumentLockStoreOptions } from './rules/documents/document-lock-store.js';
+export { RememberingLockStore } from './rules/documents/remembering-lock-store.js';
 export type {
   EntriesRead,
   Entry as LockEntry,
@@ -182,7 +182,7 @@ export type {
   NewEntry as NewLockEntry,
   SeenEntry as SeenLockEntry,
   SumQuery as LockEntrySumQuery,
-} from './store/entries.js';
+} from './rules/entries/entries.js';
 export type {
   Change as DocumentChange,
   DocumentsRead,
@@ -190,7 +190,7 @@ export type {
   ReadDocument,
   Renewal as DocumentRenewal,
   Seen as SeenDocument,
-} from './store/port.js';
+} from './contract/port.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type {
   RedisClient,
@@ -198,4 +198,4 @@ export type {
   RedisConnectionSource,
 } from './stores/redis/connection-options.js';
 export { LOCK_STORE } from './nest/module-definition.js';
-export type { Clock, Timer } from './clock.js';
+export type { Clock, Timer } from './base/clock.js';

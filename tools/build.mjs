@@ -30,10 +30,10 @@ for (const path of scripts) {
       : cjs.replace(/^Object\.defineProperty\(exports, "__esModule".*\n/m, ''),
   );
 }
-await shareBundled('board/board.js');
+await shareBundled('show/board/board.js');
 const entries = scripts.filter((path) => basename(path) === 'index.js');
 await keepReached('cjs', entries);
-await keepReached('.', [...entries, 'cli/main.js']);
+await keepReached('.', [...entries, 'show/cli/main.js']);
 const types = entries.map(typesOf);
 const reached = new Set();
 for (const path of types) reachTypes(path);

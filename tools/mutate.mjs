@@ -2,7 +2,7 @@
 //
 // node tools/mutate.mjs                          all of the targets: hours
 // node tools/mutate.mjs --sample 200 --seed 7    200 mutants, always the same ones
-// node tools/mutate.mjs --file lib/lease/run.ts  one file or folder; more than once for more
+// node tools/mutate.mjs --file lib/lock/run.ts  one file or folder; more than once for more
 // node tools/mutate.mjs --jobs 1                 how many at a time: as many as there are processors, if not given
 //
 // tools/mutation/targets.json says which tests are asked about which files, in which order. A mutant that they let pass

@@ -1,7 +1,7 @@
-import { type Clock, inModuleContext, type Timer } from '../clock.js';
-import { StoreUnavailableError } from '../errors.js';
-import type { OverdueEvent } from '../events/call-events.js';
-import type { HistoryEntry, HistoryStore, MissReason } from '../stores/history-store.js';
+import { type Clock, inModuleContext, type Timer } from '../base/clock.js';
+import { StoreUnavailableError } from '../base/errors.js';
+import type { OverdueEvent } from '../contract/events/call-events.js';
+import type { HistoryEntry, HistoryStore, MissReason } from '../contract/history-store.js';
 import type { WatchedJob, Watcher } from './watched-job.js';
 
 /** How long the first instance that notes a miss waits for the reasons of others, ms. */

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.js';
-import { StoreUnavailableError } from '../errors.js';
-import type { HistoryStore, Miss, MissReason, MissResult } from '../stores/history-store.js';
+import type { Clock } from '../base/clock.js';
+import { StoreUnavailableError } from '../base/errors.js';
+import type { HistoryStore, Miss, MissReason, MissResult } from '../contract/history-store.js';
 import { Alarms } from './alarms.js';
 import { given, isOn } from './facts.js';
 import type { RunInfo } from './types.js';

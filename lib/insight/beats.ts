@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { atEndOfTurn, type Clock, inModuleContext, noLongerThan, type Timer } from '../clock.js';
-import { StoreUnavailableError } from '../errors.js';
+import { atEndOfTurn, type Clock, inModuleContext, noLongerThan, type Timer } from '../base/clock.js';
+import { StoreUnavailableError } from '../base/errors.js';
 import {
   type Beat,
   type HistoryStore,
@@ -8,7 +8,7 @@ import {
   type Kept,
   type KnownJob,
   UNDATED,
-} from '../stores/history-store.js';
+} from '../contract/history-store.js';
 
 /** A job, as an instance shows it to the fleet. What changes while the instance is up goes with each beat, the rest is its list of jobs. */
 export interface ShownJob extends KnownJob {

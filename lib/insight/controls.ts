@@ -1,6 +1,6 @@
-import type { ControlAct } from '../stores/history-store.js';
-import type { LockInfo } from '../stores/lock-info.js';
-import { readPause } from '../stores/pause.js';
+import type { ControlAct } from '../contract/history-store.js';
+import type { LockInfo } from '../contract/lock-info.js';
+import { readPause } from '../contract/pause.js';
 import { given } from './facts.js';
 import type { ControlInfo, PauseInfo, RunInfo } from './types.js';
 

@@ -1,4 +1,4 @@
-import type { KnownJob } from '../stores/history-store.js';
+import type { KnownJob } from '../contract/history-store.js';
 import { pauseAt } from './controls.js';
 import {
   agree,

@@ -1,5 +1,5 @@
-import type { KnownJob, MissEntry } from '../stores/history-store.js';
-import type { JobInfo, LockInfo } from '../stores/lock-info.js';
+import type { KnownJob, MissEntry } from '../contract/history-store.js';
+import type { JobInfo, LockInfo } from '../contract/lock-info.js';
 import type { InstanceInfo, PauseInfo, RunInfo } from './types.js';
 
 /* What is known of one job at one time. Its status, and why, follow from this alone: see judgement.ts. */

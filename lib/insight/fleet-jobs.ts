@@ -1,4 +1,4 @@
-import type { InstanceRecord, KnownJob } from '../stores/history-store.js';
+import type { InstanceRecord, KnownJob } from '../contract/history-store.js';
 import type { KnownBy } from './facts.js';
 import { isUp } from './join.js';
 import type { InstanceInfo } from './types.js';

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../clock.js';
+import type { Clock, Timer } from '../base/clock.js';
 import { REPEAT } from './announcer.js';
 import { given } from './facts.js';
 import type { RunInfo } from './types.js';

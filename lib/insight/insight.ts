@@ -3,10 +3,10 @@
  * (judgement.ts), and many readers.
  * May not enter: Nest, drivers, cron expressions, code that changes a lock.
  */
-import { SchedulerLockConfigError } from '../errors.js';
-import { UNDATED } from '../stores/history-store.js';
-import type { LockStore } from '../stores/lock-store.js';
-import { show as asCode } from '../wording.js';
+import { SchedulerLockConfigError } from '../base/errors.js';
+import { UNDATED } from '../contract/history-store.js';
+import type { LockStore } from '../contract/lock-store.js';
+import { show as asCode } from '../base/wording.js';
 import { asksOnce } from './dates.js';
 import { hasFailed, type TickFinder, wasInterrupted } from './facts.js';
 import { FleetJobs, type KnownByAll, type Told } from './fleet-jobs.js';

@@ -1,5 +1,5 @@
-import type { HistoryEntry, InstanceRecord, RunEntry, Trigger } from '../stores/history-store.js';
-import type { JobInfo, LockInfo } from '../stores/lock-info.js';
+import type { HistoryEntry, InstanceRecord, RunEntry, Trigger } from '../contract/history-store.js';
+import type { JobInfo, LockInfo } from '../contract/lock-info.js';
 import { isRun, pausesOf } from './controls.js';
 import { given, type JobFacts, type KnownBy } from './facts.js';
 import type { InstanceState, RunInfo } from './types.js';

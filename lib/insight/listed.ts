@@ -1,4 +1,4 @@
-import type { InstanceRecord, KnownJob } from '../stores/history-store.js';
+import type { InstanceRecord, KnownJob } from '../contract/history-store.js';
 
 /**
  * The lists of jobs of instances, each with what is stopped on that instance. A store keeps one list for all instances that know the same

@@ -1,4 +1,4 @@
-import { UNDATED } from '../stores/history-store.js';
+import { UNDATED } from '../contract/history-store.js';
 import type { JobFacts, TickFinder } from './facts.js';
 import type { KnownByAll, Told } from './fleet-jobs.js';
 import { factsOf, type LockFacts } from './join.js';

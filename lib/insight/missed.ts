@@ -1,4 +1,4 @@
-import type { MissEntry, MissReason } from '../stores/history-store.js';
+import type { MissEntry, MissReason } from '../contract/history-store.js';
 import { given, type JobFacts, wentOn } from './facts.js';
 import type { RunInfo, WhyCause } from './types.js';
 

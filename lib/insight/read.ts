@@ -1,8 +1,8 @@
-import { StoreUnavailableError } from '../errors.js';
-import type { HistoryEntry, HistoryStore, InstanceRecord } from '../stores/history-store.js';
-import type { LockStore } from '../stores/lock-store.js';
-import type { LockInfo } from '../stores/lock-info.js';
-import { withoutSql } from '../wording.js';
+import { StoreUnavailableError } from '../base/errors.js';
+import type { HistoryEntry, HistoryStore, InstanceRecord } from '../contract/history-store.js';
+import type { LockStore } from '../contract/lock-store.js';
+import type { LockInfo } from '../contract/lock-info.js';
+import { withoutSql } from '../base/wording.js';
 import { given } from './facts.js';
 import { FleetJobs, type Told } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';

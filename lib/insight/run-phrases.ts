@@ -1,6 +1,6 @@
-import { formatDuration } from '../duration.js';
-import { displayName } from '../lock-name.js';
-import { asClause } from '../wording.js';
+import { formatDuration } from '../base/duration.js';
+import { displayName } from '../base/lock-name.js';
+import { asClause } from '../base/wording.js';
 import { starterOf } from './controls.js';
 import type { RunInfo } from './types.js';
 import type { Words } from './words.js';

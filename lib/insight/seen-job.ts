@@ -1,5 +1,5 @@
-import { INTERVAL_ALLOWANCE } from '../stores/rules.js';
-import type { LockInfo } from '../stores/lock-info.js';
+import { INTERVAL_ALLOWANCE } from '../contract/allowances.js';
+import type { LockInfo } from '../contract/lock-info.js';
 import { type Announced, oneMore, type Skips } from './announcer.js';
 import { pauseNow } from './controls.js';
 import { given, type JobFacts, type KnownBy, type Seen } from './facts.js';

@@ -1,4 +1,4 @@
-import type { LockInfo } from '../stores/lock-info.js';
+import type { LockInfo } from '../contract/lock-info.js';
 import { isOn } from './facts.js';
 import type { LockFacts } from './join.js';
 import type { Judgement } from './judgement.js';

@@ -1,6 +1,6 @@
-import { formatDuration } from '../duration.js';
-import { displayName } from '../lock-name.js';
-import { asClause, withoutSql } from '../wording.js';
+import { formatDuration } from '../base/duration.js';
+import { displayName } from '../base/lock-name.js';
+import { asClause, withoutSql } from '../base/wording.js';
 import { isOn, type JobFacts, lastStartOf, wasUp } from './facts.js';
 import { abortedBy, after, because, begunOf, endOf, overrunOf, whereOf } from './run-phrases.js';
 import type { ScheduleView, UnknownReason, WhyCause } from './types.js';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../duration.js';
+import { formatDuration } from '../base/duration.js';
 import { timesIn } from './times.js';
 import type { JobView } from './types.js';
 

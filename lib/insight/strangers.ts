@@ -1,4 +1,4 @@
-import type { KnownJob } from '../stores/history-store.js';
+import type { KnownJob } from '../contract/history-store.js';
 import { isOn } from './facts.js';
 import { isUp } from './join.js';
 import type { InstanceInfo } from './types.js';

@@ -1,4 +1,4 @@
-import { atEndOfTurn, type Clock, systemClock } from '../clock.js';
+import { atEndOfTurn, type Clock, systemClock } from '../base/clock.js';
 
 /** How long one stretch of work may last before the event loop has its turn, ms. */
 const TURN = 5;

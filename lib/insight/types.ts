@@ -1,5 +1,5 @@
-import type { ControlAct, InstanceRecord, KnownJob, MissReason, Trigger } from '../stores/history-store.js';
-import type { ReleaseOutcome } from '../stores/lock-store.js';
+import type { ControlAct, InstanceRecord, KnownJob, MissReason, Trigger } from '../contract/history-store.js';
+import type { ReleaseOutcome } from '../contract/lock-store.js';
 
 /** One run of a job under its lock. Times are the store's, epoch milliseconds. */
 export interface RunInfo {

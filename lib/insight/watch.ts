@@ -1,5 +1,5 @@
-import { type Clock, inModuleContext, type Timer } from '../clock.js';
-import type { HistoryStore } from '../stores/history-store.js';
+import { type Clock, inModuleContext, type Timer } from '../base/clock.js';
+import type { HistoryStore } from '../contract/history-store.js';
 import { Announcer } from './announcer.js';
 import { nextRipe } from './dates.js';
 import type { JobFacts } from './facts.js';

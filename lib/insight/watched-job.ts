@@ -1,5 +1,5 @@
-import type { Emit } from '../events/events.js';
-import type { Kept } from '../stores/history-store.js';
+import type { Emit } from '../contract/events/events.js';
+import type { Kept } from '../contract/history-store.js';
 import type { TickDates } from './facts.js';
 import type { ShownJob } from './beats.js';
 import type { RunInfo } from './types.js';

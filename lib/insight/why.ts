@@ -1,5 +1,5 @@
-import { INSTANCES_KEPT, type KnownJob } from '../stores/history-store.js';
-import { nearest } from '../wording.js';
+import { INSTANCES_KEPT, type KnownJob } from '../contract/history-store.js';
+import { nearest } from '../base/wording.js';
 import { pauseAt } from './controls.js';
 import { datesOf, dueOf, lateness } from './dates.js';
 import {

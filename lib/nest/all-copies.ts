@@ -1,10 +1,10 @@
 import type { DynamicModule, Provider, Type } from '@nestjs/common';
-import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { SchedulerLockEvents } from './log/scheduler-lock.events.js';
 import { SchedulerLeader } from './scheduler-leader.js';
 import { SchedulerLockHealth } from './scheduler-lock-health.js';
 import { SchedulerLockInsight } from './scheduler-lock-insight.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
-import { shared } from '../shared.js';
+import { shared } from '../base/shared.js';
 
 /** The classes that applications inject, by name. */
 const OWN = {

@@ -1,5 +1,5 @@
-import { SchedulerLockConfigError } from '../errors.js';
-import { notLoaded } from '../wording.js';
+import { SchedulerLockConfigError } from '../base/errors.js';
+import { notLoaded } from '../base/wording.js';
 
 /** The part of Nest's `ModuleRef` that is needed here. */
 interface Modules {

@@ -1,8 +1,8 @@
-import type { JobStart } from '../job-start.js';
-import type { JobSettings } from '../options/check.js';
-import type { QueueOptions } from '../options/queue.js';
-import type { JobState } from '../scheduler/cron-job-state.js';
-import type { JobSchedule } from '../scheduler/job-schedule.js';
+import type { JobStart } from '../base/job-start.js';
+import type { JobSettings } from './options/check.js';
+import type { QueueOptions } from './options/queue.js';
+import type { JobState } from '../schedule/cron-job-state.js';
+import type { JobSchedule } from '../schedule/job-schedule.js';
 
 /** One guarded method of one instance, as the explorer has resolved it. */
 export interface BoundJob {

@@ -1,11 +1,11 @@
-import { SchedulerLockConfigError } from '../errors.js';
-import type { LockCall } from '../lease/lock-call.js';
-import { displayName } from '../lock-name.js';
-import { unknownOptions } from '../options/table.js';
-import { invalidNames } from '../options/values.js';
-import { show } from '../wording.js';
-import type { RunOptions } from '../options/options.js';
-import { checkLockOptions, type ModuleSettings } from '../options/check.js';
+import { SchedulerLockConfigError } from '../base/errors.js';
+import type { LockCall } from '../lock/lock-call.js';
+import { displayName } from '../base/lock-name.js';
+import { unknownOptions } from './options/table.js';
+import { invalidNames } from './options/values.js';
+import { show } from '../base/wording.js';
+import type { RunOptions } from './options/options.js';
+import { checkLockOptions, type ModuleSettings } from './options/check.js';
 
 /**
  * The options and the function of `run(name, job)` and `run(name, options, job)`.

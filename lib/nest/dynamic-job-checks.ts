@@ -1,15 +1,15 @@
-import { intervalOf, type JobOrchestrator, overlay } from '../scheduler/scheduler-parts.js';
-import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
-import { unknownOptions } from '../options/table.js';
-import { cronOptionProblems, invalidNames, readDuration } from '../options/values.js';
-import { show } from '../wording.js';
+import { intervalOf, type JobOrchestrator, overlay } from '../schedule/scheduler-parts.js';
+import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
+import { unknownOptions } from './options/table.js';
+import { cronOptionProblems, invalidNames, readDuration } from './options/values.js';
+import { show } from '../base/wording.js';
 import {
   checkLockOptions,
   withoutEffect,
   type Checked,
   type JobSettings,
   type ModuleSettings,
-} from '../options/check.js';
+} from './options/check.js';
 
 /** The arguments of one call of `cron()` or `interval()`. */
 export interface Wanted {

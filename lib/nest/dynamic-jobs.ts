@@ -1,10 +1,10 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { atEndOfTurn, type Timer } from '../clock.js';
-import type { Duration } from '../duration.js';
-import { SchedulerLockConfigError } from '../errors.js';
-import type { JobStart } from '../job-start.js';
-import { currentLock, outsideOfLocks } from '../lease/current-lock.js';
+import { atEndOfTurn, type Timer } from '../base/clock.js';
+import type { Duration } from '../base/duration.js';
+import { SchedulerLockConfigError } from '../base/errors.js';
+import type { JobStart } from '../base/job-start.js';
+import { currentLock, outsideOfLocks } from '../lock/current-lock.js';
 import {
   type CronJobLike,
   type CronTimeLike,
@@ -14,12 +14,12 @@ import {
   orchestratorsAmong,
   overlay,
   type ScheduledCronJob,
-} from '../scheduler/scheduler-parts.js';
-import { displayName } from '../lock-name.js';
-import { stateOf } from '../scheduler/cron-job-state.js';
-import { JobSchedule } from '../scheduler/job-schedule.js';
-import type { ScheduledCall } from '../scheduler/scheduled-call.js';
-import { TimerFires } from '../scheduler/timer-fires.js';
+} from '../schedule/scheduler-parts.js';
+import { displayName } from '../base/lock-name.js';
+import { stateOf } from '../schedule/cron-job-state.js';
+import { JobSchedule } from '../schedule/job-schedule.js';
+import type { ScheduledCall } from '../schedule/scheduled-call.js';
+import { TimerFires } from '../schedule/timer-fires.js';
 import { type Found, isFired } from './found.js';
 import { keyOf, noLines, sharedKeys } from './start-clashes.js';
 import { losesTicks, sharedLocks } from './start-warnings.js';
@@ -35,9 +35,9 @@ import {
 import type { BoundJob } from './bound-job.js';
 import { KnownJobs } from './known-jobs.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
-import { logError, logWarning } from '../events/log.js';
-import { readOption } from '../options/values.js';
+import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
+import { logError, logWarning } from './log/log.js';
+import { readOption } from './options/values.js';
 import { InsightHost } from './insight-host.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';

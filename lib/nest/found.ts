@@ -1,5 +1,5 @@
-import type { LockedMethod } from '../decorators/locked-method.js';
-import { isScheduled } from '../scheduler/scheduler-parts.js';
+import type { LockedMethod } from './decorators/locked-method.js';
+import { isScheduled } from '../schedule/scheduler-parts.js';
 import type { BoundJob } from './bound-job.js';
 import type { KnownName } from './lock-host.js';
 

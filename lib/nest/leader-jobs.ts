@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { inModuleContext, noLongerThan } from '../clock.js';
-import { logWarning } from '../events/log.js';
-import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
-import { JobGate } from '../leader/job-gate.js';
-import { GatedJobs, type JobWatcher } from '../scheduler/gated-jobs.js';
-import { isNamed, type JobOrchestrator } from '../scheduler/scheduler-parts.js';
-import { MissedTicks } from '../ticks/missed-ticks.js';
+import { inModuleContext, noLongerThan } from '../base/clock.js';
+import { logWarning } from './log/log.js';
+import { SchedulerLockEvents } from './log/scheduler-lock.events.js';
+import { JobGate } from '../lock/leader/job-gate.js';
+import { GatedJobs, type JobWatcher } from '../schedule/gated-jobs.js';
+import { isNamed, type JobOrchestrator } from '../schedule/scheduler-parts.js';
+import { MissedTicks } from '../schedule/ticks/missed-ticks.js';
 import type { BoundJob } from './bound-job.js';
 import type { KnownJobs } from './known-jobs.js';
 import { LockHost } from './lock-host.js';

@@ -1,8 +1,8 @@
-import { isBound, type LockedMethod } from '../decorators/locked-method.js';
-import { checkLockOptions, withoutEffect } from '../options/check.js';
-import { readQueue } from '../options/queue.js';
-import { unknownOptions } from '../options/table.js';
-import { invalidNames } from '../options/values.js';
+import { isBound, type LockedMethod } from './decorators/locked-method.js';
+import { checkLockOptions, withoutEffect } from './options/check.js';
+import { readQueue } from './options/queue.js';
+import { unknownOptions } from './options/table.js';
+import { invalidNames } from './options/values.js';
 import type { BoundJob } from './bound-job.js';
 import type { LockHost } from './lock-host.js';
 

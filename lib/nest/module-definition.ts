@@ -1,6 +1,6 @@
 import { ConfigurableModuleBuilder } from '@nestjs/common';
-import type { SchedulerLockModuleOptions } from '../options/module-options.js';
-import { sharedSymbol } from '../shared.js';
+import type { SchedulerLockModuleOptions } from './options/module-options.js';
+import { sharedSymbol } from '../base/shared.js';
 
 /** Injection token of the checked module options. */
 export const MODULE_SETTINGS = sharedSymbol('module settings');

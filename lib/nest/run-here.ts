@@ -1,14 +1,14 @@
-import { actOf, type Desk } from '../control/desk.js';
-import { checkRun, LONGEST_WAIT } from '../control/run-now.js';
-import { parseDuration } from '../duration.js';
-import type { Lock } from '../lease/current-lock.js';
-import type { Skipped } from '../lease/lock-call.js';
-import { outcomeOf } from '../lease/outcome.js';
-import type { RunNowResult, RunRequest } from '../control/types.js';
-import type { ModuleSettings } from '../options/check.js';
+import { actOf, type Desk } from '../insight/control/desk.js';
+import { checkRun, LONGEST_WAIT } from '../insight/control/run-now.js';
+import { parseDuration } from '../base/duration.js';
+import type { Lock } from '../lock/current-lock.js';
+import type { Skipped } from '../lock/lock-call.js';
+import { outcomeOf } from '../lock/outcome.js';
+import type { RunNowResult, RunRequest } from '../insight/control/types.js';
+import type { ModuleSettings } from './options/check.js';
 import type { BoundJob } from './bound-job.js';
 import type { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { logError } from '../events/log.js';
+import { logError } from './log/log.js';
 
 interface Parts {
   readonly interceptor: SchedulerLockInterceptor;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Election } from '../leader/election.js';
+import type { Election } from '../lock/leader/election.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 

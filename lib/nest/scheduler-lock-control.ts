@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { Closing } from '../control/closing.js';
-import { Switches } from '../control/control.js';
-import { Desk } from '../control/desk.js';
-import type { RunNowResult, RunRequest } from '../control/types.js';
-import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { Closing } from '../insight/control/closing.js';
+import { Switches } from '../insight/control/control.js';
+import { Desk } from '../insight/control/desk.js';
+import type { RunNowResult, RunRequest } from '../insight/control/types.js';
+import { SchedulerLockEvents } from './log/scheduler-lock.events.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
 import { runHere } from './run-here.js';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { SchedulerLockEvents } from './log/scheduler-lock.events.js';
 import type { Judgement } from '../insight/judgement.js';
 import type { JobStatus, RunInfo } from '../insight/types.js';
 import { InsightHost } from './insight-host.js';

@@ -6,23 +6,23 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { declaredElection, type LeaderHooks } from '../decorators/leader-election.decorator.js';
-import { bind, type BoundMethod, type LockedMethod, lockedMethods } from '../decorators/locked-method.js';
-import { SchedulerLockConfigError } from '../errors.js';
-import { outsideOfLocks } from '../lease/current-lock.js';
-import { checkElection, ofModule } from '../options/check.js';
-import { unknownOptions } from '../options/table.js';
-import { CronJobState } from '../scheduler/cron-job-state.js';
-import { JobSchedule } from '../scheduler/job-schedule.js';
-import { fireAgain, markByHand, markScheduled } from '../scheduler/scheduled-call.js';
+import { declaredElection, type LeaderHooks } from './decorators/leader-election.decorator.js';
+import { bind, type BoundMethod, type LockedMethod, lockedMethods } from './decorators/locked-method.js';
+import { SchedulerLockConfigError } from '../base/errors.js';
+import { outsideOfLocks } from '../lock/current-lock.js';
+import { checkElection, ofModule } from './options/check.js';
+import { unknownOptions } from './options/table.js';
+import { CronJobState } from '../schedule/cron-job-state.js';
+import { JobSchedule } from '../schedule/job-schedule.js';
+import { fireAgain, markByHand, markScheduled } from '../schedule/scheduled-call.js';
 import {
   isScheduled,
   isUnknownScheduler,
   type JobOrchestrator,
   orchestratorsAmong,
   unmadeJobs,
-} from '../scheduler/scheduler-parts.js';
-import { storeLabel } from '../store-access/store-label.js';
+} from '../schedule/scheduler-parts.js';
+import { storeLabel } from '../lock/access/store-label.js';
 import { DynamicJobs } from './dynamic-jobs.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';

@@ -1,25 +1,25 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import type { Timer } from '../clock.js';
-import type { Binding } from '../decorators/locked-method.js';
+import type { Timer } from '../base/clock.js';
+import type { Binding } from './decorators/locked-method.js';
 import {
   LockNotAcquiredError,
   LockStateError,
   SchedulerLockConfigError,
   StoreUnavailableError,
-} from '../errors.js';
-import type { JobStart } from '../job-start.js';
-import { type Lock, outsideOfLocks } from '../lease/current-lock.js';
-import type { LockCall, RunResult } from '../lease/lock-call.js';
-import { isTaken } from '../lease/reports.js';
-import { displayName } from '../lock-name.js';
-import { MissedTicks, type TickResult } from '../ticks/missed-ticks.js';
-import { type ScheduledCall, scheduledCall } from '../scheduler/scheduled-call.js';
-import type { QueueOptions } from '../options/queue.js';
-import { checkKey, writeArguments } from '../queue/payload.js';
-import type { CallToQueue } from '../queue/queues.js';
-import type { Annotation, ControlAct } from '../stores/history-store.js';
-import { counted, show } from '../wording.js';
-import { logWarning } from '../events/log.js';
+} from '../base/errors.js';
+import type { JobStart } from '../base/job-start.js';
+import { type Lock, outsideOfLocks } from '../lock/current-lock.js';
+import type { LockCall, RunResult } from '../lock/lock-call.js';
+import { isTaken } from '../lock/reports.js';
+import { displayName } from '../base/lock-name.js';
+import { MissedTicks, type TickResult } from '../schedule/ticks/missed-ticks.js';
+import { type ScheduledCall, scheduledCall } from '../schedule/scheduled-call.js';
+import type { QueueOptions } from './options/queue.js';
+import { checkKey, writeArguments } from '../lock/queue/payload.js';
+import type { CallToQueue } from '../lock/queue/queues.js';
+import type { Annotation, ControlAct } from '../contract/history-store.js';
+import { counted, show } from '../base/wording.js';
+import { logWarning } from './log/log.js';
 import type { BoundJob } from './bound-job.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';

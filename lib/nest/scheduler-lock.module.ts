@@ -5,15 +5,15 @@
  */
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { SchedulerLockConfigError } from '../errors.js';
-import { logError } from '../events/log.js';
-import { LogListener } from '../events/log.listener.js';
-import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
-import { checkModuleOptions, type Checked, type ModuleSettings } from '../options/check.js';
-import type { LockStore } from '../stores/lock-store.js';
+import { SchedulerLockConfigError } from '../base/errors.js';
+import { logError } from './log/log.js';
+import { LogListener } from './log/log.listener.js';
+import { SchedulerLockEvents } from './log/scheduler-lock.events.js';
+import { checkModuleOptions, type Checked, type ModuleSettings } from './options/check.js';
+import type { LockStore } from '../contract/lock-store.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
 import { RedisLockStore } from '../stores/redis/redis-lock.store.js';
-import { MissedTicks } from '../ticks/missed-ticks.js';
+import { MissedTicks } from '../schedule/ticks/missed-ticks.js';
 import { forAllCopies } from './all-copies.js';
 import { DynamicJobs } from './dynamic-jobs.js';
 import { InsightHost } from './insight-host.js';

@@ -1,19 +1,19 @@
 import { Injectable } from '@nestjs/common';
-import type { Duration } from '../duration.js';
-import { SchedulerLockConfigError } from '../errors.js';
-import type { AcquiredLock } from '../lease/acquired-lock.js';
-import type { Around } from '../lease/around.js';
-import type { Lock } from '../lease/current-lock.js';
-import type { LockCall, RunResult } from '../lease/lock-call.js';
-import { checkLockOptions, type JobSettings } from '../options/check.js';
-import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
-import type { RunOptions } from '../options/options.js';
-import type { ScheduledCronJob } from '../scheduler/scheduler-parts.js';
-import type { PingResult } from '../store-access/ping.js';
-import { type LockInfo, withoutToken } from '../stores/lock-info.js';
+import type { Duration } from '../base/duration.js';
+import { SchedulerLockConfigError } from '../base/errors.js';
+import type { AcquiredLock } from '../lock/acquired-lock.js';
+import type { Around } from '../lock/around.js';
+import type { Lock } from '../lock/current-lock.js';
+import type { LockCall, RunResult } from '../lock/lock-call.js';
+import { checkLockOptions, type JobSettings } from './options/check.js';
+import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
+import type { RunOptions } from './options/options.js';
+import type { ScheduledCronJob } from '../schedule/scheduler-parts.js';
+import type { PingResult } from '../lock/access/ping.js';
+import { type LockInfo, withoutToken } from '../contract/lock-info.js';
 import { callByHand, runArguments } from './calls-by-hand.js';
 import { DynamicJobs } from './dynamic-jobs.js';
-import { show } from '../wording.js';
+import { show } from '../base/wording.js';
 import { LockHost } from './lock-host.js';
 
 /** Locks without a decorator, and jobs that are made at run time. */

@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.js';
+import type { Clock } from '../base/clock.js';
 import type { ShownJob } from '../insight/beats.js';
-import type { JobSchedule } from '../scheduler/job-schedule.js';
-import type { KnownJob } from '../stores/history-store.js';
+import type { JobSchedule } from '../schedule/job-schedule.js';
+import type { KnownJob } from '../contract/history-store.js';
 import type { BoundJob } from './bound-job.js';
 import type { LockHost } from './lock-host.js';
 

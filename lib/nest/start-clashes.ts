@@ -1,11 +1,11 @@
-import { declaredElection } from '../decorators/leader-election.decorator.js';
-import { lockedMethods } from '../decorators/locked-method.js';
-import { mayWait } from '../lease/lock-call.js';
-import { NO_LINES } from '../lease/waits.js';
-import { nameProblem } from '../lock-name.js';
-import { NO_LINES_TO_QUEUE, NO_QUEUED_CALLS, runsQueuedCalls } from '../queue/queues.js';
-import { storeLabel } from '../store-access/store-label.js';
-import type { LockStore } from '../stores/lock-store.js';
+import { declaredElection } from './decorators/leader-election.decorator.js';
+import { lockedMethods } from './decorators/locked-method.js';
+import { mayWait } from '../lock/lock-call.js';
+import { NO_LINES } from '../lock/waits.js';
+import { nameProblem } from '../base/lock-name.js';
+import { NO_LINES_TO_QUEUE, NO_QUEUED_CALLS, runsQueuedCalls } from '../lock/queue/queues.js';
+import { storeLabel } from '../lock/access/store-label.js';
+import type { LockStore } from '../contract/lock-store.js';
 import type { BoundJob } from './bound-job.js';
 import { type Found, hasOwnJob, isSameMethod, whereOf } from './found.js';
 

@@ -1,4 +1,4 @@
-import { counted } from '../wording.js';
+import { counted } from '../base/wording.js';
 
 /** How many jobs are named; the others are only counted, so that people can read the line. */
 const MAX_NAMES = 8;

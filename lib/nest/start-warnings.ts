@@ -1,5 +1,5 @@
-import { mayWait } from '../lease/lock-call.js';
-import { schedulesOf } from '../scheduler/scheduler-parts.js';
+import { mayWait } from '../lock/lock-call.js';
+import { schedulesOf } from '../schedule/scheduler-parts.js';
 import type { BoundJob } from './bound-job.js';
 import { byMethod, type Found, hasOwnJob, isFired, whereOf } from './found.js';
 import { names } from './start-line.js';

@@ -1,6 +1,6 @@
-import { atEndOfTurn } from '../clock.js';
-import { hearOfStarts, isBypassed, neverBound, unboundMethods } from '../decorators/locked-method.js';
-import { logWarning } from '../events/log.js';
+import { atEndOfTurn } from '../base/clock.js';
+import { hearOfStarts, isBypassed, neverBound, unboundMethods } from './decorators/locked-method.js';
+import { logWarning } from './log/log.js';
 import { names } from './start-line.js';
 
 /** Instances whose application has started in this turn. */

@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.js';
-import { StoreUnavailableError } from '../errors.js';
-import type { QueuedCallStore } from '../stores/queued-call-store.js';
-import type { HistoryStore } from '../stores/history-store.js';
+import type { Clock } from '../base/clock.js';
+import { StoreUnavailableError } from '../base/errors.js';
+import type { QueuedCallStore } from '../contract/queued-call-store.js';
+import type { HistoryStore } from '../contract/history-store.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -11,8 +11,8 @@ import type {
   LockStore,
   ReleaseOptions,
   ReleaseResult,
-} from '../stores/lock-store.js';
-import type { LockInfo } from '../stores/lock-info.js';
+} from '../contract/lock-store.js';
+import type { LockInfo } from '../contract/lock-info.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
 
 /** How long another instance holds a lock unless it is freed: 30 days, ms. */

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { withScope, type Lock } from '../lease/current-lock.js';
-import { refuseUndone } from '../lease/undone-values.js';
-import { setBypass } from '../decorators/locked-method.js';
-import { shared } from '../shared.js';
+import { withScope, type Lock } from '../lock/current-lock.js';
+import { refuseUndone } from '../lock/undone-values.js';
+import { setBypass } from '../nest/decorators/locked-method.js';
+import { shared } from '../base/shared.js';
 
 /** The lock that `currentLock()` returns inside {@link runUnlocked}. */
 export interface PretendedLock {

@@ -4,10 +4,10 @@ import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
 import { Mutex } from 'redis-semaphore';
 import { type LockStore, SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
-import { systemClock } from '../../lib/clock.js';
-import type { JobStart } from '../../lib/job-start.js';
-import type { LockCall } from '../../lib/lease/lock-call.js';
-import { LockRunner } from '../../lib/lease/lock-runner.js';
+import { systemClock } from '../../lib/base/clock.js';
+import type { JobStart } from '../../lib/base/job-start.js';
+import type { LockCall } from '../../lib/lock/lock-call.js';
+import { LockRunner } from '../../lib/lock/lock-runner.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 
 /** A library that takes locks: this one, others, and the minimum that is possible. */

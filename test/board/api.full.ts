@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { MemoryLockStore, StoreUnavailableError } from '../../lib/index.js';
-import { processOf } from '../../lib/stores/line.js';
+import { processOf } from '../../lib/contract/line.js';
 import { projectRoot } from '../support/machine.js';
 import { until } from '../support/until.js';
 import { type Fleet, fleet, HOUR, NOW } from './support/fleet.js';

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { afterEach, expect, test } from '@jest/globals';
-import { run } from '../../lib/cli/run.js';
-import { systemClock } from '../../lib/clock.js';
+import { run } from '../../lib/show/cli/run.js';
+import { systemClock } from '../../lib/base/clock.js';
 import { until } from '../support/until.js';
 import { fleet } from './support/fleet.js';
 

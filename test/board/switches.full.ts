@@ -1,8 +1,8 @@
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
-import { processOf } from '../../lib/stores/line.js';
+import { processOf } from '../../lib/contract/line.js';
 import { until } from '../support/until.js';
-import type { KnownJob } from '../../lib/stores/history-store.js';
+import type { KnownJob } from '../../lib/contract/history-store.js';
 import { fleet, JOBS, NOW } from './support/fleet.js';
 import { PLATFORMS, type Platform, type Site, site, statusOf, USER } from './support/site.js';
 import { closeBrowser, testInBrowser, violationsOf, visitor } from './support/visitor.js';

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import type { Clock, LockStore } from '../../lib/index.js';
-import { Outages } from '../../lib/store-access/outages.js';
-import { UnderWay } from '../../lib/lease/under-way.js';
-import { Releases } from '../../lib/lease/releases.js';
-import { SafeStore } from '../../lib/store-access/safe-store.js';
-import { TimeLimits } from '../../lib/store-access/time-limits.js';
+import { Outages } from '../../lib/lock/access/outages.js';
+import { UnderWay } from '../../lib/lock/under-way.js';
+import { Releases } from '../../lib/lock/releases.js';
+import { SafeStore } from '../../lib/lock/access/safe-store.js';
+import { TimeLimits } from '../../lib/lock/access/time-limits.js';
 import { until } from '../support/until.js';
 
 /**

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { CronTime } from 'cron';
 import { Insight, type MissEntry, type Why } from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
-import { tickFinder } from '../../lib/scheduler/tick-finder.js';
+import { tickFinder } from '../../lib/schedule/tick-finder.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { startProxy, type TcpProxy } from './proxy/tcp-proxy.js';

@@ -10,7 +10,7 @@ import {
   SchedulerLockService,
   StoreUnavailableError,
 } from '../../lib/index.js';
-import type { Beat, HistoryStore } from '../../lib/stores/history-store.js';
+import type { Beat, HistoryStore } from '../../lib/contract/history-store.js';
 import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';

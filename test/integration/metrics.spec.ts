@@ -4,10 +4,10 @@ import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporte
 import { type DataPoint, type Histogram, MeterProvider, type MetricData } from '@opentelemetry/sdk-metrics';
 import { register, Registry } from 'prom-client';
 import { SchedulerLockEvents, SchedulerLockModule } from '../../lib/index.js';
-import { type Instrument, INSTRUMENTS } from '../../lib/metrics/instruments.js';
-import { SchedulerLockOtelModule } from '../../lib/otel/index.js';
-import { SchedulerLockPrometheusModule } from '../../lib/prometheus/index.js';
-import { labelName, metricName } from '../../lib/prometheus/names.js';
+import { type Instrument, INSTRUMENTS } from '../../lib/show/metrics/instruments.js';
+import { SchedulerLockOtelModule } from '../../lib/show/otel/index.js';
+import { SchedulerLockPrometheusModule } from '../../lib/show/prometheus/index.js';
+import { labelName, metricName } from '../../lib/show/prometheus/names.js';
 import { closeApps, LogLines, startFailure, startModule } from './app.js';
 import { measuredApp } from './support/measured-app.js';
 

@@ -8,7 +8,7 @@ import type { AcquireRequest, LeaseRef } from '../../lib/index.js';
 import { SchedulerLock, SchedulerLockInsight, SchedulerLockService } from '../../lib/index.js';
 import { MongoDocuments } from '../../lib/stores/mongo/mongo-documents.js';
 import { MongoLockStore } from '../../lib/stores/mongo/index.js';
-import { LOOK_FOR_QUEUED } from '../../lib/stores/queued-call-store.js';
+import { LOOK_FOR_QUEUED } from '../../lib/contract/queued-call-store.js';
 import { locksOf } from '../contract/support/mongo-subject.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { isThereMongo, provideMongo, testMongo } from '../support/mongo-server.js';

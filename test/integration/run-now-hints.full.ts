@@ -10,7 +10,7 @@ import {
   SchedulerLockService,
   type LockStore,
 } from '../../lib/index.js';
-import { systemClock } from '../../lib/clock.js';
+import { systemClock } from '../../lib/base/clock.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { POSTGRES } from '../support/database.js';
 import { uniqueTable } from '../support/database-server.js';

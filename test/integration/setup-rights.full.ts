@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { printed } from '../../lib/cli/print.js';
-import { readArguments } from '../../lib/cli/arguments.js';
+import { printed } from '../../lib/show/cli/print.js';
+import { readArguments } from '../../lib/show/cli/arguments.js';
 import {
   LeaderElection,
   type LockStore,

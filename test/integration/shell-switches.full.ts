@@ -164,7 +164,7 @@ test('a store that is away is none of them: exit code 3', async () => {
 
 test('the program itself names the user of the machine, and the machine', async () => {
   const argv = ['pause', JOB, '--reason', 'migration', '--for', '1h', '--key-prefix', prefix];
-  const program = join(projectRoot, 'dist/cli/main.js');
+  const program = join(projectRoot, 'dist/show/cli/main.js');
   const env = { SCHEDULER_LOCK_URL: redis.url };
   const { code, stdout } = await runProgram(process.execPath, [program, ...argv], { env });
   const actor = `${userInfo().username}@${hostname()}`.slice(0, 60);

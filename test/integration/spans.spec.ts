@@ -11,7 +11,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { currentLock, SchedulerLock, SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
-import { SchedulerLockOtelModule, type SchedulerLockOtelOptions } from '../../lib/otel/index.js';
+import { SchedulerLockOtelModule, type SchedulerLockOtelOptions } from '../../lib/show/otel/index.js';
 import { FakeLockStore } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
 import { closeApps, startModule, type TestApp } from './app.js';

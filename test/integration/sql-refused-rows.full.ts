@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { LockStateError } from '../../lib/errors.js';
+import { LockStateError } from '../../lib/base/errors.js';
 import { DATABASES } from '../support/database.js';
 import { useTable } from './support/sql-table.js';
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemClock } from '../../lib/clock.js';
+import { systemClock } from '../../lib/base/clock.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { LimitedPool, poolOf } from '../../lib/stores/mysql/limited-pool.js';
 import { MysqlDialect } from '../../lib/stores/mysql/mysql-dialect.js';

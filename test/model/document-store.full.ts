@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { type Clock, systemClock } from '../../lib/clock.js';
-import { DocumentLockStore } from '../../lib/store/document-lock-store.js';
+import { type Clock, systemClock } from '../../lib/base/clock.js';
+import { DocumentLockStore } from '../../lib/rules/documents/document-lock-store.js';
 import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { FarDocuments } from '../contract/support/document-subject.js';
 import './support/parameters.js';

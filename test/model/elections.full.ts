@@ -1,7 +1,7 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { brokenConnection, notConnected, silence } from '../unit/lease/scripted-store.js';
-import { type Candidate, candidates, PATIENCE, PERIOD, TTL } from '../unit/leader/support.js';
+import { brokenConnection, notConnected, silence } from '../unit/lock/scripted-store.js';
+import { type Candidate, candidates, PATIENCE, PERIOD, TTL } from '../unit/lock/leader/support.js';
 import { parameters } from './support/parameters.js';
 
 const COUNT = 3;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { array, assert, asyncProperty, constantFrom, pre, record } from 'fast-check';
 import type { JobStatus } from '../../lib/insight/types.js';
-import type { InstanceRecord, RunEntry } from '../../lib/stores/history-store.js';
+import type { InstanceRecord, RunEntry } from '../../lib/contract/history-store.js';
 import { at, JOB } from '../unit/insight/support/facts.js';
 import { type Answers, ask, dissenting, type Pattern, READERS } from '../unit/insight/support/readers.js';
 import { entry, instance, lockInfo, NOW } from '../unit/insight/support/store.js';

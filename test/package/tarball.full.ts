@@ -21,7 +21,7 @@ const MOST = 640_000;
 /** The page, packed: what both builds share of it, what each has of its own, its document, and the description of its JSON. */
 const MOST_OF_PAGE = 60_000;
 /** Scripts of the page that the shell imports besides. */
-const ONLY_OF_SHELL = ['dist/board/answer.js', 'dist/board/route.js'];
+const ONLY_OF_SHELL = ['dist/show/board/answer.js', 'dist/show/board/route.js'];
 /** What may be in the package: this, the documents, and the folder `dist`. */
 const FILES = [
   'LICENSE',

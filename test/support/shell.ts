@@ -1,7 +1,7 @@
-import { openStore } from '../../lib/cli/open.js';
-import { run } from '../../lib/cli/run.js';
-import { ticksOf } from '../../lib/cli/ticks.js';
-import { systemClock } from '../../lib/clock.js';
+import { openStore } from '../../lib/show/cli/open.js';
+import { run } from '../../lib/show/cli/run.js';
+import { ticksOf } from '../../lib/show/cli/ticks.js';
+import { systemClock } from '../../lib/base/clock.js';
 import { projectRoot } from './machine.js';
 
 /** What a command of the shell has said. */

@@ -26,7 +26,7 @@ test('each file that registers tests is in exactly one tier, or is imported by o
 
 test('units load what they test: the main entry and the testing entry load all of the library, and Nest, which takes longer than most tests', () => {
   // What these test is an entry, or a decorator.
-  const own = ['test/unit/house/surface.spec.ts', 'test/unit/options/types.spec.ts'];
+  const own = ['test/unit/house/surface.spec.ts', 'test/unit/nest/options/types.spec.ts'];
   const loads = /^import (?!type )[^;]*from '[./]*lib\/(testing\/)?index\.js';/m;
   const units = all.filter((file) => file.startsWith('test/unit/') && loads.test(read(file)));
   expect(units.sort()).toEqual(own);

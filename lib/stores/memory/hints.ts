@@ -1,4 +1,4 @@
-import type { HintChannel } from '../lock-store.js';
+import type { HintChannel } from '../../contract/lock-store.js';
 
 /** Hints to the processes that share this memory. */
 export class MemoryHints {

@@ -1,9 +1,9 @@
-import type { Clock } from '../../clock.js';
-import { changeOf, lookAt } from '../../store/changes.js';
-import type { ReadDocument } from '../../store/port.js';
-import type { Decision, LockDocument } from '../../store/rules/document.js';
-import { readableLock } from '../../store/state.js';
-import { RETENTION, TICK_RETENTION } from '../rules.js';
+import type { Clock } from '../../base/clock.js';
+import { changeOf, lookAt } from '../../rules/documents/changes.js';
+import type { ReadDocument } from '../../contract/port.js';
+import type { Decision, LockDocument } from '../../rules/lock/document.js';
+import { readableLock } from '../../rules/lock/state.js';
+import { RETENTION, TICK_RETENTION } from '../../contract/allowances.js';
 import type { MemoryHints } from './hints.js';
 import type { MemoryDocuments } from './memory-documents.js';
 

@@ -1,5 +1,12 @@
-import type { Clock } from '../../clock.js';
-import type { Change, DocumentsRead, LockDocuments, ReadDocument, Renewal, Seen } from '../../store/port.js';
+import type { Clock } from '../../base/clock.js';
+import type {
+  Change,
+  DocumentsRead,
+  LockDocuments,
+  ReadDocument,
+  Renewal,
+  Seen,
+} from '../../contract/port.js';
 
 /** A document. Its end is on the monotonic clock: a wall clock that is set ends no lease. */
 interface Stored {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.js';
+import type { Clock } from '../../base/clock.js';
 import type {
   EntriesRead,
   Entry,
@@ -8,8 +8,8 @@ import type {
   NewEntry,
   SeenEntry,
   SumQuery,
-} from '../../store/entries.js';
-import { Moments } from '../../store/moments.js';
+} from '../../rules/entries/entries.js';
+import { Moments } from '../../rules/entries/moments.js';
 import { Shelf } from './shelf.js';
 
 /** How many locks there have to be before those without entries are forgotten. */

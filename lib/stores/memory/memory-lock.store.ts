@@ -1,18 +1,18 @@
 /*
  * lib/stores/memory: locks in the memory of this process, for tests and for applications with one instance.
- * May not enter: rules of its own; those of lib/store decide.
+ * May not enter: rules of its own; those of lib/rules decide.
  */
-import { systemClock, type Clock } from '../../clock.js';
-import { extend } from '../../store/rules/extend.js';
-import { acquireInLine, releaseInLine } from '../../store/rules/in-line.js';
-import { inspect } from '../../store/rules/inspect.js';
-import { Moments } from '../../store/moments.js';
-import { EntryHistory } from '../../store/side/history.js';
-import { documentLocks } from '../../store/side/queue-locks.js';
-import { EntryQueue } from '../../store/side/queue.js';
-import { readableLock } from '../../store/state.js';
-import type { QueuedCallStore } from '../queued-call-store.js';
-import type { HistoryStore } from '../history-store.js';
+import { systemClock, type Clock } from '../../base/clock.js';
+import { extend } from '../../rules/lock/extend.js';
+import { acquireInLine, releaseInLine } from '../../rules/lock/in-line.js';
+import { inspect } from '../../rules/lock/inspect.js';
+import { Moments } from '../../rules/entries/moments.js';
+import { EntryHistory } from '../../rules/entries/history.js';
+import { documentLocks } from '../../rules/entries/queue-locks.js';
+import { EntryQueue } from '../../rules/entries/queue.js';
+import { readableLock } from '../../rules/lock/state.js';
+import type { QueuedCallStore } from '../../contract/queued-call-store.js';
+import type { HistoryStore } from '../../contract/history-store.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -22,8 +22,8 @@ import type {
   LockStore,
   ReleaseOptions,
   ReleaseResult,
-} from '../lock-store.js';
-import type { LockInfo } from '../lock-info.js';
+} from '../../contract/lock-store.js';
+import type { LockInfo } from '../../contract/lock-info.js';
 import { MemoryHints } from './hints.js';
 import { MemoryLocks, retentionOf } from './locks.js';
 import { MemoryDocuments } from './memory-documents.js';

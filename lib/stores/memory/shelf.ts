@@ -1,4 +1,4 @@
-import type { Entry, EntryQuery, NewEntry } from '../../store/entries.js';
+import type { Entry, EntryQuery, NewEntry } from '../../rules/entries/entries.js';
 
 /** An entry, with what finds it. */
 export type ShelvedEntry = Entry & Pick<NewEntry, 'slot' | 'job'>;

@@ -1,5 +1,5 @@
-import { SchedulerLockConfigError, StoreUnavailableError } from '../../errors.js';
-import { foreignClient, kindOfValue } from '../foreign-clients.js';
+import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
+import { foreignClient, kindOfValue } from '../shared/foreign-clients.js';
 
 /** What the store needs of a `Db` of the package `mongodb`. */
 export interface MongoDatabase {

@@ -1,5 +1,5 @@
-import { StoreUnavailableError } from '../../errors.js';
-import { asClause } from '../../wording.js';
+import { StoreUnavailableError } from '../../base/errors.js';
+import { asClause } from '../../base/wording.js';
 
 /** What the store reads of an error of the driver. */
 export interface DriverError {

@@ -1,5 +1,5 @@
 import { isDate } from 'node:util/types';
-import type { Change, DocumentsRead, LockDocuments, ReadDocument, Renewal } from '../../store/port.js';
+import type { Change, DocumentsRead, LockDocuments, ReadDocument, Renewal } from '../../contract/port.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
 import { type Answers, asRead, READING, serverTime, sendBatch, type Write } from './statements.js';
 

@@ -8,9 +8,9 @@ import type {
   NewEntry,
   SeenEntry,
   SumQuery,
-} from '../../store/entries.js';
-import { StoreUnavailableError } from '../../errors.js';
-import { Moments } from '../../store/moments.js';
+} from '../../rules/entries/entries.js';
+import { StoreUnavailableError } from '../../base/errors.js';
+import { Moments } from '../../rules/entries/moments.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
 import { DUPLICATE, failed, isDenied, isUnindexable, reasonOf } from './errors.js';
 import { collectionProblem } from './server.js';

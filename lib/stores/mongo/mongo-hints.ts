@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type Clock, systemClock } from '../../clock.js';
-import type { HintChannel } from '../lock-store.js';
-import { type Listening, TestedChannel } from '../tested-channel.js';
+import { type Clock, systemClock } from '../../base/clock.js';
+import type { HintChannel } from '../../contract/lock-store.js';
+import { type Listening, TestedChannel } from '../shared/tested-channel.js';
 import type { MongoChangeStream, MongoCollection, MongoDatabase } from './client.js';
 import { reasonOf } from './errors.js';
 import { WRITING } from './statements.js';

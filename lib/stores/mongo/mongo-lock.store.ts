@@ -1,10 +1,10 @@
 /*
  * lib/stores/mongo: locks in MongoDB, each in a document.
- * May not enter: rules; those of lib/store decide.
+ * May not enter: rules; those of lib/rules decide.
  */
-import { SchedulerLockConfigError } from '../../errors.js';
-import { RememberingLockStore } from '../../store/remembering-lock-store.js';
-import type { HintChannel } from '../lock-store.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
+import { RememberingLockStore } from '../../rules/documents/remembering-lock-store.js';
+import type { HintChannel } from '../../contract/lock-store.js';
 import { databaseOf, type MongoDatabase, type MongoGiven } from './client.js';
 import { failed, isDenied, reasonOf } from './errors.js';
 import { MongoDocuments } from './mongo-documents.js';

@@ -1,4 +1,4 @@
-import { SchedulerLockConfigError } from '../../errors.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { MongoDatabase } from './client.js';
 import { isDenied } from './errors.js';
 

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../../errors.js';
+import { StoreUnavailableError } from '../../base/errors.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
 import { type DriverError, failed, notMade } from './errors.js';
 

@@ -1,5 +1,5 @@
-import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../store/port.js';
-import { LockStateError } from '../../errors.js';
+import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../contract/port.js';
+import { LockStateError } from '../../base/errors.js';
 import type { Written } from '../sql/dialect.js';
 import { describeFailure } from '../sql/failure.js';
 import type { Row } from '../sql/row.js';

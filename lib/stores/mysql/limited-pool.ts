@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../clock.js';
+import { type Clock, systemClock } from '../../base/clock.js';
 import { LOCK_WAIT, TRY_LIMIT } from '../sql/dialect.js';
 import { Silence, type Statement } from '../sql/silence.js';
 

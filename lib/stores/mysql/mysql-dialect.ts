@@ -1,4 +1,4 @@
-import type { Change, DocumentsRead, Renewal } from '../../store/port.js';
+import type { Change, DocumentsRead, Renewal } from '../../contract/port.js';
 import { LOCK_WAIT, type SqlDialect, type TableLook, type Written } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
 import type { EntriesDialect } from '../sql/entries-dialect.js';

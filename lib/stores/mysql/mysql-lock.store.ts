@@ -2,8 +2,8 @@
  * lib/stores/mysql: what is special about MySQL and MariaDB: statements, types, connections.
  * May not enter: what PostgreSQL needs as well, which is in stores/sql.
  */
-import { type Duration, parseDuration } from '../../duration.js';
-import { SchedulerLockConfigError } from '../../errors.js';
+import { type Duration, parseDuration } from '../../base/duration.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
 import { checkClient } from '../sql/given-client.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';

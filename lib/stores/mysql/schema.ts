@@ -1,4 +1,4 @@
-import { LOCKED_BY_LENGTH } from '../holder-text.js';
+import { LOCKED_BY_LENGTH } from '../../contract/holder-text.js';
 import { OUR_COLUMNS, type TableDdl } from '../sql/table-judgement.js';
 import { type SqlStoreOptions, TableNames } from '../sql/table-name.js';
 

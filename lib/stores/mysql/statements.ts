@@ -1,4 +1,4 @@
-import type { Change, Renewal, Seen } from '../../store/port.js';
+import type { Change, Renewal, Seen } from '../../contract/port.js';
 import {
   afterMicroseconds,
   bytesOf,

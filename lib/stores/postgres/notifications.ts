@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../clock.js';
+import type { Clock } from '../../base/clock.js';
 import { describeFailure } from '../sql/failure.js';
-import { type Listening, TestedChannel } from '../tested-channel.js';
+import { type Listening, TestedChannel } from '../shared/tested-channel.js';
 
 /** A connection of `pg` that stays open. */
 export interface ListeningClient {

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../clock.js';
+import { type Clock, systemClock } from '../../base/clock.js';
 import { Silence } from '../sql/silence.js';
 import type { ListeningClient } from './notifications.js';
 

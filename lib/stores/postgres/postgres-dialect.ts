@@ -1,5 +1,5 @@
-import { SchedulerLockConfigError } from '../../errors.js';
-import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../store/port.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
+import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../contract/port.js';
 import { type Fault, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
 import type { EntriesDialect } from '../sql/entries-dialect.js';

@@ -1,5 +1,5 @@
 import { LOCK_WAIT } from '../sql/dialect.js';
-import { LOCKED_BY_LENGTH } from '../holder-text.js';
+import { LOCKED_BY_LENGTH } from '../../contract/holder-text.js';
 import type { TableDdl } from '../sql/table-judgement.js';
 import { type SqlStoreOptions, TableNames } from '../sql/table-name.js';
 

@@ -1,4 +1,4 @@
-import { CALLED, INTERRUPTED, INTERVAL_ALLOWANCE } from '../rules.js';
+import { CALLED, INTERRUPTED, INTERVAL_ALLOWANCE } from '../../contract/allowances.js';
 import { LOST } from './history-scripts.js';
 import { HOUR_MS, KEEP, leaseScript, RETENTION_SLACK_MS } from './script.js';
 

@@ -1,4 +1,4 @@
-import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../lock-store.js';
+import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../contract/lock-store.js';
 
 // The arguments of the scripts of one lease: see acquire-script.ts, extend-script.ts and release-script.ts.
 

@@ -1,4 +1,4 @@
-import { foreignClient } from '../foreign-clients.js';
+import { foreignClient } from '../shared/foreign-clients.js';
 import { type NodeRedisClient, nodeRedisKind } from './node-redis-kind.js';
 
 /**

@@ -1,4 +1,4 @@
-import { SchedulerLockConfigError } from '../../errors.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { NodeRedisClient } from './node-redis-kind.js';
 import { describeError } from './redact.js';
 

@@ -1,4 +1,4 @@
-import { systemClock } from '../../clock.js';
+import { systemClock } from '../../base/clock.js';
 import type {
   EntriesRead,
   Entry,
@@ -8,7 +8,7 @@ import type {
   NewEntry,
   SeenEntry,
   SumQuery,
-} from '../../store/entries.js';
+} from '../../rules/entries/entries.js';
 import { FIND, LIST, SUM } from './entry-looks.js';
 import { DROP, PROBE_ENTRIES, PUT } from './entry-scripts.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';

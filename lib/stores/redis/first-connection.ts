@@ -1,5 +1,5 @@
-import { systemClock } from '../../clock.js';
-import { SchedulerLockConfigError } from '../../errors.js';
+import { systemClock } from '../../base/clock.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { RedisClient } from './connection-options.js';
 import { unreachable } from './readiness.js';
 import { describeError } from './redact.js';

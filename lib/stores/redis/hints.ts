@@ -1,4 +1,4 @@
-import type { HintChannel } from '../lock-store.js';
+import type { HintChannel } from '../../contract/lock-store.js';
 import { describeError } from './redact.js';
 import { type Connection, runScript } from './redis-client.js';
 import { script } from './script.js';

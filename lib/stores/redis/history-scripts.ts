@@ -1,4 +1,4 @@
-import { INSTANCES_KEPT, MAX_INSTANCES, UNUSED_LIST } from '../history-store.js';
+import { INSTANCES_KEPT, MAX_INSTANCES, UNUSED_LIST } from '../../contract/history-store.js';
 import { TRY } from './probe.js';
 import { OF_BAD, OF_HISTORY, OF_RUNS } from './keys.js';
 import { leaseScript, script } from './script.js';

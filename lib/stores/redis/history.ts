@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { noLongerThan, systemClock } from '../../clock.js';
-import type { RunRecords } from '../../store/side/keeping.js';
+import { noLongerThan, systemClock } from '../../base/clock.js';
+import type { RunRecords } from '../../rules/entries/keeping.js';
 import type {
   Alarm,
   Beat,
@@ -12,7 +12,7 @@ import type {
   Interruption,
   Miss,
   MissResult,
-} from '../history-store.js';
+} from '../../contract/history-store.js';
 import { ENTRIES, MISS, TOLD, PROBE_INSTANCES, PROBE_RUNS, RECORD_BAD } from './history-scripts.js';
 import { historyKeys, instanceKeys } from './keys.js';
 import type { LeaseCommands } from './lease-commands.js';

@@ -1,7 +1,7 @@
-import { SchedulerLockConfigError } from '../../errors.js';
-import type { ReleaseOutcome } from '../lock-store.js';
-import { MOST_SHOWN, shownLine, type Standing } from '../line.js';
-import type { JobInfo, LockInfo } from '../lock-info.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
+import type { ReleaseOutcome } from '../../contract/lock-store.js';
+import { MOST_SHOWN, shownLine, type Standing } from '../../contract/line.js';
+import type { JobInfo, LockInfo } from '../../contract/lock-info.js';
 import { ACL_INSPECT } from './acl.js';
 import { DENIED } from './advice.js';
 import type { RedisClient } from './connection-options.js';

@@ -1,5 +1,5 @@
-import { SchedulerLockConfigError } from '../../errors.js';
-import { nearest, show } from '../../wording.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
+import { nearest, show } from '../../base/wording.js';
 
 /** The default of the option `keyPrefix`. */
 export const DEFAULT_KEY_PREFIX = 'scheduler';

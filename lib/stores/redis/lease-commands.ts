@@ -1,6 +1,6 @@
-import { atEndOfTurn } from '../../clock.js';
-import { LockStateError, type SchedulerLockError } from '../../errors.js';
-import type { Told } from '../fast-port.js';
+import { atEndOfTurn } from '../../base/clock.js';
+import { LockStateError, type SchedulerLockError } from '../../base/errors.js';
+import type { Told } from '../../contract/fast-port.js';
 import { hashTag, lineKeys, lockKey, type LockKeys, stateKey } from './keys.js';
 import { AT_ONCE, tooLate } from './readiness.js';
 import { describeError } from './redact.js';

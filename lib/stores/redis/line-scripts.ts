@@ -1,4 +1,4 @@
-import { RETENTION, STEP_OF_PRIORITY } from '../rules.js';
+import { RETENTION, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import { LOST } from './history-scripts.js';
 import { OF_LINE } from './keys.js';
 import { leaseScript } from './script.js';

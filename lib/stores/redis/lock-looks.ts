@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../../errors.js';
+import { StoreUnavailableError } from '../../base/errors.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import type { LeaseScript } from './script.js';
 

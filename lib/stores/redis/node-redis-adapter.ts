@@ -1,4 +1,4 @@
-import { SchedulerLockConfigError } from '../../errors.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { RedisClient } from './connection-options.js';
 import { type NodeRedisClient, nodeRedisKind } from './node-redis-kind.js';
 import type { AnyClient } from './node-redis-state.js';

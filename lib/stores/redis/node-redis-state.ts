@@ -1,4 +1,4 @@
-import { systemClock, type Timer } from '../../clock.js';
+import { systemClock, type Timer } from '../../base/clock.js';
 import { type NodeRedisClient, type NodeRedisKind, nodeRedisKind } from './node-redis-kind.js';
 
 /** The members that are used, of all kinds of clients, and of the versions 5 and 6. */

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../../errors.js';
+import { StoreUnavailableError } from '../../base/errors.js';
 import type { RedisClient } from './connection-options.js';
 import { type NodeRedisClient, type NodeRedisKind } from './node-redis-kind.js';
 import {

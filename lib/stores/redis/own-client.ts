@@ -1,4 +1,4 @@
-import { systemClock } from '../../clock.js';
+import { systemClock } from '../../base/clock.js';
 import type { RedisClient, RedisConnectionOptions } from './connection-options.js';
 import { loadEither } from './driver.js';
 import type { SubscribingClient } from './hints.js';

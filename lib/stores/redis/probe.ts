@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { SchedulerLockConfigError } from '../../errors.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { LockKeys } from './keys.js';
 import type { LeaseCommands } from './lease-commands.js';
 import { type Connection, RedisReplyError, runScript } from './redis-client.js';

@@ -1,5 +1,5 @@
-import type { QueueLocks, RegrantedRun, TakenLock } from '../../store/side/queue-locks.js';
-import type { LeaseRef } from '../lease-ref.js';
+import type { QueueLocks, RegrantedRun, TakenLock } from '../../rules/entries/queue-locks.js';
+import type { LeaseRef } from '../../contract/lease-ref.js';
 import { OF_TURN } from './keys.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import { leaseScript } from './script.js';

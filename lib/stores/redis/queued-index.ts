@@ -1,5 +1,5 @@
-import { systemClock } from '../../clock.js';
-import { QUEUED_CALLS_KEPT } from '../queued-call-store.js';
+import { systemClock } from '../../base/clock.js';
+import { QUEUED_CALLS_KEPT } from '../../contract/queued-call-store.js';
 import { askScript, type Connection } from './redis-client.js';
 import { script } from './script.js';
 

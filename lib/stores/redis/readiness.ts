@@ -1,5 +1,5 @@
-import { systemClock, type Timer } from '../../clock.js';
-import { StoreUnavailableError } from '../../errors.js';
+import { systemClock, type Timer } from '../../base/clock.js';
+import { StoreUnavailableError } from '../../base/errors.js';
 import { withAdvice } from './advice.js';
 import type { RedisClient } from './connection-options.js';
 import { describeError } from './redact.js';

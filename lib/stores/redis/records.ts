@@ -7,9 +7,9 @@ import type {
   RunEntry,
   RunRecord,
   Trigger,
-} from '../history-store.js';
-import type { LeaseRef } from '../lease-ref.js';
-import { readable, readEach } from '../readable.js';
+} from '../../contract/history-store.js';
+import type { LeaseRef } from '../../contract/lease-ref.js';
+import { readable, readEach } from '../../contract/readable.js';
 
 /** How long an entry may become, bytes: a hundred of them for each lock must not cost much memory. */
 const MAX_ENTRY = 1_000;

@@ -1,4 +1,4 @@
-import { asClause, messageOf } from '../../wording.js';
+import { asClause, messageOf } from '../../base/wording.js';
 
 /*
  * Texts for logs and errors, made only from parts that are no secret.

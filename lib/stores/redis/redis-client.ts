@@ -1,5 +1,5 @@
-import { type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
-import type { Told } from '../fast-port.js';
+import { type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
+import type { Told } from '../../contract/fast-port.js';
 import { DENIED, withAdvice } from './advice.js';
 import type { RedisClient } from './connection-options.js';
 import type { Patience } from './readiness.js';

@@ -1,5 +1,5 @@
-import { systemClock } from '../../clock.js';
-import { SchedulerLockConfigError, StoreUnavailableError } from '../../errors.js';
+import { systemClock } from '../../base/clock.js';
+import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
 import {
   decoded,
   isRedisClient,

@@ -3,13 +3,13 @@
  * on an entry of a lock.
  * May not enter: timers that renew, policy, and what another store needs.
  */
-import { systemClock } from '../../clock.js';
-import { SchedulerLockConfigError } from '../../errors.js';
-import { Moments } from '../../store/moments.js';
-import { keeping } from '../../store/side/keeping.js';
-import { EntryQueue } from '../../store/side/queue.js';
-import { LOOK_FOR_QUEUED, type QueuedCallStore } from '../queued-call-store.js';
-import type { HistoryStore } from '../history-store.js';
+import { systemClock } from '../../base/clock.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
+import { Moments } from '../../rules/entries/moments.js';
+import { keeping } from '../../rules/entries/keeping.js';
+import { EntryQueue } from '../../rules/entries/queue.js';
+import { LOOK_FOR_QUEUED, type QueuedCallStore } from '../../contract/queued-call-store.js';
+import type { HistoryStore } from '../../contract/history-store.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -21,10 +21,10 @@ import type {
   ReleaseOptions,
   ReleaseResult,
   WaitRequest,
-} from '../lock-store.js';
-import type { LockInfo } from '../lock-info.js';
-import type { FastPort, Told } from '../fast-port.js';
-import { NOTHING_RAN } from '../rules.js';
+} from '../../contract/lock-store.js';
+import type { LockInfo } from '../../contract/lock-info.js';
+import type { FastPort, Told } from '../../contract/fast-port.js';
+import { NOTHING_RAN } from '../../contract/allowances.js';
 import { aclCommand } from './acl.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, INSPECT, inspectRedis } from './inspect.js';

@@ -1,5 +1,5 @@
-import type { Beat, BeatResult, InstanceRecord, KnownJob } from '../history-store.js';
-import { instanceReader, isJobs, readable, readEach, type ToldInstance } from '../readable.js';
+import type { Beat, BeatResult, InstanceRecord, KnownJob } from '../../contract/history-store.js';
+import { instanceReader, isJobs, readable, readEach, type ToldInstance } from '../../contract/readable.js';
 import { BEAT, FACTS, INSTANCES } from './history-scripts.js';
 import type { instanceKeys } from './keys.js';
 import { failure, type Connection, valuesOf } from './redis-client.js';

@@ -1,4 +1,4 @@
-import { NOTHING_RAN } from '../rules.js';
+import { NOTHING_RAN } from '../../contract/allowances.js';
 import { CALL } from './acquire-script.js';
 import { OLDER } from './extend-script.js';
 import { KEEP, leaseScript } from './script.js';

@@ -1,11 +1,11 @@
-import { noLongerThan, systemClock } from '../../clock.js';
+import { noLongerThan, systemClock } from '../../base/clock.js';
 import {
   LockStateError,
   SchedulerLockConfigError,
   type SchedulerLockError,
   StoreUnavailableError,
-} from '../../errors.js';
-import type { ExtendOptions, ExtendResult, LeaseRef } from '../lock-store.js';
+} from '../../base/errors.js';
+import type { ExtendOptions, ExtendResult, LeaseRef } from '../../contract/lock-store.js';
 import { extendArguments } from './arguments.js';
 import type { LeaseCommands } from './lease-commands.js';
 import type { RedisConnection } from './redis-connection.js';

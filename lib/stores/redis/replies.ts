@@ -1,5 +1,10 @@
-import { lastStart } from '../rules.js';
-import type { AcquireRefusal, AcquireResult, ExtendResult, ReleaseResult } from '../lock-store.js';
+import { lastStart } from '../../contract/allowances.js';
+import type {
+  AcquireRefusal,
+  AcquireResult,
+  ExtendResult,
+  ReleaseResult,
+} from '../../contract/lock-store.js';
 
 /*
  * A client may give numbers as texts (the option `stringNumbers` of ioredis): these functions turn such answers of scripts back into

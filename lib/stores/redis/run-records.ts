@@ -1,9 +1,9 @@
-import { systemClock } from '../../clock.js';
-import { Gatherer, RECORDS_WAIT } from '../../store/side/gatherer.js';
-import type { RunRecords } from '../../store/side/keeping.js';
-import type { Told } from '../fast-port.js';
-import type { LeaseRef, ReleaseOptions } from '../lock-store.js';
-import { NOTHING_RAN } from '../rules.js';
+import { systemClock } from '../../base/clock.js';
+import { Gatherer, RECORDS_WAIT } from '../../rules/entries/gatherer.js';
+import type { RunRecords } from '../../rules/entries/keeping.js';
+import type { Told } from '../../contract/fast-port.js';
+import type { LeaseRef, ReleaseOptions } from '../../contract/lock-store.js';
+import { NOTHING_RAN } from '../../contract/allowances.js';
 import { RECORD_BAD, RECORD_RUN } from './history-scripts.js';
 import type { LeaseCall, LeaseCommands } from './lease-commands.js';
 import { runArguments } from './records.js';

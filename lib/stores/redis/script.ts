@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { RETENTION, TICK_RETENTION } from '../rules.js';
+import { RETENTION, TICK_RETENTION } from '../../contract/allowances.js';
 import { type KeysOf, OF_LOCK } from './keys.js';
 
 /*

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../clock.js';
+import type { Clock, Timer } from '../../base/clock.js';
 
 /** A command that was sent and not answered yet. */
 interface Unanswered {

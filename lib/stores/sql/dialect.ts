@@ -1,5 +1,5 @@
-import type { Change, DocumentsRead, Renewal } from '../../store/port.js';
-import type { HintChannel } from '../lock-store.js';
+import type { Change, DocumentsRead, Renewal } from '../../contract/port.js';
+import type { HintChannel } from '../../contract/lock-store.js';
 import type { EntriesDialect } from './entries-dialect.js';
 import type { SqlFailure } from './failure.js';
 

@@ -1,5 +1,5 @@
-import { SchedulerLockError, StoreUnavailableError } from '../../errors.js';
-import type { Change, DocumentsRead, LockDocuments, Renewal } from '../../store/port.js';
+import { SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
+import type { Change, DocumentsRead, LockDocuments, Renewal } from '../../contract/port.js';
 import type { SqlDialect, Written } from './dialect.js';
 import { AGAIN, type Operations } from './operations.js';
 

@@ -1,5 +1,5 @@
-import { StoreUnavailableError } from '../../errors.js';
-import type { NewEntry } from '../../store/entries.js';
+import { StoreUnavailableError } from '../../base/errors.js';
+import type { NewEntry } from '../../rules/entries/entries.js';
 import type { Row } from './row.js';
 
 /** An entry to write, as the table has it. */

@@ -1,4 +1,4 @@
-import { SchedulerLockError, StoreUnavailableError } from '../../errors.js';
+import { SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
 import type { Operations } from './operations.js';

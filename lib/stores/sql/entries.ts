@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.js';
-import { SchedulerLockConfigError } from '../../errors.js';
+import type { Clock } from '../../base/clock.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
 import type {
   EntriesRead,
   EntryQuery,
@@ -8,7 +8,7 @@ import type {
   NewEntry,
   SeenEntry,
   SumQuery,
-} from '../../store/entries.js';
+} from '../../rules/entries/entries.js';
 import type { SqlDialect } from './dialect.js';
 import { type EntryRow, partly } from './entries-dialect.js';
 import { EntriesTable, refusal } from './entries-table.js';

@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { EntriesRead, Entry, EntryKey, EntryQuery, EntrySum, SumQuery } from '../../store/entries.js';
+import type {
+  EntriesRead,
+  Entry,
+  EntryKey,
+  EntryQuery,
+  EntrySum,
+  SumQuery,
+} from '../../rules/entries/entries.js';
 import type { SqlDialect } from './dialect.js';
 import type { Row } from './row.js';
 

@@ -1,4 +1,4 @@
-import { asClause, messageOf } from '../../wording.js';
+import { asClause, messageOf } from '../../base/wording.js';
 
 /** What an error of a database, or of the way to it, means for a call. */
 export type SqlFailure =

@@ -1,5 +1,5 @@
-import { SchedulerLockConfigError } from '../../errors.js';
-import { foreignClient, kindOfValue, type StoreKind } from '../foreign-clients.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
+import { foreignClient, kindOfValue, type StoreKind } from '../shared/foreign-clients.js';
 
 /** What a store of a database takes. */
 interface Wanted {

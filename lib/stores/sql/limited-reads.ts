@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.js';
-import { StoreUnavailableError } from '../../errors.js';
+import type { Clock } from '../../base/clock.js';
+import { StoreUnavailableError } from '../../base/errors.js';
 import { describeFailure, type SqlFailure } from './failure.js';
 
 /** How long people wait for a read of a table, ms. */

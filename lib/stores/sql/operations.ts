@@ -1,10 +1,10 @@
-import type { Clock } from '../../clock.js';
+import type { Clock } from '../../base/clock.js';
 import {
   LockStateError,
   SchedulerLockConfigError,
   SchedulerLockError,
   StoreUnavailableError,
-} from '../../errors.js';
+} from '../../base/errors.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure, errorsIn, isNotConnected, type SqlFailure } from './failure.js';
 import { OutageGate } from './outage-gate.js';

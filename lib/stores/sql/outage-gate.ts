@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../clock.js';
-import { StoreUnavailableError } from '../../errors.js';
+import { type Clock, systemClock } from '../../base/clock.js';
+import { StoreUnavailableError } from '../../base/errors.js';
 
 /** A database that has not answered for this time counts as away, ms: as long as a caller waits by default. */
 const SILENCE = 2_000;

@@ -1,4 +1,4 @@
-import { atEndOfTurn, type Clock } from '../../clock.js';
+import { atEndOfTurn, type Clock } from '../../base/clock.js';
 
 /** How long an idle connection may take to answer a trivial statement, ms. */
 const PROBE = 500;

@@ -2,14 +2,14 @@
  * lib/stores/sql: what the stores in databases share: a row for each lock, and tables beside it.
  * May not enter: SQL that only one kind of database understands.
  */
-import { type Clock, systemClock } from '../../clock.js';
-import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
-import { RememberingLockStore } from '../../store/remembering-lock-store.js';
-import { inspect } from '../../store/rules/inspect.js';
-import { RECORDS_WAIT } from '../../store/side/gatherer.js';
-import { readableLock } from '../../store/state.js';
-import type { HintChannel } from '../lock-store.js';
-import type { LockInfo } from '../lock-info.js';
+import { type Clock, systemClock } from '../../base/clock.js';
+import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../base/errors.js';
+import { RememberingLockStore } from '../../rules/documents/remembering-lock-store.js';
+import { inspect } from '../../rules/lock/inspect.js';
+import { RECORDS_WAIT } from '../../rules/entries/gatherer.js';
+import { readableLock } from '../../rules/lock/state.js';
+import type { HintChannel } from '../../contract/lock-store.js';
+import type { LockInfo } from '../../contract/lock-info.js';
 import type { SqlDialect } from './dialect.js';
 import { SqlDocuments } from './documents.js';
 import { SqlEntries } from './entries.js';

@@ -1,5 +1,5 @@
-import { type Clock, systemClock, type Timer } from '../../clock.js';
-import { StoreUnavailableError } from '../../errors.js';
+import { type Clock, systemClock, type Timer } from '../../base/clock.js';
+import { StoreUnavailableError } from '../../base/errors.js';
 import type { Fault, MissingParts, SqlDialect, TableLook } from './dialect.js';
 import { describeFailure } from './failure.js';
 import { notAllowed, tableError, TableError } from './table-judgement.js';

@@ -1,4 +1,4 @@
-import { LockStateError } from '../../errors.js';
+import { LockStateError } from '../../base/errors.js';
 import type { Row } from './row.js';
 
 /*

@@ -1,6 +1,6 @@
 import type { Fault, MissingParts } from './dialect.js';
 import { describeFailure } from './failure.js';
-import { LOCKED_BY_LENGTH } from '../holder-text.js';
+import { LOCKED_BY_LENGTH } from '../../contract/holder-text.js';
 
 /** What the database says of a column. */
 export interface Column {

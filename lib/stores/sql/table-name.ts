@@ -1,5 +1,5 @@
-import { SchedulerLockConfigError } from '../../errors.js';
-import { show } from '../../wording.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
+import { show } from '../../base/wording.js';
 
 /** Options of a store in a database. */
 export interface SqlStoreOptions {

@@ -1,4 +1,4 @@
-import type { AcquireRequest, LeaseRef } from '../../stores/lock-store.js';
+import type { AcquireRequest, LeaseRef } from '../../contract/lock-store.js';
 import { answers, check } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, type Kit, SHORT } from './kit.js';

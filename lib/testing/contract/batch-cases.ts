@@ -1,5 +1,5 @@
-import { SchedulerLockError } from '../../errors.js';
-import type { AcquireRequest, AcquireResult, ExtendResult, LeaseRef } from '../../stores/lock-store.js';
+import { SchedulerLockError } from '../../base/errors.js';
+import type { AcquireRequest, AcquireResult, ExtendResult, LeaseRef } from '../../contract/lock-store.js';
 import { answers, check, rejection, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, type Kit } from './kit.js';

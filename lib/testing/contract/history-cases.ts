@@ -1,6 +1,6 @@
 import { v4 as uuid } from 'uuid';
-import type { Kept } from '../../stores/history-store.js';
-import type { LeaseRef } from '../../stores/lock-store.js';
+import type { Kept } from '../../contract/history-store.js';
+import type { LeaseRef } from '../../contract/lock-store.js';
 import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import {

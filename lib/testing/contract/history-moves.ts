@@ -1,5 +1,5 @@
 import { v4 as uuid } from 'uuid';
-import type { NextOptions } from '../../stores/queued-call-store.js';
+import type { NextOptions } from '../../contract/queued-call-store.js';
 import type {
   HistoryEntry,
   HistoryStore,
@@ -7,8 +7,8 @@ import type {
   Miss,
   RunEntry,
   RunRecord,
-} from '../../stores/history-store.js';
-import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../stores/lock-store.js';
+} from '../../contract/history-store.js';
+import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../contract/lock-store.js';
 import { check, show } from './assert.js';
 import { HOUR, type Kit, MONTH } from './kit.js';
 

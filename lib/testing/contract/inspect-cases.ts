@@ -1,4 +1,4 @@
-import type { LockInfo } from '../../stores/lock-info.js';
+import type { LockInfo } from '../../contract/lock-info.js';
 import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { checkExpiry, HOUR, type Kit, SHORT } from './kit.js';

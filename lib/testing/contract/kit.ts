@@ -6,7 +6,7 @@ import type {
   ExtendResult,
   LeaseRef,
   LockStore,
-} from '../../stores/lock-store.js';
+} from '../../contract/lock-store.js';
 import { answers, check, show } from './assert.js';
 import type { ContractSubject, LockStoreContractOptions } from './options.js';
 

@@ -1,4 +1,4 @@
-import { LOOK_FOR_QUEUED } from '../../stores/queued-call-store.js';
+import { LOOK_FOR_QUEUED } from '../../contract/queued-call-store.js';
 import { check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR } from './kit.js';

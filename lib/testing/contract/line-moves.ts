@@ -1,4 +1,4 @@
-import type { AcquireRequest, AcquireResult, LeaseRef, WaitRequest } from '../../stores/lock-store.js';
+import type { AcquireRequest, AcquireResult, LeaseRef, WaitRequest } from '../../contract/lock-store.js';
 import { check, show } from './assert.js';
 import { HOUR, SHORT, type Kit } from './kit.js';
 

@@ -1,4 +1,4 @@
-import type { Miss, MissEntry, MissResult } from '../../stores/history-store.js';
+import type { Miss, MissEntry, MissResult } from '../../contract/history-store.js';
 import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { begin, entries, history, KEPT, missOf, TICK } from './history-moves.js';

@@ -1,4 +1,4 @@
-import type { LeaseRef } from '../../stores/lock-store.js';
+import type { LeaseRef } from '../../contract/lock-store.js';
 import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { checkExpiry, HOUR, MONTH } from './kit.js';

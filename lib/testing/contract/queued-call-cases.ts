@@ -1,4 +1,4 @@
-import type { QueuedCallStore } from '../../stores/queued-call-store.js';
+import type { QueuedCallStore } from '../../contract/queued-call-store.js';
 import { check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR } from './kit.js';

@@ -5,8 +5,8 @@ import type {
   NewQueuedCall,
   NextOptions,
   NextResult,
-} from '../../stores/queued-call-store.js';
-import type { LeaseRef } from '../../stores/lock-store.js';
+} from '../../contract/queued-call-store.js';
+import type { LeaseRef } from '../../contract/lock-store.js';
 import { check, show } from './assert.js';
 import { HOUR, type Kit } from './kit.js';
 

@@ -1,4 +1,4 @@
-import type { Beat, InstanceRecord, KnownJob } from '../../stores/history-store.js';
+import type { Beat, InstanceRecord, KnownJob } from '../../contract/history-store.js';
 import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { history } from './history-moves.js';

@@ -1,4 +1,4 @@
-import type { AcquireRequest, AcquireResult, LeaseRef } from '../../stores/lock-store.js';
+import type { AcquireRequest, AcquireResult, LeaseRef } from '../../contract/lock-store.js';
 import { check, show } from './assert.js';
 import type { Kit } from './kit.js';
 

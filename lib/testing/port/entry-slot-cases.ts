@@ -1,4 +1,4 @@
-import type { EntrySum, SumQuery } from '../../store/entries.js';
+import type { EntrySum, SumQuery } from '../../rules/entries/entries.js';
 import { check, show } from '../contract/assert.js';
 import type { EntryCaseDefinition, EntryKit } from './entry-kit.js';
 import { HOUR, SHORT } from './port-kit.js';

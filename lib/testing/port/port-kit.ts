@@ -1,5 +1,5 @@
 import { v4 as uuid } from 'uuid';
-import type { Change, LockDocuments, ReadDocument, Seen } from '../../store/port.js';
+import type { Change, LockDocuments, ReadDocument, Seen } from '../../contract/port.js';
 import { check, show } from '../contract/assert.js';
 import type { LockDocumentsContractOptions, PortSubject } from './port-options.js';
 

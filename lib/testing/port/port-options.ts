@@ -1,5 +1,5 @@
-import type { LockEntries } from '../../store/entries.js';
-import type { LockDocuments } from '../../store/port.js';
+import type { LockEntries } from '../../rules/entries/entries.js';
+import type { LockDocuments } from '../../contract/port.js';
 
 /** What one case of the contract runs against. */
 export interface PortSubject {

@@ -1,4 +1,4 @@
-import { systemClock } from '../../../lib/clock.js';
+import { systemClock } from '../../../lib/base/clock.js';
 import { type Contender, createContender } from '../contenders.js';
 import type { Figures, Task, TurnTaker } from '../task.js';
 

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
-import type { CronTimeLike } from '../../../lib/scheduler/scheduler-parts.js';
-import { CronTicks } from '../../../lib/scheduler/cron-ticks.js';
+import type { CronTimeLike } from '../../../lib/schedule/scheduler-parts.js';
+import { CronTicks } from '../../../lib/schedule/cron-ticks.js';
 import type { Figures, Task } from '../task.js';
 
 const DAY = 86_400_000;

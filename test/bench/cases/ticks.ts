@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
-import { systemClock } from '../../../lib/clock.js';
-import type { JobStart } from '../../../lib/job-start.js';
-import { Recorder } from '../../../lib/lease/recorder.js';
-import { LockRunner } from '../../../lib/lease/lock-runner.js';
+import { systemClock } from '../../../lib/base/clock.js';
+import type { JobStart } from '../../../lib/base/job-start.js';
+import { Recorder } from '../../../lib/lock/recorder.js';
+import { LockRunner } from '../../../lib/lock/lock-runner.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import { measure } from '../measure.js';
 import type { Figures, Task } from '../task.js';

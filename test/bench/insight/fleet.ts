@@ -1,7 +1,7 @@
 import { CronTime } from 'cron';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
-import type { KnownJob } from '../../../lib/stores/history-store.js';
-import { ticksFor } from '../../../lib/scheduler/cron-ticks.js';
+import type { KnownJob } from '../../../lib/contract/history-store.js';
+import { ticksFor } from '../../../lib/schedule/cron-ticks.js';
 
 export const MANY_JOBS = 500;
 export const MANY_INSTANCES = 1_000;

@@ -1,7 +1,7 @@
 import { MemoryLockStore } from '../../../lib/index.js';
 import { ManualClock } from '../../../lib/testing/index.js';
-import type { KnownJob } from '../../../lib/stores/history-store.js';
-import type { ReleaseOutcome } from '../../../lib/stores/lock-store.js';
+import type { KnownJob } from '../../../lib/contract/history-store.js';
+import type { ReleaseOutcome } from '../../../lib/contract/lock-store.js';
 
 /*
  * A fleet with every kind of event in its last hours, on a clock of its own: the same each time, so that pictures of it are, too.

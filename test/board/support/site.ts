@@ -6,7 +6,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { ScheduleModule } from '@nestjs/schedule';
 import fastifyHelmet from '@fastify/helmet';
 import helmet from 'helmet';
-import { SchedulerLockBoardModule, type SchedulerLockBoardOptions } from '../../../lib/board/index.js';
+import { SchedulerLockBoardModule, type SchedulerLockBoardOptions } from '../../../lib/show/board/index.js';
 import { type Clock, type LockStore, SchedulerLockModule } from '../../../lib/index.js';
 import { HousekeepingModule } from './housekeeping.js';
 

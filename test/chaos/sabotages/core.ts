@@ -3,7 +3,7 @@ import type { Sabotages } from './sabotage.js';
 /** Sabotages of the library that work with every store. */
 export const CORE_SABOTAGES: Sabotages = {
   'deadline-from-nowhere': {
-    file: 'lease/lease.js',
+    file: 'lock/lease.js',
     search: /return sent \+ ttl - \(/,
     replace: 'return sent + 3 * ttl - (',
     caughtBy: 'overlaps',
@@ -11,7 +11,7 @@ export const CORE_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'no-heartbeat': {
-    file: 'lease/lease.js',
+    file: 'lock/lease.js',
     search: /sent \+ (this\.)?timing\.heartbeat/g,
     replace: 'Infinity',
     caughtBy: 'losses',
@@ -19,7 +19,7 @@ export const CORE_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'lease-that-outlives-its-job': {
-    file: 'lease/run.js',
+    file: 'lock/run.js',
     search: 'const end = this.end(lease, ended);',
     replace:
       'if (lease.ref) return { ran: true, value: ended.value };\n        const end = this.end(lease, ended);',
@@ -28,7 +28,7 @@ export const CORE_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'no-catch-up': {
-    file: 'ticks/missed-ticks.js',
+    file: 'schedule/ticks/missed-ticks.js',
     search: 'if (catchUp !== false &&',
     replace: 'if (catchUp === null &&',
     caughtBy: 'catch-up',
@@ -37,7 +37,7 @@ export const CORE_SABOTAGES: Sabotages = {
     seed: 1527,
   },
   'release-without-a-record': {
-    file: 'lease/recorder.js',
+    file: 'lock/recorder.js',
     search: /if \(!lease\.isRemembered\)\s+return undefined/,
     replace: 'if (lease) return undefined',
     caughtBy: 'recorded',
@@ -46,7 +46,7 @@ export const CORE_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'interruptions-that-nobody-notes': {
-    file: 'lease/take.js',
+    file: 'lock/take.js',
     search: 'engine.recorder?.noteInterruption(call.name, run);',
     replace: ';',
     caughtBy: 'recorded',
@@ -55,7 +55,7 @@ export const CORE_SABOTAGES: Sabotages = {
     seed: 328,
   },
   'pause-that-ends-at-once': {
-    file: 'control/pause.js',
+    file: 'insight/control/pause.js',
     search: 'const ttl = Math.max(SECOND,',
     replace: 'const ttl = Math.min(SECOND,',
     caughtBy: 'switches',
@@ -63,7 +63,7 @@ export const CORE_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'break-that-breaks-nothing': {
-    file: 'control/break.js',
+    file: 'insight/control/break.js',
     search: /const isOver = await desk\.end\([^;]*;/,
     replace: 'const isOver = true;',
     caughtBy: 'switches',
@@ -71,7 +71,7 @@ export const CORE_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'break-of-whatever-lease-is-there': {
-    file: 'control/break.js',
+    file: 'insight/control/break.js',
     // It looks on, and ends the lease that follows as well.
     search: 'const { holder } = lease;',
     replace: `const { holder } = lease;

@@ -4,7 +4,7 @@ const STATEMENTS = 'stores/postgres/statements.js';
 
 export const POSTGRES_SABOTAGES: Sabotages = {
   'no-tick-check': {
-    file: 'store/rules/tick.js',
+    file: 'rules/lock/tick.js',
     search: 'last !== undefined && last.tick >= tick',
     replace: 'false',
     caughtBy: 'duplicates',
@@ -12,7 +12,7 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'release-without-compare': {
-    file: 'store/rules/release.js',
+    file: 'rules/lock/release.js',
     search: 'document === undefined || !isOf(document, lease)',
     replace: 'document === undefined',
     caughtBy: 'overlaps',
@@ -39,7 +39,7 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     seed: 43,
   },
   'fencing-token-stands-still': {
-    file: 'store/rules/document.js',
+    file: 'rules/lock/document.js',
     search: '(lease?.fencingToken ?? 0) + 1, Math.trunc(now * 1_000)',
     replace: 'lease?.fencingToken ?? Math.trunc(now * 1_000)',
     caughtBy: 'fencing',
@@ -47,7 +47,7 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'release-that-frees-nothing': {
-    file: 'store/rules/release.js',
+    file: 'rules/lock/release.js',
     search: 'end: endAfter(keepFor)',
     replace: 'end: Math.max(endAfter(keepFor), Math.ceil(document.until - now))',
     caughtBy: 'unrun',
@@ -63,7 +63,7 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     seed: 328,
   },
   'no-hints': {
-    file: 'stores/tested-channel.js',
+    file: 'stores/shared/tested-channel.js',
     search: 'return this.parts.called(text);',
     replace: 'return;',
     caughtBy: 'waiting',

@@ -1,12 +1,12 @@
 import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
-import { DocumentLockStore } from '../../../lib/store/document-lock-store.js';
-import type { LockEntries } from '../../../lib/store/entries.js';
-import type { LockDocuments } from '../../../lib/store/port.js';
-import { RememberingLockStore } from '../../../lib/store/remembering-lock-store.js';
+import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
+import type { LockEntries } from '../../../lib/rules/entries/entries.js';
+import type { LockDocuments } from '../../../lib/contract/port.js';
+import { RememberingLockStore } from '../../../lib/rules/documents/remembering-lock-store.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
-import { type Clock, systemClock } from '../../../lib/clock.js';
+import { type Clock, systemClock } from '../../../lib/base/clock.js';
 
 const LONGER_THAN_ANY_LEASE = 31 * 86_400_000;
 

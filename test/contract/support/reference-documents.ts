@@ -5,7 +5,7 @@ import type {
   ReadDocument,
   Renewal,
   Seen,
-} from '../../../lib/store/port.js';
+} from '../../../lib/contract/port.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import type { LockDocumentsContractOptions } from '../../../lib/testing/port/port-options.js';
 

@@ -7,7 +7,7 @@ import type {
   NewEntry,
   SeenEntry,
   SumQuery,
-} from '../../../lib/store/entries.js';
+} from '../../../lib/rules/entries/entries.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import type { LockEntriesContractOptions } from '../../../lib/testing/port/port-options.js';
 

@@ -15,7 +15,7 @@ import {
   type MissResult,
   type RunEntry,
   type RunRecord,
-} from '../../../lib/stores/history-store.js';
+} from '../../../lib/contract/history-store.js';
 import type { AcquireRequest, AcquireResult, LeaseRef, ReleaseOutcome } from '../../../lib/index.js';
 import type { ReferenceStore, StartEntry } from './reference-store.js';
 

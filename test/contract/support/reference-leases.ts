@@ -11,7 +11,7 @@ import type {
   ReleaseOutcome,
   ReleaseResult,
 } from '../../../lib/index.js';
-import { LockStateError } from '../../../lib/errors.js';
+import { LockStateError } from '../../../lib/base/errors.js';
 import type { ManualClock } from '../../../lib/testing/index.js';
 
 export interface LockEntry {

@@ -9,7 +9,7 @@ import type {
   NextResult,
   ReleaseOutcome,
 } from '../../../lib/index.js';
-import { LOOK_FOR_QUEUED } from '../../../lib/stores/queued-call-store.js';
+import { LOOK_FOR_QUEUED } from '../../../lib/contract/queued-call-store.js';
 import type { ReferenceStore } from './reference-store.js';
 
 /** A queued call, and how far it got. */

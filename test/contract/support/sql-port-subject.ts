@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemClock } from '../../../lib/clock.js';
+import { systemClock } from '../../../lib/base/clock.js';
 import type { SqlDialect } from '../../../lib/stores/sql/dialect.js';
 import { SqlDocuments } from '../../../lib/stores/sql/documents.js';
 import { SqlEntries } from '../../../lib/stores/sql/entries.js';

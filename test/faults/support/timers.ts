@@ -1,5 +1,5 @@
 import { createHook, executionAsyncId } from 'node:async_hooks';
-import { inModuleContext } from '../../../lib/clock.js';
+import { inModuleContext } from '../../../lib/base/clock.js';
 
 export interface TimerWatch {
   /** Where each timer was set that has neither fired nor been cancelled. */

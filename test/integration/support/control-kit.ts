@@ -11,7 +11,7 @@ import {
   SchedulerLockInsight,
   SchedulerLockService,
 } from '../../../lib/index.js';
-import { systemClock } from '../../../lib/clock.js';
+import { systemClock } from '../../../lib/base/clock.js';
 import { until } from '../../support/until.js';
 import { closeApps, startApp, type TestApp } from '../app.js';
 import type { QueuedCallFleet } from './queued-call-stores.js';

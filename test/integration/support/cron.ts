@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { CronTimeLike } from '../../../lib/scheduler/scheduler-parts.js';
+import type { CronTimeLike } from '../../../lib/schedule/scheduler-parts.js';
 
 /** What tests need of `CronJob` of the package `cron`. */
 export interface CronJob {

@@ -7,8 +7,8 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../../../lib/index.js';
-import { StoreUnavailableError } from '../../../lib/errors.js';
-import { leaseDeadline } from '../../../lib/lease/lease.js';
+import { StoreUnavailableError } from '../../../lib/base/errors.js';
+import { leaseDeadline } from '../../../lib/lock/lease.js';
 import type { ManualClock } from '../../../lib/testing/index.js';
 
 /** What happens to a call on its way. `ms` is how late the request or the reply is. */

@@ -1,7 +1,7 @@
 import { v4 as uuid } from 'uuid';
 import type { Lock, LockStore } from '../../../lib/index.js';
-import type { LockCall } from '../../../lib/lease/lock-call.js';
-import { LockRunner } from '../../../lib/lease/lock-runner.js';
+import type { LockCall } from '../../../lib/lock/lock-call.js';
+import { LockRunner } from '../../../lib/lock/lock-runner.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import { type Fault, FaultyStore } from './faulty-store.js';

@@ -1,4 +1,4 @@
-import type { MissResult, RunEntry } from '../../../lib/stores/history-store.js';
+import type { MissResult, RunEntry } from '../../../lib/contract/history-store.js';
 import type { ReleaseOutcome } from '../../../lib/index.js';
 import type { StoreSubject } from './store-subjects.js';
 import { StartModel } from './start-model.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AcquireRequest, LeaseRef, LockStore } from '../../../lib/index.js';
-import type { HistoryEntry, HistoryStore } from '../../../lib/stores/history-store.js';
+import type { HistoryEntry, HistoryStore } from '../../../lib/contract/history-store.js';
 import { HistoryModel, idOf, KEPT, type ModelRun } from './history-model.js';
 import { type HistoryStep, jobsOf, TTL } from './history-steps.js';
 import { RegistryModel } from './registry-model.js';

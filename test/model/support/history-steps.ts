@@ -1,6 +1,6 @@
 import { array, boolean, constantFrom, nat, oneof, record } from 'fast-check';
 import type { ReleaseOutcome } from '../../../lib/index.js';
-import type { KnownJob } from '../../../lib/stores/history-store.js';
+import type { KnownJob } from '../../../lib/contract/history-store.js';
 
 const WHAT = [
   [10, 'begin'],

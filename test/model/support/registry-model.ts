@@ -1,4 +1,4 @@
-import { type Beat, INSTANCES_KEPT } from '../../../lib/stores/history-store.js';
+import { type Beat, INSTANCES_KEPT } from '../../../lib/contract/history-store.js';
 
 /** What rule 18 says of instances and their lists of jobs. */
 export class RegistryModel {

@@ -1,10 +1,10 @@
-import { become } from '../../../lib/store/rules/document.js';
-import { byOf } from '../../../lib/store/by.js';
-import { acquire } from '../../../lib/store/rules/acquire.js';
-import type { Decision, LockDocument } from '../../../lib/store/rules/document.js';
-import { extend } from '../../../lib/store/rules/extend.js';
-import { release } from '../../../lib/store/rules/release.js';
-import { lockOf, stateOf } from '../../../lib/store/state.js';
+import { become } from '../../../lib/rules/lock/document.js';
+import { byOf } from '../../../lib/rules/lock/by.js';
+import { acquire } from '../../../lib/rules/lock/acquire.js';
+import type { Decision, LockDocument } from '../../../lib/rules/lock/document.js';
+import { extend } from '../../../lib/rules/lock/extend.js';
+import { release } from '../../../lib/rules/lock/release.js';
+import { lockOf, stateOf } from '../../../lib/rules/lock/state.js';
 import type {
   AcquireRequest,
   AcquireResult,

@@ -22,7 +22,7 @@ describe('the house', () => {
       expect.arrayContaining([
         'index.ts',
         'testing/index.ts',
-        'lease/lease.ts',
+        'lock/lease.ts',
         'stores/redis/redis-connection.ts',
       ]),
     );
@@ -124,7 +124,7 @@ describe('the rules catch', () => {
     ],
     [
       'a type that imports Nest in passing',
-      'decorators/locked-method.ts',
+      'nest/decorators/locked-method.ts',
       "type L = import('@nestjs/common').Logger;",
     ],
     [
@@ -142,15 +142,15 @@ describe('the rules catch', () => {
     ],
     ['a call of a store that imports leases', 'store-access/a.ts', "import '../lease/lease.js';"],
     ['events that import the service', 'events/a.ts', "import '../nest/scheduler-lock.service.js';"],
-    ['events that import Nest', 'events/events.ts', "import { Logger } from '@nestjs/common';"],
+    ['events that import Nest', 'contract/events/events.ts', "import { Logger } from '@nestjs/common';"],
     ['the scheduler that imports leases', 'scheduler/a.ts', "import '../lease/lease.js';"],
     ['missed ticks that import leases', 'ticks/a.ts', "import '../lease/lease.js';"],
     ['insight that imports the scheduler', 'insight/a.ts', "import '../scheduler/cron-ticks.js';"],
     ['insight that imports a store', 'insight/a.ts', "import '../stores/memory/starts.js';"],
     ['insight that imports Nest', 'insight/a.ts', "import { Injectable } from '@nestjs/common';"],
     ['the shell that imports the engine', 'cli/a.ts', "import '../lease/lease.js';"],
-    ['the shell that imports Nest', 'cli/run.ts', "import { Logger } from '@nestjs/common';"],
-    ['the shell that always loads a driver', 'cli/drivers.ts', "import { Pool } from 'pg';"],
+    ['the shell that imports Nest', 'show/cli/run.ts', "import { Logger } from '@nestjs/common';"],
+    ['the shell that always loads a driver', 'show/cli/drivers.ts', "import { Pool } from 'pg';"],
     ['the main entry with the shell', 'index.ts', "export { run } from './cli/run.js';"],
     ['insight that imports the shell', 'insight/a.ts', "import '../cli/table.js';"],
     ['an election that imports the scheduler', 'leader/a.ts', "import '../scheduler/gated-jobs.js';"],
@@ -182,7 +182,7 @@ describe('the rules catch', () => {
     'a comment that belongs to nothing: %j',
     (text) => {
       expect(strayComments(parseSource('lease/a.ts', text))).toHaveLength(1);
-      const fine = text.replace(/\/\*\n?[^]*?\*\//, '/*\n * lib/lease: leases.\n */');
+      const fine = text.replace(/\/\*\n?[^]*?\*\//, '/*\n * lib/lock: leases.\n */');
       expect(strayComments(parseSource('lease/a.ts', fine))).toEqual([]);
     },
   );
@@ -208,14 +208,10 @@ describe('the rules catch', () => {
   const opening = (room: string, no = '\n * May not enter: jobs.'): string =>
     `/*\n * lib/${room}: leases.${no}\n */\n`;
   test.each([
-    ['no opening comment', ['const a = 1;'], 'lib/lease has no opening comment'],
-    [
-      'an opening comment that is not at the top',
-      [`let a;\n${opening('lease')}`],
-      'lib/lease has no opening',
-    ],
-    ['two opening comments', [opening('lease'), opening('lease')], 'lib/lease has 2 opening comments'],
-    ['that of another room', [opening('leader')], 'opens lib/leader'],
+    ['no opening comment', ['const a = 1;'], 'lib/lock has no opening comment'],
+    ['an opening comment that is not at the top', [`let a;\n${opening('lease')}`], 'lib/lock has no opening'],
+    ['two opening comments', [opening('lease'), opening('lease')], 'lib/lock has 2 opening comments'],
+    ['that of another room', [opening('leader')], 'opens lib/lock/leader'],
     ['one that lets everything enter', [opening('lease', '')], 'does not say what may not enter'],
   ])('a room with %s', (_, texts, problem) => {
     const files = texts.map((text, index) => parseSource(`lease/${index}.ts`, text));
@@ -233,8 +229,8 @@ describe('the rules catch', () => {
     'process.hrtime.bigint()',
     "import { scheduler } from 'node:timers/promises';",
   ])('time taken by %s', (text) => {
-    expect(timeProblems(parseSource('lease/lease.ts', text))).not.toEqual([]);
-    expect(timeProblems(parseSource('lease/lease.ts', `// ${text}\nnew Date(1);`))).toEqual([]);
+    expect(timeProblems(parseSource('lock/lease.ts', text))).not.toEqual([]);
+    expect(timeProblems(parseSource('lock/lease.ts', `// ${text}\nnew Date(1);`))).toEqual([]);
   });
 
   test.each([

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { parseDuration } from '../../../lib/duration.js';
+import { parseDuration } from '../../../lib/base/duration.js';
 import * as library from '../../../lib/index.js';
-import { OPTION_NAMES, OPTIONS, PARTS } from '../../../lib/options/table.js';
+import { OPTION_NAMES, OPTIONS, PARTS } from '../../../lib/nest/options/table.js';
 import { tableOf } from './support/documents.js';
 import { ENTRIES, type PublicName, Surface } from './support/surface.js';
 

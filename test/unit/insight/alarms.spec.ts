@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { StoreUnavailableError } from '../../../lib/errors.js';
-import type { SchedulerLockEvent } from '../../../lib/events/events.js';
+import { StoreUnavailableError } from '../../../lib/base/errors.js';
+import type { SchedulerLockEvent } from '../../../lib/contract/events/events.js';
 import { Alarms } from '../../../lib/insight/alarms.js';
 import type { WatchedJob } from '../../../lib/insight/watched-job.js';
-import type { HistoryStore } from '../../../lib/stores/history-store.js';
+import type { HistoryStore } from '../../../lib/contract/history-store.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Beats, type ShownJob } from '../../../lib/insight/beats.js';
-import type { Beat, HistoryStore } from '../../../lib/stores/history-store.js';
+import type { Beat, HistoryStore } from '../../../lib/contract/history-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 const JOB: ShownJob = {

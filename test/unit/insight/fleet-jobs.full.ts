@@ -6,7 +6,7 @@ import { factsOf, type LockFacts } from '../../../lib/insight/join.js';
 import { type Fleet, Reader } from '../../../lib/insight/read.js';
 import type { JobView } from '../../../lib/insight/types.js';
 import { shortViewOf, viewOf } from '../../../lib/insight/view.js';
-import type { InstanceRecord, KnownJob, RunEntry } from '../../../lib/stores/history-store.js';
+import type { InstanceRecord, KnownJob, RunEntry } from '../../../lib/contract/history-store.js';
 import { INTERVAL, JOB, ticks } from './support/facts.js';
 import { entry, FakeStore, instance, lockInfo, NOW } from './support/store.js';
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { StoreUnavailableError } from '../../../lib/errors.js';
+import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import { Insight } from '../../../lib/insight/insight.js';
-import type { LockStore } from '../../../lib/stores/lock-store.js';
-import { pauseHolder } from '../../../lib/stores/pause.js';
+import type { LockStore } from '../../../lib/contract/lock-store.js';
+import { pauseHolder } from '../../../lib/contract/pause.js';
 import { at, INTERVAL, JOB, miss, ticks } from './support/facts.js';
 import { entry, FakeStore, instance, lockInfo, NOW } from './support/store.js';
 

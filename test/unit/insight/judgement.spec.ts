@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { JobFacts } from '../../../lib/insight/facts.js';
 import { failuresOf, judge } from '../../../lib/insight/judgement.js';
 import type { PauseInfo } from '../../../lib/insight/types.js';
-import { pauseHolder } from '../../../lib/stores/pause.js';
+import { pauseHolder } from '../../../lib/contract/pause.js';
 import { at, by, BY_HAND, facts, INTERVAL, JOB, lastNight, run, tonight } from './support/facts.js';
 
 type Expected = ReturnType<typeof judge>['status'];

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { Insight } from '../../../lib/insight/insight.js';
-import type { ReleaseOutcome } from '../../../lib/stores/lock-store.js';
+import type { ReleaseOutcome } from '../../../lib/contract/lock-store.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { at, JOB, ticks } from './support/facts.js';

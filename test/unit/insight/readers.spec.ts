@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type { SchedulerLockEvent } from '../../../lib/events/events.js';
-import { StoreUnavailableError } from '../../../lib/errors.js';
+import type { SchedulerLockEvent } from '../../../lib/contract/events/events.js';
+import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { JobStatus, RunInfo } from '../../../lib/insight/types.js';
-import { Measurements } from '../../../lib/metrics/measurements.js';
-import { pauseHolder } from '../../../lib/stores/pause.js';
+import { Measurements } from '../../../lib/show/metrics/measurements.js';
+import { pauseHolder } from '../../../lib/contract/pause.js';
 import { at, BY_HAND, INTERVAL, JOB } from './support/facts.js';
 import {
   type Answers,

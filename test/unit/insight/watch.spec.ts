@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import type { SchedulerLockEvent } from '../../../lib/events/events.js';
-import { StoreUnavailableError } from '../../../lib/errors.js';
+import type { SchedulerLockEvent } from '../../../lib/contract/events/events.js';
+import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import { Watch } from '../../../lib/insight/watch.js';
 import { Reader } from '../../../lib/insight/read.js';
 import type { RunInfo } from '../../../lib/insight/types.js';
@@ -12,9 +12,9 @@ import type {
   InstanceRecord,
   Miss,
   MissResult,
-} from '../../../lib/stores/history-store.js';
-import type { LockInfo } from '../../../lib/stores/lock-info.js';
-import { pauseHolder } from '../../../lib/stores/pause.js';
+} from '../../../lib/contract/history-store.js';
+import type { LockInfo } from '../../../lib/contract/lock-info.js';
+import { pauseHolder } from '../../../lib/contract/pause.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 /* Jobs that did not run, as one instance notices them. Ticks come each ten minutes, and count as overdue after one. */

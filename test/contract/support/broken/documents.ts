@@ -1,4 +1,4 @@
-import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../../../lib/store/port.js';
+import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../../../lib/contract/port.js';
 import { ReferenceDocuments, type Row } from '../reference-documents.js';
 
 /* Places that each break one sentence of the contract. */

@@ -6,7 +6,7 @@ import type {
   NewEntry,
   SeenEntry,
   SumQuery,
-} from '../../../../lib/store/entries.js';
+} from '../../../../lib/rules/entries/entries.js';
 import { ReferenceEntries, type Row } from '../reference-entries.js';
 
 /* Places of entries that each break one sentence of the contract. */

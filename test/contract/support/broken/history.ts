@@ -3,7 +3,7 @@ import type {
   HistoryQuery,
   Interruption,
   RunRecord,
-} from '../../../../lib/stores/history-store.js';
+} from '../../../../lib/contract/history-store.js';
 import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOutcome } from '../../../../lib/index.js';
 import type { ManualClock } from '../../../../lib/testing/index.js';
 import { ReferenceQueuedCalls } from '../reference-queued-calls.js';

@@ -6,7 +6,7 @@ import type {
   Kept,
   Miss,
   MissResult,
-} from '../../../../lib/stores/history-store.js';
+} from '../../../../lib/contract/history-store.js';
 import type { ManualClock } from '../../../../lib/testing/index.js';
 import { ReferenceHistory } from '../reference-history.js';
 import { instanceTime, ReferenceStore, type StartEntry } from '../reference-store.js';

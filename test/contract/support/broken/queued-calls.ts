@@ -1,6 +1,6 @@
 import type { Enqueued, LeaseRef, NewQueuedCall } from '../../../../lib/index.js';
 import type { ManualClock } from '../../../../lib/testing/index.js';
-import { LOOK_FOR_QUEUED } from '../../../../lib/stores/queued-call-store.js';
+import { LOOK_FOR_QUEUED } from '../../../../lib/contract/queued-call-store.js';
 import { type StoredCall, ReferenceQueuedCalls } from '../reference-queued-calls.js';
 import { ReferenceStore } from '../reference-store.js';
 import type { BrokenStore } from './broken-store.js';

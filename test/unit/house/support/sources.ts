@@ -7,7 +7,7 @@ const lib = join(projectRoot, 'lib');
 
 /** One import or re-export, as it is written. */
 export interface Import {
-  /** `lease/lease.ts` for one of our files, else the name of the package. */
+  /** `lock/lease.ts` for one of our files, else the name of the package. */
   readonly target: string;
   readonly ours: boolean;
   /** `import('…')`: loaded when it is needed. */
@@ -16,7 +16,7 @@ export interface Import {
 
 /** A file of `lib`, parsed. Comments and texts are not taken for code. */
 export interface Source {
-  /** Below `lib`, with slashes: `lease/lease.ts`. */
+  /** Below `lib`, with slashes: `lock/lease.ts`. */
   readonly path: string;
   readonly imports: readonly Import[];
   readonly tree: ts.SourceFile;
@@ -57,7 +57,7 @@ function importsOf(path: string, node: ts.Node): Import[] {
   else if (dynamic) specifier = node.arguments[0];
   if (specifier === undefined) return [];
   // The module that a person names with `--config`: the shell is never bundled.
-  if (path === 'cli/config.ts' && dynamic && !ts.isStringLiteral(specifier)) return [];
+  if (path === 'show/cli/config.ts' && dynamic && !ts.isStringLiteral(specifier)) return [];
   // A name that is put together cannot be checked, and no bundler could follow it.
   if (!ts.isStringLiteral(specifier)) throw new Error(`${path}: import of ${specifier.getText()}`);
   const { text } = specifier;

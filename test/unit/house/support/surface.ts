@@ -18,9 +18,9 @@ export const ENTRIES = [
   'stores/postgres/index.ts',
   'stores/mysql/index.ts',
   'stores/mongo/index.ts',
-  'otel/index.ts',
-  'prometheus/index.ts',
-  'board/index.ts',
+  'show/otel/index.ts',
+  'show/prometheus/index.ts',
+  'show/board/index.ts',
 ];
 
 /** The public names of the package, looked at by the compiler. The types of dependencies are nobody's concern here, and take seconds to read. */

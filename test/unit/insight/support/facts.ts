@@ -1,8 +1,8 @@
 import type { JobFacts, KnownBy, TickFinder } from '../../../../lib/insight/facts.js';
 import type { RunInfo } from '../../../../lib/insight/types.js';
-import { CronTicks } from '../../../../lib/scheduler/cron-ticks.js';
-import type { KnownJob, MissEntry } from '../../../../lib/stores/history-store.js';
-import { CronTime } from '../../scheduler/support/cron-time.js';
+import { CronTicks } from '../../../../lib/schedule/cron-ticks.js';
+import type { KnownJob, MissEntry } from '../../../../lib/contract/history-store.js';
+import { CronTime } from '../../schedule/support/cron-time.js';
 
 /** A time of the night on which all tests look. */
 export const at = (time: string, day = 22): number =>

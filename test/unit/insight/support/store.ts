@@ -1,6 +1,6 @@
-import type { HistoryEntry, InstanceRecord, RunEntry } from '../../../../lib/stores/history-store.js';
-import type { LockStore } from '../../../../lib/stores/lock-store.js';
-import type { LockInfo } from '../../../../lib/stores/lock-info.js';
+import type { HistoryEntry, InstanceRecord, RunEntry } from '../../../../lib/contract/history-store.js';
+import type { LockStore } from '../../../../lib/contract/lock-store.js';
+import type { LockInfo } from '../../../../lib/contract/lock-info.js';
 import { at, JOB } from './facts.js';
 
 /** When the store is asked. */

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Kept, LeaseRef } from '../../../../lib/index.js';
 import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
-import { INSTANCES_KEPT, MAX_INSTANCES } from '../../../../lib/stores/history-store.js';
+import { INSTANCES_KEPT, MAX_INSTANCES } from '../../../../lib/contract/history-store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { beat } from '../../../support/beat.js';
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { StoreUnavailableError } from '../../../../lib/errors.js';
-import type { Change } from '../../../../lib/store/port.js';
+import { StoreUnavailableError } from '../../../../lib/base/errors.js';
+import type { Change } from '../../../../lib/contract/port.js';
 import { MongoDocuments } from '../../../../lib/stores/mongo/mongo-documents.js';
 import { driverError, FakeMongo } from './fake-mongo.js';
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { StoreUnavailableError } from '../../../../lib/errors.js';
-import type { NewEntry } from '../../../../lib/store/entries.js';
+import { StoreUnavailableError } from '../../../../lib/base/errors.js';
+import type { NewEntry } from '../../../../lib/rules/entries/entries.js';
 import { MongoEntries } from '../../../../lib/stores/mongo/mongo-entries.js';
 import { driverError, FakeMongo, type Stored } from './fake-mongo.js';
 

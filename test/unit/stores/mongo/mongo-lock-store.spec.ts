@@ -2,7 +2,7 @@ import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { MongoClient as MongoClient6 } from 'mongodb6';
 import mongoose from 'mongoose';
-import { SchedulerLockConfigError, StoreUnavailableError } from '../../../../lib/errors.js';
+import { SchedulerLockConfigError, StoreUnavailableError } from '../../../../lib/base/errors.js';
 import { MongoLockStore } from '../../../../lib/stores/mongo/index.js';
 import { MysqlLockStore } from '../../../../lib/stores/mysql/index.js';
 import { PostgresLockStore } from '../../../../lib/stores/postgres/index.js';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { systemClock } from '../../../../lib/clock.js';
-import type { NewEntry } from '../../../../lib/store/entries.js';
+import { systemClock } from '../../../../lib/base/clock.js';
+import type { NewEntry } from '../../../../lib/rules/entries/entries.js';
 import { MysqlDialect } from '../../../../lib/stores/mysql/mysql-dialect.js';
 import { SqlEntries } from '../../../../lib/stores/sql/entries.js';
 import { LimitedReads } from '../../../../lib/stores/sql/limited-reads.js';

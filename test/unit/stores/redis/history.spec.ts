@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { AcquireRequest, AcquireResult, LeaseRef, ReleaseOptions } from '../../../../lib/index.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
-import type { HistoryEntry, Miss, RunRecord } from '../../../../lib/stores/history-store.js';
+import type { HistoryEntry, Miss, RunRecord } from '../../../../lib/contract/history-store.js';
 import { commandsDuring } from '../../../support/local-redis.js';
 import { until } from '../../../support/until.js';
 import { ownStore } from './support/own-redis.js';

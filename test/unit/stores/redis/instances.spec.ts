@@ -8,7 +8,7 @@ import {
   type KnownJob,
   MAX_INSTANCES,
   UNDATED,
-} from '../../../../lib/stores/history-store.js';
+} from '../../../../lib/contract/history-store.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { commandsDuring } from '../../../support/local-redis.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { SchedulerLockConfigError } from '../../../../lib/errors.js';
+import { SchedulerLockConfigError } from '../../../../lib/base/errors.js';
 import {
   hashTag,
   historyKeys,

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { StoreUnavailableError } from '../../../../lib/errors.js';
+import { StoreUnavailableError } from '../../../../lib/base/errors.js';
 import { LeaseCommands } from '../../../../lib/stores/redis/lease-commands.js';
 import { failure } from '../../../../lib/stores/redis/redis-client.js';
 import { RedisReplyError } from '../../../../lib/stores/redis/redis-client.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { LeaseRef } from '../../../../lib/index.js';
-import type { NewQueuedCall } from '../../../../lib/stores/queued-call-store.js';
+import type { NewQueuedCall } from '../../../../lib/contract/queued-call-store.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { until } from '../../../support/until.js';
 import { ownStore } from './support/own-redis.js';

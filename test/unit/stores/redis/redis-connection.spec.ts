@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { EventEmitter } from 'node:events';
 import type { Redis } from 'ioredis';
-import { systemClock } from '../../../../lib/clock.js';
+import { systemClock } from '../../../../lib/base/clock.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { freePort } from '../../../support/machine.js';
 import { startRedis } from '../../../support/local-redis.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RedisClient } from '../../../../lib/index.js';
-import { SchedulerLockConfigError } from '../../../../lib/errors.js';
+import { SchedulerLockConfigError } from '../../../../lib/base/errors.js';
 import { RedisLockStore, type RedisLockStoreOptions } from '../../../../lib/stores/redis/index.js';
 
 const URL = 'redis://127.0.0.1:1';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { StoreUnavailableError } from '../../../../lib/errors.js';
+import { StoreUnavailableError } from '../../../../lib/base/errors.js';
 import { RedisReplyError, runScript, sendScript } from '../../../../lib/stores/redis/redis-client.js';
 import { RedisConnection } from '../../../../lib/stores/redis/redis-connection.js';
 import { script } from '../../../../lib/stores/redis/script.js';

@@ -1,6 +1,6 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { systemClock } from '../../../../lib/clock.js';
+import { systemClock } from '../../../../lib/base/clock.js';
 import type { ExtendResult, LeaseRef } from '../../../../lib/index.js';
 import type { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { commandsDuring } from '../../../support/local-redis.js';

@@ -1,0 +1,73 @@
+/*
+ * lib/contract/events: what the library reports: the types of events, the emitter, and the listener that writes the log. An event is a fact that has
+ * happened.
+ * May not enter: decisions, and the code that reports. Only the log knows Nest.
+ */
+import type {
+  AcquiredEvent,
+  ScheduleMismatchEvent,
+  RenewedEvent,
+  LockDeletedEvent,
+  RenewalFailedEvent,
+  ReleasedEvent,
+  LostEvent,
+  TimeoutEvent,
+  OverrunEvent,
+  UnlockedEvent,
+  HungEvent,
+} from './lease-events.js';
+import type {
+  WaitingEvent,
+  SkippedEvent,
+  QueuedEvent,
+  DeadLetteredEvent,
+  InterruptedEvent,
+  OverdueEvent,
+  ControlledEvent,
+} from './call-events.js';
+import type {
+  OutageStartedEvent,
+  OutageEndedEvent,
+  ShutdownWaitingEvent,
+  ShutdownLeftEvent,
+  ElectedEvent,
+  RevokedEvent,
+  HookFailedEvent,
+} from './instance-events.js';
+
+/** Every event, told apart by `type`. */
+export type SchedulerLockEvent =
+  | AcquiredEvent
+  | WaitingEvent
+  | SkippedEvent
+  | QueuedEvent
+  | DeadLetteredEvent
+  | ScheduleMismatchEvent
+  | InterruptedEvent
+  | LockDeletedEvent
+  | RenewedEvent
+  | RenewalFailedEvent
+  | ReleasedEvent
+  | LostEvent
+  | TimeoutEvent
+  | OverrunEvent
+  | UnlockedEvent
+  | OverdueEvent
+  | HungEvent
+  | ElectedEvent
+  | RevokedEvent
+  | HookFailedEvent
+  | ControlledEvent
+  | ShutdownWaitingEvent
+  | ShutdownLeftEvent
+  | OutageStartedEvent
+  | OutageEndedEvent;
+
+/** Sends an event to all listeners. Never throws. */
+export type Emit = (event: SchedulerLockEvent) => void;
+
+/** What listeners may want: events of a type, or, in `skipped`, the facts about the lease that is in the way. */
+export type Wanted = SchedulerLockEvent['type'] | 'refusal';
+
+/** Whether a listener wants this: what nobody wants would add to the cost of each run. */
+export type Hears = (wanted: Wanted) => boolean;

@@ -1,0 +1,133 @@
+import type { LostReason } from '../../base/errors.js';
+import type { ReleaseOutcome } from '../lock-store.js';
+
+/** Fields of every event about one lock. */
+export interface LockFacts {
+  readonly lock: string;
+  /** Identity of the job, if the lock was taken for one. */
+  readonly job?: string;
+  /** Instance id of this process. */
+  readonly instance: string;
+  /** Epoch milliseconds by this machine's clock. */
+  readonly at: number;
+}
+
+/** Further fields of every event about a lease. */
+export interface LeaseFacts extends LockFacts {
+  /** 0 if the job runs without its lock, by `onStoreError: 'run'`. */
+  readonly fencingToken: number;
+  /** Scheduled fire time that the run belongs to, epoch milliseconds. */
+  readonly tick?: number;
+  /** Which run of the tick this is, from 1. */
+  readonly attempt?: number;
+}
+
+/** A lease was granted; its job begins. */
+export interface AcquiredEvent extends LeaseFacts {
+  readonly type: 'acquired';
+  /** Milliseconds until the lease is lost unless it is renewed. Until then the job may rely on it. */
+  readonly expiresIn: number;
+  /** How long the call stood in line, milliseconds. Absent if it did not. */
+  readonly waited?: number;
+}
+
+/** The last start of a job came from another schedule: instances, or their time zones, differ. */
+export interface ScheduleMismatchEvent extends LeaseFacts {
+  readonly type: 'schedule-mismatch';
+  /** This instance's schedule. */
+  readonly schedule: string;
+  /** The schedule of the last start. */
+  readonly previousSchedule: string;
+  /** Given for a job of `cron()` with a `timeZone` or `utcOffset`: the application has changed its schedule. */
+  readonly meant?: true;
+}
+
+/** The heartbeat renewed a lease. */
+export interface RenewedEvent extends LeaseFacts {
+  readonly type: 'renewed';
+  /** Whether the store had forgotten the lease, and the renewal wrote it back. */
+  readonly restored: boolean;
+  /** Whether the lock alone was gone: {@link LockDeletedEvent} reports it. */
+  readonly deleted?: true;
+  /** Milliseconds until the lease is lost unless it is renewed again. */
+  readonly expiresIn: number;
+}
+
+/**
+ * A lock was gone, or another holder's, though its lease was live: somebody has deleted the lock, such as a client that unlocks by a plain
+ * `DEL`. Another holder may have run meanwhile. If a renewal finds another holder, {@link LostEvent} is sent instead.
+ */
+export interface LockDeletedEvent extends LeaseFacts {
+  readonly type: 'lock-deleted';
+  /** What found it: a renewal, which wrote the lock back, or the release. A release cannot tell a deleted lock from a store that lost data. */
+  readonly noticedBy: 'renewal' | 'release';
+}
+
+/** A renewal failed; it is tried again until the lease is lost. */
+export interface RenewalFailedEvent extends LeaseFacts {
+  readonly type: 'renewal-failed';
+  readonly error: Error;
+  /** Milliseconds until the lease is lost. */
+  readonly expiresIn: number;
+}
+
+/** A job ended, and its lease was released. */
+export interface ReleasedEvent extends LeaseFacts {
+  readonly type: 'released';
+  readonly outcome: ReleaseOutcome;
+  /** How long the job ran, milliseconds. */
+  readonly duration: number;
+  /** What the job threw, for the outcome `failed`. */
+  readonly error?: unknown;
+  /** How many ticks of its job this instance skipped because of the run; absent if none: see {@link OverrunEvent}. */
+  readonly missed?: number;
+  /**
+   * Whether the store confirmed it. `false` if the lease was no longer ours, or if the store did not answer: then
+   * the release is tried again until the lease has expired by itself.
+   */
+  readonly confirmed: boolean;
+}
+
+/** A lease ended under a running job. */
+export interface LostEvent extends LeaseFacts {
+  readonly type: 'lost';
+  readonly reason: LostReason;
+  /** Instance that holds the lock now, if the store knows it. */
+  readonly holder?: string;
+}
+
+/** A job has run for longer than its `timeout`. */
+export interface TimeoutEvent extends LeaseFacts {
+  readonly type: 'timeout';
+  /** The `timeout` that passed, milliseconds. */
+  readonly timeout: number;
+}
+
+/**
+ * A run is still going on when the next tick of its job comes on this instance, so that tick is skipped. Emitted once per run: it
+ * shows a hung job that has no `timeout`.
+ */
+export interface OverrunEvent extends LeaseFacts {
+  readonly type: 'overrun';
+  /** When the run began, epoch milliseconds. */
+  readonly since: number;
+  /** How many ticks were skipped so far because of the run; `released` has the sum. */
+  readonly missed: number;
+}
+
+/** A job begins without its lock, because the store failed and `onStoreError` is `'run'`. */
+export interface UnlockedEvent extends LeaseFacts {
+  readonly type: 'unlocked';
+  readonly error: Error;
+}
+
+/**
+ * A run goes on here that should be over: past its `timeout`, past the next tick of its job, or though its lease is over. An alert: while
+ * it goes on, this instance starts no other run of the job. Sent again each hour.
+ */
+export interface HungEvent extends LeaseFacts {
+  readonly type: 'hung';
+  readonly job: string;
+  /** When the run began, by the store's clock, epoch milliseconds. */
+  readonly since: number;
+}

@@ -1,0 +1,71 @@
+import { pauseNow, starterOf } from '../controls.js';
+import { leasesOf } from '../join.js';
+import type { LockInfo } from '../../contract/lock-info.js';
+import type { LeaseRef } from '../../contract/lock-store.js';
+import { Given } from './check.js';
+import { actOf, type Desk } from './desk.js';
+import { entryOf } from './lifts.js';
+import type { BreakRequest, BreakResult } from './types.js';
+
+/** Ends the lease that a person has seen, and no other one. */
+export async function breakLease(desk: Desk, request: BreakRequest): Promise<BreakResult> {
+  const given = new Given('break()');
+  given.name('lock', request.lock);
+  given.actor(request.actor);
+  given.reason(request.reason, true);
+  given.fencingToken(request.fencingToken);
+  given.done();
+  const { lock, fencingToken } = request;
+  const info = await desk.look(lock);
+  if (info?.token === undefined || info.fencingToken !== fencingToken) return gone(lock, info);
+  const pause = pauseNow(info);
+  if (pause !== undefined) return { result: 'is-pause', pause, time: info.time };
+  const job = await jobOf(desk, lock, info);
+  const lease = leaseOf({ ...info, ...(job !== undefined && { job }) }, { token: info.token, fencingToken });
+  // If a person has started the run, the record of its end says so, too.
+  const run = await entryOf(desk, request);
+  const act = actOf('break', request, run && starterOf(run));
+  const isOver = await desk.end(lease, act, info.time - (info.since ?? info.time));
+  if (!isOver) return gone(lock, await desk.look(lock));
+  const { holder } = lease;
+  return { result: 'broken', lock, fencingToken, holder, ...(job !== undefined && { job }) };
+}
+
+/** The job of a lease. A table does not say for which job a call by hand has taken the lock: then the only one under the lock. */
+async function jobOf(desk: Desk, lock: string, { job }: LockInfo): Promise<string | undefined> {
+  if (job !== undefined) {
+    await desk.learnKept();
+    return job;
+  }
+  const found = await desk.find({ lock });
+  return 'jobs' in found && found.jobs.length === 1 ? found.jobs[0] : undefined;
+}
+
+/** The lease, with the start of the job that it records: its release marks that start as interrupted. */
+function leaseOf(info: LockInfo, own: Pick<LeaseRef, 'token' | 'fencingToken'>): LeaseRef {
+  const { name, holder = '', expiresIn = 1, job } = info;
+  const [run] = leasesOf({ lock: info, entries: [] });
+  return {
+    name,
+    ...own,
+    ttl: Math.max(1, Math.ceil(expiresIn)),
+    holder,
+    ...(job !== undefined && { job }),
+    ...(run?.tick !== undefined && { tick: run.tick }),
+    ...(run?.attempt !== undefined && { attempt: run.attempt }),
+  };
+}
+
+function gone(lock: string, info: LockInfo | undefined): BreakResult {
+  if (info?.state !== 'held') return { result: 'gone', lock };
+  const { token, fencingToken, holder } = info;
+  // A lock that another program has may still show the fencing token of our newest lease.
+  const isOurs = token !== undefined && fencingToken !== undefined;
+  return {
+    result: 'gone',
+    lock,
+    held: true,
+    ...(isOurs && { fencingToken }),
+    ...(holder !== undefined && { holder }),
+  };
+}

@@ -1,0 +1,92 @@
+import { type Duration, formatDuration, parseDuration } from '../../base/duration.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
+import { displayName, nameProblem } from '../../base/lock-name.js';
+import { show } from '../../base/wording.js';
+import type { Target } from './types.js';
+
+const DAY = 86_400_000;
+/** How long a pause lasts at most, ms: as long as any lease may. */
+export const LONGEST_PAUSE = 30 * DAY;
+/** How long a pause lasts by default, ms. */
+export const USUAL_PAUSE = 7 * DAY;
+/** The longest texts that are kept. */
+const ACTOR_LENGTH = 60;
+const REASON_LENGTH = 200;
+const KEY_LENGTH = 200;
+
+/** What a person has given to a switch. */
+export class Given {
+  readonly #problems: string[] = [];
+
+  constructor(private readonly action: string) {}
+
+  name(what: string, name: unknown): void {
+    const problem = nameProblem(name);
+    if (problem !== undefined) this.#add(`${what}: ${displayName(name)} is no name: ${problem}`);
+  }
+
+  target({ lock, job }: Target): void {
+    this.name(lock === undefined ? 'job' : 'lock', lock ?? job);
+  }
+
+  actor(actor: unknown): void {
+    if (isText(actor) && actor.trim() !== '' && actor.length <= ACTOR_LENGTH) return;
+    this.#add(
+      `actor: ${show(actor)} does not say who does it. Give a text of 1 to ${ACTOR_LENGTH} characters`,
+    );
+  }
+
+  reason(reason: unknown, isNeeded: boolean): void {
+    if (reason === undefined && !isNeeded) return;
+    if (isText(reason) && reason.trim() !== '' && reason.length <= REASON_LENGTH) return;
+    this.#add(`reason: ${show(reason)} does not say why. Give a text of 1 to ${REASON_LENGTH} characters`);
+  }
+
+  fencingToken(token: unknown): void {
+    if (Number.isSafeInteger(token) && (token as number) > 0) return;
+    this.#add(`fencingToken: ${show(token)} is none. Give that of the lease, as \`locks\` shows it`);
+  }
+
+  key(key: unknown): void {
+    if (typeof key === 'string' && key.length <= KEY_LENGTH && !key.includes('\0')) return;
+    this.#add(`key: ${show(key)} is none. Give a text of at most ${KEY_LENGTH} characters`);
+  }
+
+  json(what: string, value: unknown, most: number): void {
+    let bytes = Infinity;
+    try {
+      if (Array.isArray(value)) bytes = Buffer.byteLength(JSON.stringify(value));
+    } catch {
+      // Too large, or no JSON value.
+    }
+    if (bytes > most)
+      this.#add(`${what}: ${show(value)} is no array that takes at most ${most} bytes as JSON`);
+  }
+
+  /** Whole milliseconds. */
+  duration(
+    name: string,
+    duration: Duration | undefined,
+    { usual, most }: { usual: number; most: number },
+  ): number {
+    if (duration === undefined) return usual;
+    const length = parseDuration(duration);
+    if (length !== undefined && length <= most) return length;
+    this.#add(`${name}: ${show(duration)} is no duration up to ${formatDuration(most)}, such as '2h'`);
+    return usual;
+  }
+
+  /** @throws SchedulerLockConfigError with all problems */
+  done(): void {
+    if (this.#problems.length > 0)
+      throw new SchedulerLockConfigError(this.#problems.map((problem) => `${this.action}: ${problem}.`));
+  }
+
+  #add(problem: string): void {
+    this.#problems.push(problem);
+  }
+}
+
+/** A text that comes back from each store as it is. */
+const isText = (value: unknown): value is string =>
+  typeof value === 'string' && !/[\p{Cc}\p{Surrogate}]/u.test(value);

@@ -1,0 +1,63 @@
+import { type Clock, noLongerThan } from '../../base/clock.js';
+
+/** How long the end of a shutdown waits for a store that does not answer, ms. */
+const LIMIT = 5_000;
+
+/** The shutdown of an application, as its switches see it: none of them outlives the application. */
+export class Closing {
+  readonly #begun = new AbortController();
+  readonly #over = new AbortController();
+  readonly #open = new Set<Promise<unknown>>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Aborts when the shutdown begins: from then on, nobody waits in line for a pause, or for the end of a run. */
+  get begun(): AbortSignal {
+    return this.#begun.signal;
+  }
+
+  /** Aborts when the runs of this instance have ended, or the shutdown waits for them no more: a lifted pause comes back now, or not at all. */
+  get over(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** Has the shutdown wait for a switch. */
+  during<T>(work: Promise<T>): Promise<T> {
+    this.#open.add(work);
+    const done = (): unknown => this.#open.delete(work);
+    void work.then(done, done);
+    return work;
+  }
+
+  /** Waits for a run here, `limit` milliseconds at most, and no longer than the shutdown does. */
+  async wait<T>(limit: number, run: Promise<T>): Promise<T | undefined> {
+    const { over } = this;
+    let stop: () => void = () => undefined;
+    const isOver = new Promise<undefined>((resolve) => (stop = () => resolve(undefined)));
+    over.addEventListener('abort', stop);
+    try {
+      return await noLongerThan(limit, Promise.race([run, isOver]), this.clock);
+    } finally {
+      over.removeEventListener('abort', stop);
+    }
+  }
+
+  /** Begins the shutdown, and waits for the switches, `limit` milliseconds at most. */
+  begin(limit: number): Promise<void> {
+    this.#begun.abort();
+    return this.#settled(limit);
+  }
+
+  /** Ends what still goes on, before the store closes. */
+  end(): Promise<void> {
+    this.#begun.abort();
+    this.#over.abort();
+    return this.#settled(LIMIT);
+  }
+
+  /** Also where nothing else keeps the process alive. */
+  async #settled(limit: number): Promise<void> {
+    if (this.#open.size === 0) return;
+    await noLongerThan(limit, Promise.allSettled(this.#open), this.clock, { keepAlive: true });
+  }
+}

@@ -1,0 +1,247 @@
+import { type Clock, noLongerThan } from '../../base/clock.js';
+import { LockNotAcquiredError, SchedulerLockConfigError } from '../../base/errors.js';
+import type { ControlledEvent } from '../../contract/events/call-events.js';
+import type { Emit } from '../../contract/events/events.js';
+import { pauseNow } from '../controls.js';
+import { type Fleet, Reader } from '../read.js';
+import type { PauseInfo } from '../types.js';
+import { PARTS } from '../../nest/options/table.js';
+import { TimeLimits } from '../../lock/access/time-limits.js';
+import type { ControlAct, HistoryStore, Kept } from '../../contract/history-store.js';
+import type { LockInfo } from '../../contract/lock-info.js';
+import type { LeaseRef, LockStore } from '../../contract/lock-store.js';
+import { nearest } from '../../base/wording.js';
+import { Closing } from './closing.js';
+import type { By, NobodyHas, Target } from './types.js';
+
+/** What switches need besides a store. */
+export interface ControlOptions {
+  readonly clock: Clock;
+  /** Names this process in events. */
+  readonly instance: string;
+  readonly emit?: Emit;
+  /** How much of a history is kept at least: an instance may keep more. @default 100 runs, for 30 days */
+  readonly kept?: Kept;
+  /** How long one call of the store may take, ms. */
+  readonly storeTimeout?: number;
+  /** The shutdown of the application. @internal */
+  readonly closing?: Closing;
+}
+
+/** How often to ask the store, ms: a free lock is reserved for two seconds for the first call in line. */
+export const EVERY = 250;
+/** How many entries of a history to look at, of each kind. */
+export const FEW = 20;
+
+/** The lock that a switch is for. */
+export interface Found {
+  readonly lock: string;
+  /** All jobs under it. */
+  readonly jobs: readonly string[];
+}
+
+const KEPT: Kept = { count: PARTS.insight.keep, age: PARTS.insight.for };
+const STORE_TIMEOUT = 5_000;
+/** How many jobs to name if none has a similar name. */
+const SOME = 10;
+
+/** What ends a wait early. */
+interface Wake {
+  /** Of the person who waits. */
+  readonly signal?: AbortSignal | undefined;
+  /** Does not reject. */
+  readonly done?: Promise<void>;
+  /** Of the application. @default the begin of its shutdown */
+  readonly end?: AbortSignal;
+}
+
+/** What all switches do with a store. */
+export class Desk {
+  readonly clock: Clock;
+  /** Without an application it never begins. */
+  readonly closing: Closing;
+  /** The pauses that stand in line here, by their lock: each resolves when it does not any more. */
+  readonly pausing = new Map<string, Promise<void>>();
+  #kept: Kept;
+  /** What to add to the monotonic time of here for the store's time, as of the newest look at the fleet. */
+  #toStoreTime: number | undefined;
+  readonly #limits: TimeLimits;
+  readonly #reader: Reader;
+
+  /** @throws SchedulerLockConfigError if the store has no `inspect()`, or no history */
+  constructor(
+    readonly store: LockStore,
+    private readonly options: ControlOptions,
+  ) {
+    this.clock = options.clock;
+    this.#kept = options.kept ?? KEPT;
+    this.closing = options.closing ?? new Closing(options.clock);
+    this.#limits = new TimeLimits(options.clock);
+    const { history, inspect } = store;
+    if (history === undefined || inspect === undefined)
+      throw new SchedulerLockConfigError([
+        `the store ${store.label ?? store.constructor.name} has no \`${history === undefined ? 'history' : 'inspect'}\`, so nobody can see or note what a switch does. Use Redis, PostgreSQL or MySQL.`,
+      ]);
+    this.#reader = new Reader(history, inspect.bind(store));
+  }
+
+  get history(): HistoryStore {
+    return this.store.history as HistoryStore;
+  }
+
+  /** Waits for a call of the store, but not for ever. */
+  ask<T>(call: Promise<T>): Promise<T> {
+    return this.#limits.within(call, this.options.storeTimeout ?? STORE_TIMEOUT);
+  }
+
+  /** A lock, as it is now. */
+  async look(lock: string): Promise<LockInfo | undefined> {
+    const [info] = await this.ask(
+      (this.store.inspect as NonNullable<LockStore['inspect']>).call(this.store, [lock]),
+    );
+    return info;
+  }
+
+  /** The pause of a lock that is in force, and the store's time. */
+  async pauseOf(lock: string): Promise<{ pause: PauseInfo; time: number } | undefined> {
+    const info = await this.look(lock);
+    const pause = pauseNow(info);
+    return info === undefined || pause === undefined ? undefined : { pause, time: info.time };
+  }
+
+  async fleet(): Promise<Fleet> {
+    const fleet = await this.ask(this.#reader.fleet());
+    this.#kept = mostKept(fleet, this.options.kept ?? KEPT);
+    if (fleet.told.length > 0) this.#toStoreTime = fleet.time - this.clock.monotonic();
+    return fleet;
+  }
+
+  /**
+   * The store's time, epoch ms: that of its answer for a lock, or, if the store does not know the lock, that of the newest look at the
+   * fleet. `undefined` if it knows no instance either.
+   */
+  timeOf(info: LockInfo | undefined): number | undefined {
+    if (info !== undefined || this.#toStoreTime === undefined) return info?.time;
+    return Math.floor(this.clock.monotonic() + this.#toStoreTime);
+  }
+
+  /** How much of a history to keep, as of the newest look at the fleet: an entry that keeps less would delete those of instances. */
+  get kept(): Kept {
+    return this.#kept;
+  }
+
+  /** Learns how much to keep, for a switch that needs nothing else of the fleet. If nobody can tell, it goes on. */
+  async learnKept(): Promise<void> {
+    await this.fleet().catch(() => undefined);
+  }
+
+  /**
+   * Has instances that hear hints look for queued calls at once; the others look in their own time. Over when the hint has been sent: the
+   * shell closes its connection soon. A failure costs time, nothing else.
+   */
+  async announce(): Promise<void> {
+    try {
+      await this.ask(Promise.resolve(this.store.queuedCalls?.announce?.()));
+    } catch {
+      // Whoever looks finds the calls.
+    }
+  }
+
+  /** The lock of a target, and the jobs that it stops. */
+  async find({ lock, job }: Target): Promise<Found | NobodyHas> {
+    const { jobs } = await this.fleet();
+    const locksOf = (name: string): (string | undefined)[] => jobs.listed(name).map((known) => known.lock);
+    const under = (name: string): string[] =>
+      jobs.names.filter((each) => locksOf(each).includes(name)).sort();
+    if (lock !== undefined) return { lock, jobs: under(lock) };
+    const known = jobs.listed(job);
+    if (known.length === 0) return this.nobodyHas(job, jobs.names);
+    const [name] = known.flatMap((each) => each.lock ?? []);
+    if (name === undefined)
+      return this.nobodyHas(
+        job,
+        [],
+        'The name of its lock is made from the arguments of each call: name the lock instead.',
+      );
+    return { lock: name, jobs: under(name) };
+  }
+
+  nobodyHas(job: string, names: readonly string[], why?: string): NobodyHas {
+    const near = nearest(job, names);
+    const jobs = near === undefined ? [...names].sort().slice(0, SOME) : [near];
+    return { result: 'nobody-has-it', job, jobs, ...(why !== undefined && { why }) };
+  }
+
+  /**
+   * Ends a lease for a person: the record of its end says who did it.
+   *
+   * @param duration how long it was held, ms
+   * @returns whether this call has ended it. The store compares once more: if it has ended before, the record of that end stays
+   */
+  async end(lease: LeaseRef, act: ControlAct, duration: number): Promise<boolean> {
+    const record = { kept: this.kept, duration: Math.max(0, duration), by: act };
+    // With this outcome, completed runs do not push the record out of the history.
+    const { released } = await this.ask(this.store.release(lease, { outcome: 'aborted', record }));
+    if (!released) return false;
+    const { name, fencingToken, job } = lease;
+    // The store may write the record some time after the release, but before it answers a read of the history: the caller may end the
+    // process next.
+    await this.ask(this.history.entries({ name, limit: 1 })).catch(() => undefined);
+    this.tell(name, act, { fencingToken, ...(job !== undefined && { job }) });
+    return true;
+  }
+
+  /** Emits the event to the listeners of this process. */
+  tell(
+    lock: string,
+    act: ControlAct,
+    more: Pick<ControlledEvent, 'job' | 'fencingToken' | 'until'> = {},
+  ): void {
+    const { emit, instance, clock } = this.options;
+    emit?.({ type: 'controlled', lock, instance, at: clock.now(), ...act, ...more });
+  }
+
+  /**
+   * Looks whether a pause may go on waiting in line.
+   *
+   * @throws the signal's reason; LockNotAcquiredError if the application shuts down
+   */
+  checkWait(lock: string, signal: AbortSignal | undefined): void {
+    signal?.throwIfAborted();
+    if (this.closing.begun.aborted) throw new LockNotAcquiredError(lock, { reason: 'shutting-down' });
+  }
+
+  /** Waits, also where nothing else keeps the process alive: until then, or until one of these happens. */
+  async sleep(delay: number, { signal, done, end = this.closing.begun }: Wake = {}): Promise<void> {
+    const signals = [end, ...(signal === undefined ? [] : [signal])];
+    if (signals.some(({ aborted }) => aborted)) return;
+    let wake: () => void = () => undefined;
+    const woken = new Promise<void>((resolve) => (wake = resolve));
+    for (const each of signals) each.addEventListener('abort', wake);
+    void done?.then(wake);
+    await noLongerThan(delay, woken, this.clock, { keepAlive: true });
+    for (const each of signals) each.removeEventListener('abort', wake);
+  }
+}
+
+/** Instances that have left count, too: their histories are still there. */
+const mostKept = ({ told }: Fleet, least: Kept): Kept =>
+  told.reduce(
+    (most, { info: { kept = least } }) => ({
+      count: Math.max(most.count, kept.count),
+      age: Math.max(most.age, kept.age),
+    }),
+    least,
+  );
+
+/** @param started what a person did to begin what this act ends */
+export const actOf = (
+  action: ControlAct['action'],
+  { actor, reason }: By,
+  started?: ControlAct,
+): ControlAct => ({
+  action,
+  actor,
+  ...(reason !== undefined && { reason }),
+  ...(started !== undefined && { started }),
+});

@@ -1,0 +1,45 @@
+import { SchedulerLockConfigError } from '../../base/errors.js';
+import type { LockInfo } from '../../contract/lock-info.js';
+import { Given } from './check.js';
+import { actOf, type Desk } from './desk.js';
+import { note } from './lifts.js';
+import type { RedeliverRequest, RedeliverResult } from './types.js';
+
+/**
+ * Puts dead letters of a lock back, and notes who did. The note comes first: if this process dies in between, the entry says who asked, and
+ * the dead letters are where they were. In the other order nobody would know who had put them back.
+ */
+export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<RedeliverResult> {
+  const given = new Given('redeliver()');
+  given.name('lock', request.lock);
+  given.actor(request.actor);
+  given.reason(request.reason, false);
+  if (request.id !== undefined) given.name('id', request.id);
+  given.done();
+  const { lock } = request;
+  const { store } = desk;
+  if (store.queuedCalls === undefined)
+    throw new SchedulerLockConfigError(['redeliver(): the store keeps no queued calls.']);
+  const info = await desk.look(lock);
+  const wanted = wantedOf(info, request);
+  if (wanted === 0) return { result: 'redelivered', lock, count: 0 };
+  await desk.learnKept();
+  const act = actOf('redeliver', request);
+  const asked = wanted === undefined ? act : { ...act, count: wanted };
+  if (info !== undefined) await note(desk, lock, asked, info.time);
+  const count = await desk.ask(store.queuedCalls.redeliver(lock, request.id));
+  if (count > 0) {
+    await desk.announce();
+    // A mistyped name gets no history.
+    if (info === undefined) await note(desk, lock, { ...act, count }, desk.timeOf(info) ?? desk.clock.now());
+    desk.tell(lock, { ...act, count });
+  }
+  return { result: 'redelivered', lock, count };
+}
+
+/** How many dead letters are meant; `undefined`: the store cannot tell, so it is tried. */
+function wantedOf(info: LockInfo | undefined, { id }: RedeliverRequest): number | undefined {
+  // Redis forgets a lock after a day, and keeps dead letters for a week.
+  if (info === undefined || info.unknown !== undefined) return undefined;
+  return info.dead?.filter((letter) => id === undefined || letter.id === id).length ?? 0;
+}

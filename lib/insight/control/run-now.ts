@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto';
+import { parseDuration } from '../../base/duration.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
+import { pauseNow, starterOf } from '../controls.js';
+import type { KnownByAll } from '../fleet-jobs.js';
+import { PARTS } from '../../nest/options/table.js';
+import type { ControlAct, RunEntry } from '../../contract/history-store.js';
+import type { LockInfo } from '../../contract/lock-info.js';
+import { MOST_BYTES, writeQueued } from '../../contract/queued-arguments.js';
+import { Given } from './check.js';
+import { actOf, type Desk, EVERY } from './desk.js';
+import { entriesOf } from './lifts.js';
+import { GREATEST } from './pause.js';
+import { liftPause } from './through-pause.js';
+import type { NobodyHas, RunNowResult, RunRequest } from './types.js';
+
+/** How long one may wait for the end of a run, ms. */
+export const LONGEST_WAIT = 86_400_000;
+/** How long to look for the start of a run if the lock is free, ms: instances look for calls every few seconds. */
+const START = 10_000;
+/** How much later than the end of a run its record may come, ms. */
+const LATE = 2_000;
+
+/** A call that was queued for a person. */
+interface Call {
+  readonly id: string;
+  readonly lock: string;
+  /** Until when to wait for the end of its run, monotonic; for the start, if the person did not ask for the end. */
+  readonly deadline: number;
+  readonly toTheEnd: boolean;
+}
+
+/** Queues a call of a job, for an instance that has the job, and says what becomes of the call. */
+export async function runNow(desk: Desk, request: RunRequest): Promise<RunNowResult> {
+  const args = checkRun(request);
+  if (desk.closing.begun.aborted) return { result: 'skipped', reason: 'shutting-down' };
+  const lock = await lockOf(desk, request.job);
+  if (typeof lock !== 'string') return lock;
+  const info = await desk.look(lock);
+  const pause = pauseNow(info);
+  if (info !== undefined && pause !== undefined && request.throughPause !== true)
+    return { result: 'paused', pause, time: info.time };
+  const call = await enqueue(desk, { request, args, lock, priority: pause === undefined ? 0 : GREATEST });
+  if (call === undefined) return { result: 'skipped', reason: 'queue-full' };
+  return pause === undefined ? follow(desk, call) : throughThePause(desk, call, request, info?.holder ?? '');
+}
+
+/** @param holder the holder text of the pause */
+async function throughThePause(
+  desk: Desk,
+  call: Call,
+  request: RunRequest,
+  holder: string,
+): Promise<RunNowResult> {
+  const pausedAgain = await liftPause(desk, {
+    ...call,
+    request,
+    holder,
+    hasBegun: async () => (await runOf(desk, call)) !== undefined,
+  });
+  if (pausedAgain === undefined)
+    return follow(desk, { ...call, deadline: Math.max(call.deadline, desk.clock.monotonic() + LATE) });
+  // The call has run by now: a shutdown waits for its record.
+  const ran = { ...call, deadline: desk.clock.monotonic() + LATE, toTheEnd: true };
+  const end = await follow(desk, ran, desk.closing.over);
+  return end.result === 'started' ? { ...end, pausedAgain } : end;
+}
+
+interface ToQueue {
+  readonly request: RunRequest;
+  readonly args: readonly unknown[];
+  readonly lock: string;
+  readonly priority: number;
+}
+
+/** @returns `undefined` if the lock has as many calls as it may have */
+async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): Promise<Call | undefined> {
+  const { queuedCalls } = desk.store;
+  if (queuedCalls === undefined)
+    throw new SchedulerLockConfigError([
+      'runNow(): the store keeps no queued calls, so no other process hears of it.',
+    ]);
+  const { job, key } = request;
+  const id = randomUUID();
+  const by: ControlAct = { ...actOf('run', request), call: id };
+  // Nobody who asks for one run expects a second one: an interrupted run leaves a dead letter.
+  const call = {
+    name: lock,
+    id,
+    job,
+    args: writeQueued(args, by),
+    priority,
+    max: PARTS.queue.max,
+    redeliver: 0,
+  };
+  const kept = await desk.ask(queuedCalls.enqueue(key === undefined ? call : { ...call, key }));
+  if (kept.queued) await desk.announce();
+  const wait = parseDuration(request.wait) ?? START;
+  const deadline = desk.clock.monotonic() + wait;
+  // With a key it may have become one with another call, which has the name of whoever asked for that.
+  return kept.queued
+    ? { id: kept.id ?? id, lock, deadline, toTheEnd: request.wait !== undefined }
+    : undefined;
+}
+
+/** The arguments of the call. @throws SchedulerLockConfigError for what cannot work */
+export function checkRun({ job, actor, reason, wait, key, args = [] }: RunRequest): readonly unknown[] {
+  const given = new Given('runNow()');
+  given.name('job', job);
+  given.actor(actor);
+  given.reason(reason, false);
+  if (key !== undefined) given.key(key);
+  given.duration('wait', wait, { usual: START, most: LONGEST_WAIT });
+  given.json('args', args, MOST_BYTES);
+  given.done();
+  return args;
+}
+
+/** The lock of a job, if an instance that is up can run it. */
+async function lockOf(desk: Desk, job: string): Promise<string | NobodyHas> {
+  const { jobs } = await desk.fleet();
+  const knownBy = jobs.get(job);
+  if (knownBy === undefined) return desk.nobodyHas(job, jobs.names);
+  const why = whyNobody(knownBy);
+  const { lock } = knownBy[0].job;
+  return lock === undefined || why !== undefined ? desk.nobodyHas(job, [], why) : lock;
+}
+
+function whyNobody(knownBy: KnownByAll): string | undefined {
+  const up = knownBy.filter(({ state }) => state === 'up');
+  const on = up.filter(({ job }) => job.enabled);
+  if (up.length === 0) return 'No instance that knows it is up.';
+  if (on.length === 0) return 'It is switched off on all instances that are up.';
+  if (knownBy[0].job.lock === undefined)
+    return 'The name of its lock is made from the arguments of each call: call it in an instance that has it.';
+  return on.some(({ job }) => job.takesCalls)
+    ? undefined
+    : 'No instance that is up takes calls of it from elsewhere.';
+}
+
+/** Waits for the start of a run, or for its end. @param end when to answer what is known by then */
+async function follow(desk: Desk, call: Call, end = desk.closing.begun): Promise<RunNowResult> {
+  let openSince = Infinity;
+  let before: LockInfo | undefined;
+  for (;;) {
+    // First the lock, then the run: in the other order, a run that ends in between would look interrupted.
+    const info = await desk.look(call.lock);
+    const run = await runOf(desk, call);
+    const now = desk.clock.monotonic();
+    const how = howIs(run, info, before);
+    before = info;
+    openSince = how === 'open' ? Math.min(openSince, now) : Infinity;
+    const hasEnded = how === 'ended' || now - openSince > LATE;
+    if (run !== undefined && hasEnded) return started(run, call.toTheEnd);
+    if (now >= call.deadline || isEnough(how, call) || end.aborted)
+      return run ? started(run, false) : queued(call, info);
+    await desk.sleep(EVERY, { end });
+  }
+}
+
+type How = 'ended' | 'running' | 'open' | 'held' | 'none';
+
+/**
+ * The state of a run. `open`: its lease is over, and the record of its end may still come. `held`: it has not begun, and its lock is taken
+ * for long: at two looks by one lease, as whoever takes the call takes its lock first.
+ */
+function howIs(run: RunEntry | undefined, info: LockInfo | undefined, before: LockInfo | undefined): How {
+  const isHeld = info?.state === 'held';
+  if (run === undefined) return isHeld && isSameLease(info, before) ? 'held' : 'none';
+  if (run.outcome !== 'interrupted') return 'ended';
+  return isHeld && info.fencingToken === run.fencingToken ? 'running' : 'open';
+}
+
+const isSameLease = (
+  { fencingToken, expiresIn = Infinity }: LockInfo,
+  before: LockInfo | undefined,
+): boolean => expiresIn > START && before?.state === 'held' && before.fencingToken === fencingToken;
+
+/** Whether the person asked for no more than this. */
+const isEnough = (how: How, { toTheEnd }: Call): boolean =>
+  !toTheEnd && (how === 'running' || how === 'held');
+
+const queued = ({ lock, id }: Call, info: LockInfo | undefined): RunNowResult => {
+  const holder = info?.state === 'held' ? info.holder : undefined;
+  return { result: 'queued', lock, id, ...(holder !== undefined && { holder }) };
+};
+
+function started({ lock, fencingToken, instance, outcome, error }: RunEntry, withEnd: boolean): RunNowResult {
+  const start = { result: 'started', lock, fencingToken, instance } as const;
+  if (!withEnd || outcome === 'abandoned') return start;
+  return { ...start, outcome, ...(error !== undefined && { error }) };
+}
+
+/** The run of a call. From its start until its end is known, the history has it as interrupted. */
+async function runOf(desk: Desk, { lock, id }: Call): Promise<RunEntry | undefined> {
+  const entries = await entriesOf(desk, lock);
+  return entries.find((entry) => starterOf(entry)?.call === id);
+}

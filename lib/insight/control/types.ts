@@ -1,0 +1,190 @@
+import type { Duration } from '../../base/duration.js';
+import type { PauseInfo } from '../types.js';
+
+export type { ControlAct, ControlAction } from '../../contract/history-store.js';
+export type { ControlInfo, PauseInfo } from '../types.js';
+
+/** Who acts, and why. */
+export interface By {
+  /** Who: 1 to 60 characters. */
+  readonly actor: string;
+  /** Why: up to 200 characters; the holder text of a pause keeps the first of them. */
+  readonly reason?: string;
+}
+
+/** What a switch is for: a lock, or the lock of a job. */
+export type Target =
+  { readonly lock: string; readonly job?: undefined } | { readonly job: string; readonly lock?: undefined };
+
+/** Which lock to pause, and for how long. */
+export type PauseRequest = Target &
+  Required<By> & {
+    /** At most 30 days. @default '7d' */
+    readonly for?: Duration;
+    /** How long to wait in line for a run to end, and no longer than the pause would last. @default '1h' */
+    readonly wait?: Duration;
+    /** Called with the holder when the pause begins to wait in line. */
+    readonly onWaiting?: (holder: string | undefined) => void;
+    /** Ends the wait: `pause()` rejects with the signal's reason. */
+    readonly signal?: AbortSignal;
+  };
+
+/** Which lock to resume. */
+export type ResumeRequest = Target & By;
+
+/** Which lease to end: the one that the person has seen, and no other. */
+export type BreakRequest = Required<By> & { readonly lock: string; readonly fencingToken: number };
+
+/** Which job to run. */
+export interface RunRequest extends By {
+  readonly job: string;
+  /** Queued calls of one job with the same key become one: it has the arguments of the newest, and is on record as that of who asked first. */
+  readonly key?: string;
+  /** The arguments of the call. @default none */
+  readonly args?: readonly unknown[];
+  /**
+   * Lifts a pause for this run, puts it back after the run, and resolves then. If this process dies meanwhile, or the run outlasts the
+   * shutdown of this application, the pause is over.
+   *
+   * @default false
+   */
+  readonly throughPause?: boolean;
+  /** How long to wait for the end of the run, to say how it ended. @default not at all */
+  readonly wait?: Duration;
+}
+
+/** Which dead letters of a lock to put back. */
+export interface RedeliverRequest extends By {
+  readonly lock: string;
+  /** The id of one dead letter. @default all */
+  readonly id?: string;
+}
+
+/** What became of a pause. */
+export type PauseResult =
+  | {
+      readonly result: 'paused';
+      readonly pause: PauseInfo;
+      /** The jobs that it stops. */ readonly jobs: readonly string[];
+    }
+  /** Somebody has paused it before: nothing was changed. Resume it first. */
+  | {
+      readonly result: 'paused-already';
+      readonly pause: PauseInfo;
+      readonly jobs: readonly string[];
+      /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
+    }
+  /** The wait was over before the holder had released the lock: nothing was changed. */
+  | { readonly result: 'held'; readonly lock: string; readonly holder?: string }
+  | NobodyHas;
+
+/** What became of a resume. */
+export type ResumeResult =
+  | {
+      readonly result: 'resumed';
+      readonly pause: PauseInfo;
+      readonly jobs: readonly string[];
+      /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
+    }
+  | { readonly result: 'not-paused'; readonly lock: string }
+  | NobodyHas;
+
+/** What became of a break. */
+export type BreakResult =
+  /** The lease is over. Its job may still run: its signal aborts at its next heartbeat. */
+  | {
+      readonly result: 'broken';
+      readonly lock: string;
+      readonly fencingToken: number;
+      readonly holder: string;
+      readonly job?: string;
+    }
+  /** That lease is over; another one may have the lock: nothing was changed. */
+  | {
+      readonly result: 'gone';
+      readonly lock: string;
+      /** Whether somebody has the lock now, perhaps another program. Absent: nobody. */ readonly held?: true;
+      /** Fencing token of the lease that has the lock now, if it is one of this library. */
+      readonly fencingToken?: number;
+      readonly holder?: string;
+    }
+  /** That lease is a pause: resume it. Nothing was changed. */
+  | {
+      readonly result: 'is-pause';
+      readonly pause: PauseInfo;
+      /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
+    };
+
+/** What became of a run that a person has asked for. */
+export type RunNowResult =
+  /** With `wait`: also how it ended. */
+  | {
+      readonly result: 'started';
+      readonly lock: string;
+      readonly fencingToken: number;
+      readonly instance: string;
+      readonly outcome?: 'completed' | 'failed' | 'timed-out' | 'aborted' | 'interrupted';
+      readonly error?: string;
+      /** With `throughPause`: whether the pause is in force again. If not, its time is over, somebody has resumed the job, or this application shuts down. */
+      readonly pausedAgain?: boolean;
+    }
+  | {
+      readonly result: 'held';
+      readonly lock: string;
+      readonly holder?: string;
+      readonly fencingToken?: number;
+    }
+  /** The call is queued, and runs when its lock is free and an instance has taken the call. */
+  | {
+      readonly result: 'queued';
+      readonly lock: string;
+      readonly id?: string;
+      /** Who has the lock now. */ readonly holder?: string;
+    }
+  | {
+      readonly result: 'paused';
+      readonly pause: PauseInfo;
+      /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
+    }
+  /** Anything else that kept it from running: the reason of the skip, such as `store-unavailable` or `queue-full`. */
+  | { readonly result: 'skipped'; readonly reason: string }
+  | NobodyHas;
+
+/** No instance that is up knows the job, or takes its calls from elsewhere. */
+export interface NobodyHas {
+  readonly result: 'nobody-has-it';
+  readonly job: string;
+  /** A job with a similar name, or some of the known jobs. */
+  readonly jobs: readonly string[];
+  /** Why not, as a sentence, if an instance does know the job. */
+  readonly why?: string;
+}
+
+/** What became of dead letters. */
+export interface RedeliverResult {
+  readonly result: 'redelivered';
+  readonly lock: string;
+  readonly count: number;
+}
+
+/** The five switches: the service, the shell and the page call these. */
+export interface ControlSwitches {
+  /**
+   * Takes the lock for a person, after its holder and before all calls that wait. Resolves when the pause is in force: until it is
+   * resumed, or its time is over, no instance starts a job under the lock. Rejects with `LockNotAcquiredError` (`shutting-down`) if this
+   * application shuts down before that. Of several pauses of a lock in one process one stands in line;
+   * the others wait for it, and answer that the lock is paused already.
+   */
+  pause(request: PauseRequest): Promise<PauseResult>;
+  /** Ends a pause. Of what was skipped meanwhile, only ticks within `catchUp` and queued calls still run. */
+  resume(request: ResumeRequest): Promise<ResumeResult>;
+  /**
+   * Ends the lease that has this fencing token, and no other one. Its run counts as aborted. Its job may still run: its signal aborts at its
+   * next heartbeat, and another instance may start the job before that.
+   */
+  break(request: BreakRequest): Promise<BreakResult>;
+  /** Runs a job now: by a queued call, for an instance that has the job; in an application that has the job, directly. */
+  runNow(request: RunRequest): Promise<RunNowResult>;
+  /** Puts dead letters of a lock back: all, or one. */
+  redeliver(request: RedeliverRequest): Promise<RedeliverResult>;
+}

@@ -1,0 +1,56 @@
+import type { Told } from '../../contract/fast-port.js';
+import type { Limited, TimeLimits } from './time-limits.js';
+
+/** How a call has ended. */
+export type Outcome<T> = { readonly result: T } | { readonly error: Error };
+
+/** A call of the store that is under way. */
+export class Asked<T> implements Told<T>, Limited {
+  /** Resolves when the call has ended, or is given up. Never rejects. */
+  readonly outcome: Promise<Outcome<T>>;
+  /** Whether the call has taken longer than its limit. It may be answered after all. */
+  givenUp = false;
+  index = 0;
+  #end!: (outcome: Outcome<T>) => void;
+  #late: ((outcome: Outcome<T>) => void) | undefined;
+  /** What came after it was given up, before anybody listened. */
+  #missed: Outcome<T> | undefined;
+
+  constructor(
+    private readonly limits: TimeLimits,
+    readonly limit: number,
+    readonly sentAt: number,
+  ) {
+    this.outcome = new Promise((resolve) => (this.#end = resolve));
+    limits.add(this);
+  }
+
+  /** From now on `late` receives the outcome if the call was given up. */
+  listen(late: (outcome: Outcome<T>) => void): void {
+    if (this.#missed === undefined) this.#late = late;
+    else late(this.#missed);
+  }
+
+  answered(result: T): void {
+    this.#ended({ result });
+  }
+
+  failed(error: Error): void {
+    this.#ended({ error });
+  }
+
+  giveUp(error: Error): void {
+    this.givenUp = true;
+    this.limits.onSilence?.(this.limit);
+    this.#end({ error });
+  }
+
+  #ended(outcome: Outcome<T>): void {
+    if (this.givenUp) {
+      if (this.#late === undefined) this.#missed = outcome;
+      return this.#late?.(outcome);
+    }
+    this.limits.delete(this);
+    this.#end(outcome);
+  }
+}

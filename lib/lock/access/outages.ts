@@ -1,0 +1,177 @@
+import type { Clock } from '../../base/clock.js';
+import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
+import type { Emit } from '../../contract/events/events.js';
+
+/** A kind of call to the store. `look` is an attempt that the store refused, so it wrote nothing. */
+type StoreCall = 'acquire' | 'look' | 'extend' | 'release' | 'enqueue' | 'next';
+
+/** A call that failed. */
+interface FailedCall {
+  readonly call: StoreCall;
+  /** The locks that the call was for. */
+  readonly locks: readonly string[];
+  /** Whether a run was skipped because of it. */
+  readonly skipped?: boolean;
+}
+
+interface Outage {
+  readonly since: number;
+  skipped: number;
+  /** When a call failed last, monotonic. */
+  failedAt: number;
+  /** Whether something could not be written. An attempt that was refused wrote nothing, so its answer shows nothing of that. */
+  unwritten: boolean;
+  /** The kinds of calls that the store has refused. It may answer other kinds meanwhile. */
+  readonly refused: Set<StoreCall>;
+  /** The locks whose calls failed, if the store is partitioned: other locks may be on another server. */
+  readonly locks: Set<string>;
+}
+
+/** The key of an outage of the store itself. The name of a lock is never empty. */
+const STORE = '';
+
+/**
+ * When no call has failed for this time, any answer ends an outage, ms: the call that failed may never be repeated. Longer
+ * than the pause between ticks of most jobs. Otherwise a job on a server that is away would start a new outage at each tick.
+ */
+const QUIET = 600_000;
+
+/** How many failed locks are remembered at most: a caller can make up a name per call. */
+const MAX_LOCKS = 10_000;
+
+/**
+ * Turns failed and successful store calls into outages with a beginning and an end: one event each, however many ticks fall
+ * into it. A broken entry of one lock is an outage of that lock alone.
+ *
+ * An outage is over with the first call that is answered in time, a sign of life included. There are exceptions. If the store has refused a kind of call,
+ * only an answer to that kind ends it. If the entry of a lock could not be written, an attempt that is refused does not. If locks live on several servers, only an answer for a lock that has failed does. When
+ * nothing has failed for ten minutes, any answer ends these too.
+ */
+export class Outages {
+  /** How many calls have been answered. */
+  answers = 0;
+  /** When the last call was answered, epoch milliseconds; `undefined`: none was. */
+  answeredAt: number | undefined;
+  readonly #outages = new Map<string, Outage>();
+
+  /** @param partitioned whether locks live on several servers, as the store says at that moment */
+  constructor(
+    private readonly instance: string,
+    private readonly clock: Clock,
+    private readonly emit: Emit,
+    private readonly partitioned: () => boolean = () => false,
+  ) {}
+
+  /** Whether an outage of the store itself goes on. */
+  get isAway(): boolean {
+    return this.#outages.has(STORE);
+  }
+
+  /** The store could not be reached at start-up. */
+  startFailed(error: Error): void {
+    this.#begin(STORE, error, true);
+  }
+
+  /** A call failed. */
+  failed(error: Error, { call, locks, skipped = false }: FailedCall): void {
+    // A name that the store cannot keep says nothing about the store.
+    if (error instanceof SchedulerLockConfigError) return;
+    const isLocks = error instanceof LockStateError;
+    const isRefusal = error instanceof StoreUnavailableError && error.refused;
+    // A store that reports a broken entry has answered.
+    if (isLocks) this.#answered(STORE, call, error.lock);
+    // A refusal needs a repair, so an outage for another reason must not hide it.
+    if (isRefusal && !this.#refuses) this.#reached();
+    const outage = this.#begin(isLocks ? error.lock : STORE, error, false);
+    outage.failedAt = this.clock.monotonic();
+    if (skipped) outage.skipped += 1;
+    if (isLocks) {
+      outage.unwritten ||= call !== 'acquire';
+      return;
+    }
+    if (isRefusal) outage.refused.add(call);
+    if (!this.partitioned()) return;
+    for (const lock of locks) if (outage.locks.size < MAX_LOCKS) outage.locks.add(lock);
+  }
+
+  /**
+   * A call failed again, or was not even made because of that. It counts for an outage that goes on, and begins none: the
+   * reason may be this one lock, such as a row that somebody has locked.
+   */
+  failedAgain(skipped = false): void {
+    const outage = this.#outages.get(STORE);
+    if (outage === undefined) return;
+    outage.failedAt = this.clock.monotonic();
+    if (skipped) outage.skipped += 1;
+  }
+
+  /** A call for this lock was answered. */
+  succeeded(call: StoreCall, lock: string): void {
+    this.answers += 1;
+    this.answeredAt = this.clock.now();
+    if (this.#outages.size === 0) return;
+    this.#answered(STORE, call, lock);
+    this.#answered(lock, call, lock);
+  }
+
+  /** The store has answered a call that was for no lock: it can be reached. What it has refused of late, it may refuse still. */
+  heard(): void {
+    this.answeredAt = this.clock.now();
+    this.#reached();
+  }
+
+  get #refuses(): boolean {
+    return (this.#outages.get(STORE)?.refused.size ?? 0) > 0;
+  }
+
+  #begin(key: string, error: Error, atStart: boolean): Outage {
+    let outage = this.#outages.get(key);
+    if (outage === undefined) {
+      const since = this.clock.monotonic();
+      outage = {
+        since,
+        failedAt: since,
+        skipped: 0,
+        unwritten: false,
+        refused: new Set(),
+        locks: new Set(),
+      };
+      this.#outages.set(key, outage);
+      this.emit({ type: 'outage-started', ...this.#facts(key), error, atStart });
+    }
+    return outage;
+  }
+
+  #answered(key: string, call: StoreCall, lock: string): void {
+    const outage = this.#outages.get(key);
+    if (outage === undefined) return;
+    const now = this.clock.monotonic();
+    if (endsWith(outage, call, lock) || now - outage.failedAt >= QUIET) this.#end(key, outage);
+  }
+
+  /** Ends an outage of the whole store in which it could not be reached, and any other one when no call has failed for some time. */
+  #reached(): void {
+    const outage = this.#outages.get(STORE);
+    if (outage === undefined) return;
+    const isQuiet = this.clock.monotonic() - outage.failedAt >= QUIET;
+    if ((outage.refused.size === 0 && outage.locks.size === 0) || isQuiet) this.#end(STORE, outage);
+  }
+
+  #end(key: string, outage: Outage): void {
+    const now = this.clock.monotonic();
+    this.#outages.delete(key);
+    const duration = Math.round(now - outage.since);
+    this.emit({ type: 'outage-ended', ...this.#facts(key), duration, skipped: outage.skipped });
+  }
+
+  #facts(key: string) {
+    const facts = { instance: this.instance, at: this.clock.now() };
+    return key === STORE ? facts : { ...facts, lock: key };
+  }
+}
+
+/** Whether an outage is over because this call was answered. */
+function endsWith({ unwritten, refused, locks }: Outage, call: StoreCall, lock: string): boolean {
+  if (unwritten && call === 'look') return false;
+  return (refused.size === 0 || refused.has(call)) && (locks.size === 0 || locks.has(lock));
+}

@@ -1,0 +1,51 @@
+import { SchedulerLockConfigError } from '../base/errors.js';
+import { invoke, type Lock } from './current-lock.js';
+
+/**
+ * Called around each run. It calls `proceed` once, which begins the job, and returns its promise. The result of the run is that of the
+ * job; if the wrapper itself fails, so does the run.
+ *
+ * @param lock the lock that the job runs under
+ */
+export type Around = <T>(lock: Lock, proceed: () => Promise<T>) => Promise<T>;
+
+/** What an application wraps around its runs. */
+export class Wrappers {
+  #all: readonly { readonly wrap: Around }[] = [];
+
+  /** Adds a wrapper. Returns a function that removes it. */
+  add(wrap: Around): () => void {
+    const entry = { wrap };
+    this.#all = [...this.#all, entry];
+    return () => void (this.#all = this.#all.filter((one) => one !== entry));
+  }
+
+  /** Puts the wrappers around a job: the one added first is the outermost. */
+  around<T>(job: (lock: Lock) => T | PromiseLike<T>): (lock: Lock) => T | PromiseLike<T> {
+    if (this.#all.length === 0) return job;
+    return this.#all.reduceRight(
+      (inner, { wrap }) =>
+        (lock: Lock) =>
+          wrapped(wrap, lock, inner),
+      job,
+    );
+  }
+}
+
+/** Lasts until the wrapper and the job have both ended. */
+async function wrapped<T>(wrap: Around, lock: Lock, job: (lock: Lock) => T | PromiseLike<T>): Promise<T> {
+  let work: Promise<T> | undefined;
+  const proceed = (): Promise<T> => (work ??= (async () => invoke(job, lock))());
+  try {
+    await wrap(lock, proceed);
+  } catch (error) {
+    // If the job has failed, its error counts, not the wrapper's.
+    await work;
+    throw error;
+  }
+  if (work === undefined)
+    throw new SchedulerLockConfigError([
+      `around(): a wrapper ended without having called proceed(), so the job under ${JSON.stringify(lock.name)} has not run. Call it once, and return its promise.`,
+    ]);
+  return work;
+}

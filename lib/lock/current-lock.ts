@@ -1,0 +1,267 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { LockLostError, LockNotHeldError } from '../base/errors.js';
+import { shared } from '../base/shared.js';
+import type { Lease } from './lease.js';
+import type { QueuedCallFacts } from './lock-call.js';
+
+/** The lock that a job runs under. */
+export interface Lock {
+  /** Name of the lock. */
+  readonly name: string;
+  /** Identity of the job, if the lock was taken for one. */
+  readonly job: string | undefined;
+  /** Instance id of this process. */
+  readonly holder: string;
+  /**
+   * Grows with every lease of this lock. Hand it to each resource that the job writes to, and let the resource refuse every
+   * token smaller than the greatest it has seen. Then even a job that was frozen past its lease writes nothing late.
+   *
+   * `undefined` only if the store failed and the job runs without its lock, by `onStoreError: 'run'`.
+   */
+  readonly fencingToken: number | undefined;
+  /** Scheduled fire time that the run belongs to, epoch milliseconds; `undefined` for a call by hand. */
+  readonly tick: number | undefined;
+  /** Which run of the tick this is, from 1. */
+  readonly attempt: number;
+  /** How long the call stood in line, milliseconds; 0 if it did not. */
+  readonly waited: number;
+  /** The queued call that the job runs for; `undefined` if its call was not queued (`onHeld: 'queue'`). */
+  readonly queuedCall: QueuedCallFacts | undefined;
+  /**
+   * Aborts when the job should stop, with the reason: `LockLostError`, `LockTimeoutError`, `LockShutdownError` or, under a
+   * leader, `LockResignedError`. In a nested call that its outer job did not await: `LockNotHeldError`. Pass it on to
+   * `fetch`, database drivers and timers.
+   */
+  readonly signal: AbortSignal;
+  /**
+   * Call it before a step that must not happen twice. It compares the lease with the clock at this moment, and does not rely
+   * on a timer.
+   *
+   * @throws LockLostError if the lease was lost
+   * @throws LockNotHeldError if the job has ended, or runs without its lock by `onStoreError: 'run'`
+   */
+  assertLocked(): void;
+}
+
+/** The async context of a job. */
+export interface Scope {
+  /** The runner that the lock belongs to: two applications in one process share nothing. */
+  readonly owner: object;
+  readonly lock: Lock;
+  /** While this lease is live, calls for the same lock run inside it. */
+  readonly lease?: Lease;
+  /** Lets a lease that is taken inside abort together with this scope. Returns a function that undoes this. */
+  readonly follow?: (lease: Abortable) => () => void;
+  /** Whether the nested call that the scope was made for has ended, though its lease has not. */
+  closed?: boolean;
+  /** The scope that this one was opened in. */
+  parent: Scope | undefined;
+}
+
+/** A scope with a live lease. */
+export type LeasedScope = Scope & { readonly lease: Lease };
+
+/** Work that can be aborted. */
+export interface Abortable {
+  abort(reason: Error): void;
+}
+
+const scopes = shared('scopes', () => new AsyncLocalStorage<Scope | undefined>());
+
+/** Runs `job` in the context of its lock. */
+export function withScope<T>(
+  owner: object,
+  lock: Lock,
+  lease: Lease | undefined,
+  job: (lock: Lock) => T | PromiseLike<T>,
+): T | Promise<T> {
+  const parent = open(scopes.getStore());
+  const scope: Scope = lease === undefined ? { owner, lock, parent } : { owner, lock, lease, parent };
+  return scopes.run(scope, invoke, job, lock);
+}
+
+/** Runs `callback` in this scope alone, outside of the caller's scope: timers inherit the context in which they were set. */
+export function withRootScope<T>(scope: Omit<Scope, 'parent'>, callback: () => T): T {
+  return scopes.run({ ...scope, parent: undefined }, callback);
+}
+
+/**
+ * Runs `job` inside a lease that the caller holds: the lock of that lease is the current one again. If the lease ends first,
+ * its signal aborts.
+ */
+export async function withinScope<T>(
+  { owner, lock, lease }: LeasedScope,
+  job: (lock: Lock) => T | PromiseLike<T>,
+): Promise<T> {
+  const scope: Scope = { owner, lock, lease, parent: open(scopes.getStore()) };
+  lease.enter();
+  try {
+    return await scopes.run(scope, invoke, job, lock);
+  } finally {
+    lease.leave();
+    scope.closed = true;
+  }
+}
+
+/**
+ * Runs a scheduled call outside of the lock under which its timer was started. The scope of a leader that lets the call
+ * through stays.
+ */
+export function outsideOfLocks<T>(callback: () => T): T {
+  const scope = scopes.getStore();
+  return scope === undefined || scope.follow !== undefined ? callback() : scopes.run(undefined, callback);
+}
+
+/** The innermost scope around the caller with a live lease of this lock, if any. */
+export function findScope(owner: object, name: string): LeasedScope | undefined {
+  for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent) {
+    if (scope.owner === owner && scope.lock.name === name && isLive(scope)) return scope;
+  }
+  return undefined;
+}
+
+/** The names of the locks that the caller holds, innermost first. */
+export function heldLocks(owner: object): string[] {
+  const names: string[] = [];
+  for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent)
+    if (scope.owner === owner && isLive(scope)) names.push(scope.lock.name);
+  return names;
+}
+
+const isLive = (scope: Scope): scope is LeasedScope => scope.lease?.live === true;
+
+/**
+ * The innermost scope that is not over. Drops the scopes that are over from the chain: a job that arms its own next run would
+ * otherwise keep the scopes of all its runs.
+ */
+function open(innermost: Scope | undefined): Scope | undefined {
+  let scope = innermost;
+  while (scope !== undefined && (scope.closed === true || scope.lease?.over === true)) scope = scope.parent;
+  if (scope?.parent !== undefined) scope.parent = open(scope.parent);
+  return scope;
+}
+
+/** Runs `job`, whose own scope is the innermost. Its lease aborts together with each outer scope that has `follow`. */
+export async function following<T>(job: (lock: Lock) => T | PromiseLike<T>, lock: Lock): Promise<T> {
+  const scope = scopes.getStore();
+  const stops: (() => void)[] = [];
+  for (let outer = scope?.parent; scope?.lease !== undefined && outer !== undefined; outer = outer.parent) {
+    if (outer.follow !== undefined) stops.push(outer.follow(scope.lease));
+  }
+  try {
+    return await invoke(job, lock);
+  } finally {
+    for (const stop of stops) stop();
+  }
+}
+
+/**
+ * The lock that the calling code runs under: the innermost one, if jobs are nested.
+ *
+ * @throws LockNotHeldError outside of a job
+ */
+export function currentLock(): Lock {
+  const scope = scopes.getStore();
+  if (scope === undefined) {
+    throw new LockNotHeldError(
+      'currentLock() was called outside of a lock. Call it inside a method with @SchedulerLock(), inside the ' +
+        'function given to SchedulerLockService.run(), or, in a unit test, inside runUnlocked().',
+    );
+  }
+  return scope.lock;
+}
+
+/**
+ * Throws unless the calling code still has its lock: `currentLock().assertLocked()`.
+ *
+ * @throws LockLostError if the lease was lost
+ * @throws LockNotHeldError outside of a job, after its end, or without its lock by `onStoreError: 'run'`
+ */
+export function assertLocked(): void {
+  currentLock().assertLocked();
+}
+
+/** The job's view of its lease. */
+export class LeasedLock implements Lock {
+  constructor(protected readonly lease: Lease) {}
+
+  get name(): string {
+    return this.lease.ref.name;
+  }
+
+  get job(): string | undefined {
+    return this.lease.ref.job;
+  }
+
+  get holder(): string {
+    return this.lease.ref.holder;
+  }
+
+  get fencingToken(): number | undefined {
+    return this.lease.confirmed ? this.lease.ref.fencingToken : undefined;
+  }
+
+  get tick(): number | undefined {
+    return this.lease.ref.tick;
+  }
+
+  get attempt(): number {
+    return this.lease.ref.attempt ?? 1;
+  }
+
+  get waited(): number {
+    return this.lease.waited;
+  }
+
+  get queuedCall(): QueuedCallFacts | undefined {
+    return this.lease.queuedCall;
+  }
+
+  get signal(): AbortSignal {
+    return this.lease.signal;
+  }
+
+  /** Whether no caller waits for its run: a schedule fired the job, or the call was queued. @internal */
+  get isOwnStory(): boolean {
+    return this.lease.cause.origin !== undefined;
+  }
+
+  /** The trace that its run belongs to: kept with the record of the run. @internal */
+  set traceId(id: string) {
+    this.lease.traced(id);
+  }
+
+  assertLocked(): void {
+    const { live, confirmed, lostReason, abortReason } = this.lease;
+    if (live && confirmed) return;
+    if (abortReason instanceof LockLostError) throw abortReason;
+    if (lostReason !== undefined) throw new LockLostError(this.name, lostReason);
+    if (confirmed) throw jobEnded(this.name);
+    throw new LockNotHeldError(
+      `Lock "${this.name}" is not held: the store failed, and the job runs without it because onStoreError is "run".`,
+      this.name,
+    );
+  }
+}
+
+/** The error for code that goes on after its job has ended. */
+export const jobEnded = (name: string): LockNotHeldError =>
+  new LockNotHeldError(`Lock "${name}" is not held any more: its job has ended.`, name);
+
+/**
+ * Begins a job. Starts lazy work (queries of Knex, Mongoose, Prisma) at once: so it runs in the async context of the job,
+ * not in that of the code that awaits it.
+ */
+export function invoke<A, T>(job: (given: A) => T | PromiseLike<T>, given: A): T | Promise<T> {
+  const work = job(given);
+  if (!isLazy(work)) return work;
+  return new Promise((resolve, reject) => void work.then(resolve, reject));
+}
+
+/**
+ * Whether a value can be awaited and is no ordinary promise. Some promise classes are lazy, with a `then()` of their own.
+ */
+function isLazy<T>(work: T | PromiseLike<T>): work is PromiseLike<T> {
+  const then = (work as { then?: unknown } | null | undefined)?.then;
+  return typeof then === 'function' && then !== Promise.prototype.then;
+}

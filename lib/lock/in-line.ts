@@ -1,0 +1,220 @@
+import { randomUUID } from 'node:crypto';
+import type { WaitingEvent } from '../contract/events/call-events.js';
+import type { AcquireRequest, AcquireResult } from '../contract/lock-store.js';
+import type { Engine } from './engine.js';
+import type { Lease } from './lease.js';
+import { isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
+import { wasNotApplied } from './undo.js';
+import { type Next, WaitingCall } from './waits.js';
+import type { Writable } from '../base/writable.js';
+
+/** Reasons for which a call goes on waiting. */
+const PASSING: ReadonlySet<string> = new Set(['held', 'cooling-down']);
+
+/**
+ * What a call that waits knows of its place in line. It asks the store with the same token each time, and the store answers whether its
+ * turn has come. {@link Waits} says when it asks, `Take` what becomes of an answer.
+ */
+export class InLine extends WaitingCall {
+  readonly deadline: number;
+  place: number | undefined;
+  readonly #began: number;
+  #ahead = 0;
+  /** Whether the call may stand in the store's line. */
+  #stands = false;
+  /** Whether an ask was not answered, and may still be on its way. */
+  #unsure = false;
+  /** When the lease that refused it can be over, monotonic. */
+  #leaseEnds = -Infinity;
+  /** How long until the lock may be free, ms, if the last answer said so. */
+  #expiresIn: number | undefined;
+  /** How the last ask was answered. */
+  #refusal: Skipped;
+
+  /** @param holding the locks that the caller holds */
+  constructor(
+    private readonly engine: Engine,
+    private readonly call: LockCall,
+    private request: AcquireRequest,
+    readonly holding: readonly string[],
+  ) {
+    super();
+    const { wait = 0 } = call.settings;
+    this.#began = engine.clock.monotonic();
+    this.deadline = this.#began + wait;
+    this.#refusal = { ran: false, reason: 'held', holder: engine.instance };
+    this.place = this.job === undefined ? call.place : engine.waits.placeOf(call.name, this.job);
+  }
+
+  get name(): string {
+    return this.call.name;
+  }
+
+  get token(): string {
+    return this.request.token;
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.call.signal;
+  }
+
+  get job(): string | undefined {
+    return this.call.start?.tick === undefined ? undefined : this.call.job;
+  }
+
+  /** What it asks for, without how it waits. */
+  get bareRequest(): AcquireRequest {
+    return this.request;
+  }
+
+  /** An ask is sent: from now on the call may stand in the store's line. */
+  sent(): void {
+    this.#stands = true;
+  }
+
+  /** What it asks for now, with how it waits. */
+  requestInLine(): AcquireRequest {
+    const { request, call, engine } = this;
+    const now = engine.clock.monotonic();
+    const limit = Math.max(1, Math.ceil(this.deadline - now));
+    const wait = {
+      limit,
+      priority: call.settings.priority ?? 0,
+      process: engine.waits.process,
+      ...(this.place === undefined ? undefined : { place: this.place }),
+      ...(this.#leaseEnds > now ? { notBefore: Math.ceil(this.#leaseEnds - now) } : undefined),
+    };
+    return { ...request, wait };
+  }
+
+  /** An ask was not answered: it may still be on its way, even if the next one is answered. */
+  doubt(): void {
+    this.#unsure = true;
+  }
+
+  /** Whether an ask was not answered, and may still be on its way. */
+  get isUnsure(): boolean {
+    return this.#unsure;
+  }
+
+  /** The store has answered an ask. */
+  answered(result: AcquireResult): void {
+    if (result.acquired) return void (this.#stands = false);
+    const { waiting, holder, expiresIn } = result;
+    this.#expiresIn = expiresIn;
+    this.place = waiting?.place ?? this.place;
+    this.#ahead = waiting?.ahead ?? this.#ahead;
+    // Nobody writes the lease of another program back. A store that has lost its data knows no holder.
+    if (holder !== undefined) this.#leaseEnds = this.engine.clock.monotonic() + (expiresIn ?? 0);
+  }
+
+  /** An ask was not answered. */
+  failed(error: Error): undefined {
+    this.engine.outages.failed(error, { call: 'acquire', locks: [this.call.name] });
+    if (!wasNotApplied(error)) this.doubt();
+  }
+
+  /** An ask was refused. Returns whether the call goes on waiting. */
+  goesOnAfter(refusal: Skipped): boolean {
+    // After a pause no skipped call is made up for, but queued calls still run: so a drain waits.
+    const isPassing =
+      PASSING.has(refusal.reason) || (refusal.reason === 'paused' && this.call.kind === 'drain');
+    if (!isPassing) return false;
+    this.#refusal = refusal;
+    return true;
+  }
+
+  /** Begins to wait, and reports it. */
+  enter(): void {
+    this.engine.waits.enter(this);
+    this.#report();
+  }
+
+  /** Waits until it has to ask, or its wait is over. */
+  next(): Promise<Next> {
+    const expiresIn = this.#expiresIn;
+    this.#expiresIn = undefined;
+    return this.engine.waits.next(this, expiresIn);
+  }
+
+  /** Leaves the line, and comes back to its place with another token: the release of an abandoned ask may come at any later time. */
+  startOver(): undefined {
+    if (!this.#stands) return;
+    this.#leave();
+    const { token } = this;
+    this.request = { ...this.request, token: randomUUID() };
+    this.engine.waits.renamed(this, token);
+  }
+
+  /** Its turn has come. */
+  granted(lease: Lease): Lease {
+    lease.hasWaited(this.#waited);
+    return lease;
+  }
+
+  /** The store refuses the start of its job: the call leaves the line. */
+  refused(refusal: Skipped): Skipped {
+    this.#leave();
+    return { ...refusal, waited: this.#waited };
+  }
+
+  /**
+   * Its wait is over.
+   *
+   * @throws the reason of the call's signal
+   */
+  ended(why: Exclude<Next, 'ask'>): Skipped {
+    this.#leave();
+    if (why === 'aborted') throw this.call.signal?.reason;
+    const waited = this.#waited;
+    return why === 'closing' ? { ran: false, reason: 'shutting-down', waited } : { ...this.#refusal, waited };
+  }
+
+  get #waited(): number {
+    return Math.round(this.engine.clock.monotonic() - this.#began);
+  }
+
+  /** The call is over. An ask that is still on its way must not stand in line, or take the lock, without a caller. */
+  over(): void {
+    if (this.#unsure) this.#abandon();
+  }
+
+  /** Takes the call out of line, and gives back what the store may have granted. */
+  #leave(): void {
+    if (!this.#stands) return;
+    this.#abandon();
+    this.#unsure = false;
+  }
+
+  #abandon(): void {
+    const { engine, call } = this;
+    const request = this.requestInLine();
+    this.#stands = false;
+    const copies = this.#unsure ? 1 : 0;
+    engine.releases.abandon({ ...request, fencingToken: 0 }, call.settings.storeTimeout, copies);
+  }
+
+  #report(): void {
+    const { engine, call, holding } = this;
+    const { holder } = this.#refusal;
+    const { wait = 0, priority = 0 } = call.settings;
+    // Nothing reports a standby or a drain.
+    if (isBehindTheScenes(call) || !engine.hears('waiting')) return;
+    const event: Writable<WaitingEvent> = {
+      type: 'waiting',
+      lock: call.name,
+      instance: engine.instance,
+      at: engine.clock.now(),
+      ahead: this.#ahead,
+      wait,
+      priority,
+    };
+    if (call.job !== undefined) event.job = call.job;
+    if (call.start?.tick !== undefined) event.callTick = call.start.tick;
+    if (holder !== undefined) event.holder = holder;
+    if (holding.length > 0) event.holding = holding;
+    const problem = engine.waits.problem();
+    if (problem !== undefined) event.problem = problem;
+    engine.emit(event);
+  }
+}

@@ -1,0 +1,69 @@
+import type { AcquiredLock } from '../acquired-lock.js';
+import type { Abortable, Lock } from '../current-lock.js';
+
+/** A lock that an election has taken. */
+export interface LeaderGrant extends AcquiredLock {
+  /** Whether the lock is still held, judged by the clock at this moment. */
+  readonly live: boolean;
+}
+
+/**
+ * The leader's view of its lease. It ends when the lease is lost, or earlier, when the leader has to stop. Then the
+ * lease itself is kept until the leader has finished its work, so that no other instance begins before.
+ */
+export class LeaderLease implements Lock, Abortable {
+  readonly job = undefined;
+  readonly tick = undefined;
+  readonly attempt = 1;
+  readonly waited = 0;
+  readonly queuedCall = undefined;
+  readonly #controller = new AbortController();
+  /** Leases of jobs that run because this instance leads. */
+  readonly #followers = new Map<symbol, Abortable>();
+  #reason: Error | undefined;
+
+  constructor(private readonly grant: LeaderGrant) {}
+
+  get name(): string {
+    return this.grant.name;
+  }
+
+  get holder(): string {
+    return this.grant.holder;
+  }
+
+  get fencingToken(): number | undefined {
+    return this.grant.fencingToken;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Whether this instance leads, judged by the clock at this moment. */
+  get live(): boolean {
+    return this.#reason === undefined && this.grant.live;
+  }
+
+  assertLocked(): void {
+    if (this.#reason === undefined) this.grant.assertLocked();
+    if (this.#reason !== undefined) throw this.#reason;
+  }
+
+  /** Aborts all work under this lease. The first reason stands. */
+  abort(reason: Error): void {
+    if (this.#reason !== undefined) return;
+    this.#reason = reason;
+    for (const follower of this.#followers.values()) follower.abort(reason);
+    this.#controller.abort(reason);
+  }
+
+  /** @returns a function that undoes this */
+  follow(follower: Abortable): () => void {
+    if (this.#reason !== undefined) follower.abort(this.#reason);
+    // Keyed by call, not by lease: a nested call follows with the lease of its outer job, and ends before that.
+    const entry = Symbol();
+    this.#followers.set(entry, follower);
+    return () => void this.#followers.delete(entry);
+  }
+}

@@ -1,0 +1,292 @@
+import type { Clock } from '../base/clock.js';
+import { LockLostError, LockTimeoutError, type LostReason } from '../base/errors.js';
+import type { ExtendResult, LeaseRef } from '../contract/lock-store.js';
+import type { Writable } from '../base/writable.js';
+import type { Emit } from '../contract/events/events.js';
+import type { LeaseFacts } from '../contract/events/lease-events.js';
+import type { Cause, QueuedCallFacts } from './lock-call.js';
+
+/** How a lease is kept, whole milliseconds. */
+interface LeaseTiming {
+  /** Time between renewals; `false` for a lease that is never renewed. */
+  readonly heartbeat: number | false;
+  /** How long the job may run before its signal aborts. */
+  readonly timeout: number | undefined;
+  /** Whether a shutdown aborts the job's signal at once. */
+  readonly abortOnShutdown: boolean;
+  /** Whether the store remembers its run. */
+  readonly history?: boolean;
+}
+
+/** Renewals that fail are tried again after 5 % of the ttl, at most this many milliseconds. */
+const MAX_RETRY_DELAY = 1_000;
+
+/**
+ * One holding of a lock by this process: `live` until it is `lost` under its job or `ended` with it.
+ *
+ * A lease that was not confirmed (its job runs although the store failed, by `onStoreError: 'run'`) is never renewed and cannot be
+ * lost. Only its timeout applies.
+ */
+export class Lease {
+  /** Whether the store granted it. */
+  readonly confirmed: boolean;
+  #renewal: Promise<unknown> | undefined;
+  #abortReason: Error | undefined;
+  #abortedAt = Infinity;
+  #lostReason: LostReason | undefined;
+  #failing = false;
+  #inner = 0;
+  #waited = 0;
+  #traceId: string | undefined;
+  #over = false;
+
+  #deadline: number;
+  #renewAt: number;
+  #timeoutAt: number;
+  /** When the heartbeat gives up on a job that has passed its timeout. */
+  #stopAt: number;
+  #controller: AbortController | undefined;
+
+  /**
+   * @param startedAt when its job begins, monotonic
+   * @param sent when the acquire was sent, monotonic: the store counts the ttl from then or later; `undefined` for
+   *   a lease that was not confirmed
+   */
+  constructor(
+    readonly ref: LeaseRef,
+    private readonly timing: LeaseTiming,
+    readonly startedAt: number,
+    sent: number | undefined,
+    private readonly clock: Clock,
+    private readonly emit: Emit,
+    readonly cause: Cause,
+  ) {
+    this.confirmed = sent !== undefined;
+    this.#deadline = sent === undefined ? Infinity : leaseDeadline(sent, ref.ttl);
+    this.#renewAt = sent === undefined || timing.heartbeat === false ? Infinity : sent + timing.heartbeat;
+    this.#timeoutAt = startedAt + (timing.timeout ?? Infinity);
+    this.#stopAt = this.#timeoutAt + ref.ttl;
+  }
+
+  /** Created on first use: most jobs never read it. */
+  get signal(): AbortSignal {
+    this.check();
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Whether the lease was lost or has ended, as of the last check. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  get lostReason(): LostReason | undefined {
+    return this.#lostReason;
+  }
+
+  /** What the signal was aborted with. */
+  get abortReason(): Error | undefined {
+    return this.#abortReason;
+  }
+
+  /** When the signal aborted, monotonic; `Infinity` if it has not. */
+  get abortedAt(): number {
+    return this.#abortedAt;
+  }
+
+  /** The queued call that its job runs for. */
+  get queuedCall(): QueuedCallFacts | undefined {
+    const { origin } = this.cause;
+    return origin === 'schedule' ? undefined : origin;
+  }
+
+  /** How long its call stood in line, ms. */
+  get waited(): number {
+    return this.#waited;
+  }
+
+  /** Its call stood in line. */
+  hasWaited(waited: number): void {
+    this.#waited = waited;
+  }
+
+  /** The id of the trace that its run belongs to. */
+  get traceId(): string | undefined {
+    return this.#traceId;
+  }
+
+  traced(id: string): void {
+    this.#traceId = id;
+  }
+
+  /** A nested call of its job begins. */
+  enter(): void {
+    this.#inner += 1;
+  }
+
+  /** A nested call of its job has ended. */
+  leave(): void {
+    this.#inner -= 1;
+  }
+
+  /** Whether nested calls of its job are under way. */
+  get hasInner(): boolean {
+    return this.#inner > 0;
+  }
+
+  /** Whether the store remembers its run. */
+  get isRemembered(): boolean {
+    return this.confirmed && this.timing.history === true;
+  }
+
+  get abortOnShutdown(): boolean {
+    return this.timing.abortOnShutdown;
+  }
+
+  /** Whether the job still has its lock, judged by the clock at this moment, not when a timer last fired. */
+  get live(): boolean {
+    this.check();
+    return !this.#over;
+  }
+
+  /** Monotonic time of the next thing to do for this lease. */
+  get wakeAt(): number {
+    if (this.#over) return Infinity;
+    return Math.min(this.#deadline, this.#timeoutAt, this.#renewal === undefined ? this.#renewAt : Infinity);
+  }
+
+  /** Whether a renewal is due now; `early` is the part of the heartbeat by which it may be brought forward. */
+  isDue(now: number, early = 0): boolean {
+    if (this.#over || this.#renewal !== undefined || this.timing.heartbeat === false) return false;
+    return this.#renewAt - early * this.timing.heartbeat <= now;
+  }
+
+  /** Applies the limits that have passed: the lease is lost past its deadline, the signal aborts past the timeout. */
+  check(now = this.clock.monotonic()): void {
+    if (this.#over) return;
+    if (now >= this.#deadline) return this.#lose('deadline');
+    if (now >= this.#timeoutAt) {
+      const { timeout = 0 } = this.timing;
+      this.#timeoutAt = Infinity;
+      this.abort(new LockTimeoutError(this.ref.name, timeout));
+      this.emit({ type: 'timeout', ...this.facts(), timeout });
+    }
+    // A hung job must not block the others for good: let the lease run out.
+    if (now >= this.#stopAt) this.#renewAt = Infinity;
+  }
+
+  /** The renewal under way, if any. Never rejects. Calls for one lease must not overtake each other. */
+  get renewal(): Promise<unknown> | undefined {
+    return this.#renewal;
+  }
+
+  /** A renewal is sent. Its outcome goes to {@link renewed} or {@link renewalFailed}. */
+  renewing(renewal: Promise<unknown>): void {
+    this.#renewal = renewal;
+  }
+
+  /** @param sent when the renewal was sent, monotonic */
+  renewed(result: ExtendResult, sent: number): void {
+    this.#renewal = undefined;
+    const now = this.clock.monotonic();
+    // Past the deadline the lease is lost, whatever the store says.
+    this.check(now);
+    if (this.#over) return;
+    if (result.held === null) return this.renewalFailed(result.error);
+    if (!result.held) return this.#lose(result.reason, result.holder);
+    this.#failing = false;
+    this.#deadline = leaseDeadline(sent, this.ref.ttl);
+    if (this.timing.heartbeat !== false && now < this.#stopAt) this.#renewAt = sent + this.timing.heartbeat;
+    const restored = result.restored === true;
+    // Before its deadline a lock cannot have expired by itself.
+    if (result.deleted === true) this.emit({ type: 'lock-deleted', ...this.facts(), noticedBy: 'renewal' });
+    const renewed = { type: 'renewed', ...this.facts(), restored, expiresIn: this.expiresIn(now) } as const;
+    this.emit(result.deleted === true ? { ...renewed, deleted: true as const } : renewed);
+  }
+
+  renewalFailed(error: Error): void {
+    this.#renewal = undefined;
+    const now = this.clock.monotonic();
+    this.check(now);
+    if (this.#over) return;
+    this.#failing = true;
+    if (this.#renewAt !== Infinity) this.#renewAt = now + retryDelay(this.ref.ttl);
+    this.emit({ type: 'renewal-failed', ...this.facts(), error, expiresIn: this.expiresIn(now) });
+  }
+
+  /** Another holder has taken the lock. */
+  taken(holder: string): void {
+    this.check();
+    if (!this.#over) this.#lose('taken', holder);
+  }
+
+  /** If the last renewal failed, the next one is due now, not after its delay. */
+  renewFailed(now: number): void {
+    if (this.#failing && this.#renewAt !== Infinity) this.#renewAt = Math.min(this.#renewAt, now);
+  }
+
+  /** The job has ended. */
+  end(now: number): void {
+    this.check(now);
+    this.#over = true;
+  }
+
+  /** Stops renewing: the lease runs out, though its job goes on. */
+  stopRenewing(): void {
+    this.#renewAt = Infinity;
+    this.#stopAt = -Infinity;
+  }
+
+  /** Tells the job to stop. The first reason stands. */
+  abort(reason: Error): void {
+    if (this.#abortReason !== undefined) return;
+    this.#abortReason = reason;
+    this.#abortedAt = this.clock.monotonic();
+    this.#controller?.abort(reason);
+  }
+
+  /** Whole milliseconds until its deadline. */
+  expiresIn(now: number): number {
+    return Math.round(this.#deadline - now);
+  }
+
+  #lose(reason: LostReason, holder?: string): void {
+    this.#over = true;
+    this.#lostReason = reason;
+    this.abort(new LockLostError(this.ref.name, reason, holder));
+    const event = { type: 'lost', ...this.facts(), reason } as const;
+    this.emit(holder === undefined ? event : { ...event, holder });
+  }
+
+  /** The fields that every event about this lease has. */
+  facts(): LeaseFacts {
+    const { ref } = this;
+    const { name: lock, holder: instance, fencingToken } = ref;
+    return ofRun({ lock, instance, at: this.clock.now(), fencingToken }, ref);
+  }
+}
+
+/** Adds the job, tick and attempt of a run to its event, where they are known. Does not use spreads: every run takes this path. */
+export function ofRun<E extends LeaseFacts>(event: E, { job, tick, attempt }: LeaseRef): E {
+  const facts: Writable<LeaseFacts> = event;
+  if (job !== undefined) facts.job = job;
+  if (tick !== undefined) facts.tick = tick;
+  if (attempt !== undefined) facts.attempt = attempt;
+  return event;
+}
+
+/**
+ * Until when a holder may rely on its lease, monotonic: counted from before the call was sent, less 1 % of the ttl and 2 ms for
+ * clocks that run at different speeds (the allowance of https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).
+ */
+export function leaseDeadline(sent: number, ttl: number): number {
+  return sent + ttl - (ttl * 0.01 + 2);
+}
+
+/** How long to wait before a failed renewal is tried again, milliseconds. */
+function retryDelay(ttl: number): number {
+  return Math.min(ttl * 0.05, MAX_RETRY_DELAY);
+}

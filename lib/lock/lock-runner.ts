@@ -1,0 +1,295 @@
+/*
+ * lib/lock: one call through a lock: take it, keep it, run the job, give it back, report. Waiting, releases and shutdown belong to it.
+ * May not enter: jobs, schedules, Nest. The store is reached through store-access only.
+ */
+import { type Clock, noLongerThan } from '../base/clock.js';
+import { LockNotAcquiredError, SchedulerLockConfigError } from '../base/errors.js';
+import type { Emit, Hears } from '../contract/events/events.js';
+import { displayName, nameProblem } from '../base/lock-name.js';
+import type { Outcome } from './access/asked.js';
+import type { Enqueued, NewQueuedCall } from '../contract/queued-call-store.js';
+import type { LockStore } from '../contract/lock-store.js';
+import { LockHandle } from './acquired-lock.js';
+import { type Around, Wrappers } from './around.js';
+import { findScope, heldLocks, LeasedLock, type LeasedScope, type Lock, withScope } from './current-lock.js';
+import { Drain, type Drainer } from './drain.js';
+import { Engine } from './engine.js';
+import { acquireInside, runInside } from './inside.js';
+import type { Lease } from './lease.js';
+import { type LockCall, mayBeNested, mayWait, type RunResult, type Skipped } from './lock-call.js';
+import type { Recorder } from './recorder.js';
+import { reportSkipped } from './reports.js';
+import type { Admission, OpenCall, OpenRun } from './open-call.js';
+import { Run } from './run.js';
+import { UnderWay } from './under-way.js';
+import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shutdown.js';
+
+/**
+ * How many locks stay in the map after their runs: overwriting an entry costs a fraction of deleting and adding it each
+ * time. Limited, as a caller can make up a name per call.
+ */
+const MAX_REMEMBERED = 10_000;
+
+/** How an application's locks are. */
+interface Condition {
+  /** Whether an outage of the store goes on. */
+  readonly away: boolean;
+  /** When the store last answered a call for a lock, epoch milliseconds; `undefined`: not yet. */
+  readonly answeredAt: number | undefined;
+  /** The jobs whose last run here failed or passed its timeout. */
+  readonly failing: ReadonlySet<string>;
+}
+
+/** A signal may abort with anything. */
+const rejected = (reason: unknown): Promise<never> =>
+  Promise.reject(reason instanceof Error ? reason : (reason as Error));
+
+/**
+ * The locks of one application: decides which calls may ask for their lease, knows which are under way, and shuts down. `run.ts` has
+ * what becomes of one call.
+ */
+export class LockRunner {
+  readonly #engine: Engine;
+  /** The run of this process for each lock, by lock name; `undefined` once it is over. */
+  readonly #busy = new Map<string, OpenCall | undefined>();
+  /** The calls under way: a shutdown waits for them. */
+  readonly #running = new UnderWay();
+  /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
+  readonly #elections = new Set<string>();
+
+  readonly #wrappers = new Wrappers();
+
+  #shutdown: Promise<void> | undefined;
+
+  constructor(
+    store: LockStore,
+    instance: string,
+    clock: Clock,
+    emit: Emit,
+    storeTimeout: number,
+    hears: Hears = () => true,
+  ) {
+    this.#engine = new Engine(store, instance, clock, emit, storeTimeout, hears);
+  }
+
+  /** Reports an outage: the store could not be reached at start-up. */
+  startFailed(error: Error): void {
+    this.#engine.outages.startFailed(error);
+  }
+
+  /** Runs `job` if the lock can be taken now. Rejects with what the job throws. */
+  run<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
+    const outer = this.#around(call);
+    if (outer !== undefined) return runInside(outer, call, job);
+    return this.#start(call, (lease) => this.#within(lease, job));
+  }
+
+  /** Has the store remember runs from now on; `undefined`: not any more. */
+  remember(recorder: Recorder | undefined): void {
+    this.#engine.recorder = recorder;
+  }
+
+  /** Wraps something around each run from now on. Returns a function that ends this. */
+  around(wrap: Around): () => void {
+    return this.#wrappers.add(wrap);
+  }
+
+  /**
+   * Takes the lock without a job.
+   *
+   * @throws LockNotAcquiredError if it cannot be taken now
+   */
+  async acquire(call: LockCall): Promise<LockHandle> {
+    const outer = this.#around(call);
+    if (outer !== undefined) return acquireInside(outer);
+    if (call.kind === 'election') this.#elections.add(call.name);
+    let granted!: (handle: LockHandle) => void;
+    const grant = new Promise<LockHandle>((resolve) => (granted = resolve));
+    // The handle acts as a job that lasts until its release, so that a shutdown treats both alike.
+    const run = this.#start(call, (lease) => {
+      const handle = new LockHandle(lease);
+      granted(handle);
+      return handle.released;
+    });
+    const first = await Promise.race([grant, run]);
+    if (first instanceof LockHandle) {
+      first.finished = run;
+      return first;
+    }
+    const why = first as Skipped;
+    throw new LockNotAcquiredError(call.name, { ...why, cause: why.error });
+  }
+
+  /** Waits for the lock, and runs its queued calls. Never rejects: what the store has done wrong counts as an outage. */
+  drain(call: LockCall, drainer: Drainer): Promise<RunResult<void>> {
+    const refusal = this.#refusal(call);
+    if (refusal !== undefined) return Promise.resolve(refusal);
+    const within = (lease: Lease, job: () => unknown): unknown => this.#within(lease, job);
+    this.#running.begin();
+    return new Drain(this.#engine, call, this.#admission, drainer, within).run().catch((thrown: unknown) => {
+      const error = thrown as Error;
+      this.#engine.outages.failed(error, { call: 'acquire', locks: [call.name] });
+      return { ran: false, reason: 'store-unavailable', error };
+    });
+  }
+
+  /**
+   * Queues a call.
+   *
+   * @param limit of the call, ms
+   */
+  async enqueue(queuedCall: NewQueuedCall, limit: number): Promise<Outcome<Enqueued>> {
+    const { store, clock, outages, waiting } = this.#engine;
+    this.#running.begin();
+    // A shutdown may have taken the call out of line, and waits for no run any more.
+    waiting.begin();
+    try {
+      const outcome = await store.enqueue(queuedCall, limit, clock.monotonic()).outcome;
+      if ('error' in outcome)
+        outages.failed(outcome.error, { call: 'enqueue', locks: [queuedCall.name], skipped: true });
+      else outages.succeeded('enqueue', queuedCall.name);
+      return outcome;
+    } finally {
+      waiting.end();
+      this.#running.end();
+    }
+  }
+
+  /** Opens the channel for hints. Returns whether the store sends hints to calls in line. */
+  openHints(): boolean {
+    return !this.#engine.closing && this.#engine.waits.openHints();
+  }
+
+  /** Registers the listener for hints that somebody else has queued calls. */
+  onQueued(listener: () => void): void {
+    this.#engine.waits.onQueued = listener;
+  }
+
+  /** What is known of the store and of the jobs here, without asking anybody. */
+  get condition(): Condition {
+    const { outages, failing } = this.#engine;
+    return { away: outages.isAway, answeredAt: outages.answeredAt, failing };
+  }
+
+  /** The runs of jobs that go on here. */
+  get runs(): OpenRun[] {
+    return [...this.#busy.values()].flatMap((run) => run?.info ?? []);
+  }
+
+  /** The store has answered a call that is for no lock. */
+  heard(): void {
+    this.#engine.outages.heard();
+  }
+
+  /** A call was refused, or not even made, because this process is running a job under the lock. */
+  passedOver(call: LockCall): void {
+    this.#busy.get(call.name)?.refused(call);
+  }
+
+  // Admission.
+
+  #start<T>(call: LockCall, job: (lease: Lease) => T | Promise<T>): Promise<RunResult<T>> {
+    const refusal = this.#refusal(call);
+    if (refusal !== undefined) {
+      reportSkipped(this.#engine, call, refusal);
+      if (refusal.reason === 'held') this.passedOver(call);
+      return Promise.resolve(refusal);
+    }
+    if (call.signal?.aborted === true) return rejected(call.signal.reason);
+    this.#running.begin();
+    const run = new Run(this.#engine, call, this.#admission, job);
+    // One that waits leaves the lock to others until its turn has come.
+    if (!mayWait(call.settings)) this.#busy.set(call.name, run);
+    return run.run();
+  }
+
+  readonly #admission: Admission = {
+    granted: (run) => void this.#busy.set(run.call.name, run),
+    over: (run) => {
+      const { name } = run.call;
+      if (this.#busy.get(name) === run) {
+        if (this.#busy.size > MAX_REMEMBERED) this.#busy.delete(name);
+        else this.#busy.set(name, undefined);
+      }
+      this.#running.end();
+    },
+    blocked: (name) => this.#busy.get(name)?.isLive === false,
+    holding: () => heldLocks(this),
+  };
+
+  /** Runs a job in the context of its lock. */
+  #within<T>(lease: Lease, job: (lock: Lock) => T | PromiseLike<T>): T | Promise<T> {
+    return withScope(this, new LeasedLock(lease), lease, this.#wrappers.around(job));
+  }
+
+  /** The enclosing scope that a call belongs to, if any. A call that a schedule fires is a run of its own. */
+  #around(call: LockCall): LeasedScope | undefined {
+    return call.settings.enabled && mayBeNested(call) ? findScope(this, call.name) : undefined;
+  }
+
+  /** Why a call is refused without asking the store; `undefined` if it may ask. */
+  #refusal(call: LockCall): Skipped | undefined {
+    const { name, settings } = call;
+    if (!settings.enabled) return { ran: false, reason: 'disabled' };
+    if (this.#engine.closing) return { ran: false, reason: 'shutting-down' };
+    const problem = nameProblem(name);
+    if (problem !== undefined) {
+      const error = new SchedulerLockConfigError([
+        `the lock name ${displayName(name)} is not valid: ${problem}. Nothing was run.`,
+      ]);
+      return { ran: false, reason: 'invalid-name', error };
+    }
+    // The store would answer the same, except for a run here whose lease was lost: that one may still be going on.
+    if (!mayWait(call.settings) && this.#busy.get(name) !== undefined)
+      return { ran: false, reason: 'held', holder: this.#engine.instance };
+    return undefined;
+  }
+
+  // Shutdown.
+
+  /**
+   * Starts no more runs, gives the running ones `limit` milliseconds to end, then aborts their signals. Jobs with
+   * `abortOnShutdown` get the abort at once. Leases of jobs that go on are left to expire. Resolves when no timer and no
+   * store call is left.
+   */
+  shutdown(limit: number): Promise<void> {
+    return (this.#shutdown ??= this.#shutDown(limit));
+  }
+
+  async #shutDown(limit: number): Promise<void> {
+    const engine = this.#engine;
+    engine.closing = true;
+    engine.waits.close();
+    engine.limits.keepAlive();
+    tellOfWaiting(this.#runs(), limit, engine);
+    for (const lease of engine.heartbeat.leases()) if (lease.abortOnShutdown) abort(lease);
+    if (limit > 0) await this.#drained(limit);
+    for (const lease of engine.heartbeat.leases()) {
+      lease.stopRenewing();
+      abort(lease);
+    }
+    await this.#drained(0);
+    tellOfLeft(this.#runs(), engine);
+    await engine.close();
+  }
+
+  #runs(): Lease[] {
+    return this.#engine.heartbeat.leases().filter(({ ref }) => !this.#elections.has(ref.name));
+  }
+
+  /** Waits until nothing runs any more: `limit` milliseconds at most, and for each run until its `waitsUntil()`. */
+  async #drained(limit: number): Promise<void> {
+    const { clock, heartbeat } = this.#engine;
+    const began = clock.monotonic();
+    while (this.#running.count > 0) {
+      const leases = heartbeat.leases();
+      // A release that is under way now, and fails, is kept for the last try, which comes when nothing runs any more.
+      const attempts = this.#running.count > leases.length ? [began + (limit || ABORT_GRACE)] : [];
+      const left = Math.max(...attempts, ...leases.map((lease) => waitsUntil(lease, began, limit)));
+      const now = clock.monotonic();
+      if (left <= now) return;
+      // Checks again at short intervals: a lease may be lost at any time.
+      await noLongerThan(Math.min(left - now, ABORT_GRACE), this.#running.idle(), clock);
+    }
+  }
+}

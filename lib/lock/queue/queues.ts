@@ -1,0 +1,290 @@
+/*
+ * lib/lock/queue: queued calls: who queues a call also waits in line for its lock, and then runs all calls that are queued for it.
+ * May not enter: how a queue is stored, Nest, options that are not checked.
+ */
+import { randomUUID } from 'node:crypto';
+import { AlarmClock, type Clock, inModuleContext } from '../../base/clock.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
+import type { Emit } from '../../contract/events/events.js';
+import type { QueuedEvent } from '../../contract/events/call-events.js';
+import type { Drainer, QueueJob } from '../drain.js';
+import type { LockCall, LockSettings, Skipped } from '../lock-call.js';
+import type { LockRunner } from '../lock-runner.js';
+import type { LockStore } from '../../contract/lock-store.js';
+import type { QueuedCallStore } from '../../contract/queued-call-store.js';
+import { STEP_OF_PRIORITY } from '../../contract/allowances.js';
+
+/** Why no call can be queued. */
+export const NO_QUEUED_CALLS =
+  "onHeld: the store keeps no queued calls. Leave `onHeld: 'queue'` out, or use a store that does: see docs/reference/queued-calls.md.";
+
+/** Why no call can be queued although the store keeps queued calls: whoever runs them has to wait for their lock. */
+export const NO_LINES_TO_QUEUE =
+  "onHeld: the store keeps queued calls, but has no lines (`hints`), in which an instance waits for the lock to run them. Leave `onHeld: 'queue'` out, or use a store that has both: see docs/stores/your-own.md.";
+
+/** Whether queued calls can run with this store: it keeps them, and has lines for those who run them. */
+export const runsQueuedCalls = ({ queuedCalls, hints }: LockStore): boolean =>
+  queuedCalls !== undefined && hints !== undefined;
+
+/** How often this process looks for queued calls that no process runs, because those that ran them have died, ms. */
+const SWEEP = 5_000;
+/** Instances that hear of queued calls look for them at different moments within this time, ms: the others see the worker of the first. */
+const SPREAD = 100;
+/** The least time between two looks that hints have asked for, ms: a storm of hints is no storm of looks. */
+const PAUSE = 500;
+/** A look without an answer for so long may have lost its connection, ms. Until then no other one begins: each may keep a connection. */
+const LOST = 60_000;
+/** How long a worker stands in line before it enters the line again, ms. */
+const WAIT = 3_600_000;
+
+/** How calls of a job are queued. */
+export interface QueueSettings {
+  /** How many queued calls the lock may have. */
+  readonly max: number;
+  /** How often a queued call is delivered again after its run was interrupted. */
+  readonly redeliver: number;
+}
+
+/** What the store gets of a call that found its lock taken. */
+export interface CallToQueue extends QueueSettings {
+  readonly key: string | undefined;
+  /** JSON. */
+  readonly args: string;
+}
+
+/** A lock whose queued calls this process has to run. */
+interface Backlog {
+  readonly name: string;
+  /** The place of the first queued call. */
+  readonly place: number;
+  readonly settings: LockSettings;
+  /** Whether a worker of this process has run queued calls of the lock before. */
+  readonly again?: boolean;
+}
+
+/** Stands in line for a lock to run its queued calls, or runs them. */
+interface Worker {
+  readonly place: number;
+  /** Whether it has the lock. */
+  works: boolean;
+  /** The first place among the queued calls that came after the worker last asked the store for one. */
+  wanted: number | undefined;
+}
+
+/** A look for queued calls that is without an answer. */
+interface Look {
+  /** Monotonic. */
+  readonly since: number;
+  /** Whether there may be other queued calls by now than it finds. */
+  isOld: boolean;
+}
+
+/**
+ * The queued calls of one application. A process that queues a call stands in line for its lock, at the place of the call. When its turn
+ * comes, it runs all queued calls of the lock. If it dies first, another process runs them: one that queues a call for the lock, or that
+ * looks for queued calls which nobody runs.
+ */
+export class Queues {
+  readonly #jobs = new Map<string, QueueJob>();
+  readonly #workers = new Map<string, Set<Worker>>();
+  #maySleep = false;
+  /** Whether a hint has it look soon, and when one last had, monotonic. */
+  #hasHint = false;
+  #hintedAt = -Infinity;
+  /** The newest look, until it is answered. */
+  #unanswered: Look | undefined;
+  readonly #alarm: AlarmClock;
+  #stopListening: (() => void) | undefined;
+  #started = false;
+  /** Whether it looks for queued calls: not before it has a job. */
+  #looks = false;
+  #stopped = false;
+
+  constructor(
+    private readonly store: LockStore,
+    private readonly runner: LockRunner,
+    private readonly instance: string,
+    private readonly clock: Clock,
+    private readonly emit: Emit,
+  ) {
+    this.#alarm = new AlarmClock(clock, () => void this.#sweep());
+    runner.onQueued(() => this.#hinted());
+  }
+
+  /** A job whose queued calls can run here. */
+  add(job: QueueJob): void {
+    this.#jobs.set(job.job, job);
+    this.#look();
+  }
+
+  /**
+   * Begins to look for queued calls that no process runs.
+   *
+   * @param maySleep whether the store may sleep between two ticks: then this process looks only when it knows that the store is awake
+   */
+  start(maySleep: boolean): void {
+    this.#maySleep = maySleep;
+    this.#started = true;
+    this.#look();
+  }
+
+  /** The store has answered a beat. */
+  answered(): void {
+    if (this.#maySleep) void this.#sweep();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#stopListening?.();
+    this.#alarm.stop();
+  }
+
+  /**
+   * Queues a call whose lock is taken.
+   *
+   * @returns why it has not run
+   */
+  async enqueue(
+    { name, job = '', settings }: LockCall,
+    { key, args, max, redeliver }: CallToQueue,
+  ): Promise<Skipped> {
+    const { priority = 0, storeTimeout } = settings;
+    const queuedCall = { name, id: randomUUID(), job, args, priority, max, redeliver };
+    const outcome = await this.runner.enqueue(
+      key === undefined ? queuedCall : { ...queuedCall, key },
+      storeTimeout,
+    );
+    if ('error' in outcome) {
+      if (settings.onStoreError === 'throw') throw outcome.error;
+      return this.#skipped({ name, job }, { reason: 'store-unavailable', error: outcome.error });
+    }
+    const { result } = outcome;
+    if (!result.queued) return this.#skipped({ name, job }, { reason: 'queue-full' });
+    const facts = { type: 'queued', ...this.#facts({ name, job }), merged: result.merged } as const;
+    this.emit((key === undefined ? facts : { ...facts, key }) satisfies QueuedEvent);
+    inModuleContext(() => this.#want(name, result.place, settings));
+    return { ran: false, reason: 'queued' };
+  }
+
+  /**
+   * Puts the dead letters of a lock back.
+   *
+   * @returns how many
+   * @throws SchedulerLockConfigError if the store keeps no queued calls
+   */
+  async redeliver(name: string): Promise<number> {
+    const { queuedCalls } = this.store;
+    if (queuedCalls === undefined) throw new SchedulerLockConfigError([NO_QUEUED_CALLS]);
+    const count = await queuedCalls.redeliver(name);
+    if (count > 0) void this.#sweep();
+    return count;
+  }
+
+  /** Somebody who does not run them has queued calls. */
+  #hinted(): void {
+    if (!this.#looks || this.#stopped || this.#hasHint) return;
+    this.#hasHint = true;
+    const at = Math.max(this.clock.monotonic(), this.#hintedAt + PAUSE) + Math.random() * SPREAD;
+    inModuleContext(() => this.#alarm.by(at));
+  }
+
+  /** A lost connection is back. A look from before may never be answered, so it holds up no other one. */
+  #back(): void {
+    this.#unanswered = undefined;
+    void this.#sweep();
+  }
+
+  #look(): void {
+    if (!this.#started || this.#looks || this.#jobs.size === 0 || !runsQueuedCalls(this.store)) return;
+    this.#looks = true;
+    this.#stopListening ??= this.store.onAvailable?.(() => inModuleContext(() => this.#back()));
+    inModuleContext(() => void this.#sweep());
+  }
+
+  #skipped(of: { name: string; job: string }, why: Pick<Skipped, 'reason' | 'error'>): Skipped {
+    this.emit({ type: 'skipped', ...this.#facts(of), ...why });
+    return { ran: false, ...why };
+  }
+
+  #facts({ name, job }: { name: string; job: string }) {
+    return { lock: name, job, instance: this.instance, at: this.clock.now() };
+  }
+
+  /** The store has a queued call: a worker of this process has to run it. */
+  #want(name: string, place: number, settings: LockSettings): void {
+    if (this.#stopped) return;
+    const workers = this.#workers.get(name) ?? new Set();
+    this.#workers.set(name, workers);
+    for (const worker of workers) {
+      if (worker.works) worker.wanted = Math.min(worker.wanted ?? Infinity, place);
+      if (worker.works || worker.place <= place) return;
+    }
+    void this.#work({ name, place, settings }, workers);
+  }
+
+  /** @param place of the first queued call to run. The worker stands there in line, or at the end if it comes back. */
+  async #work({ name, place, settings, again = false }: Backlog, workers: Set<Worker>): Promise<void> {
+    const worker: Worker = { place, works: false, wanted: undefined };
+    workers.add(worker);
+    const drainer: Drainer = {
+      jobs: this.#jobs,
+      asks: () => Object.assign(worker, { works: true, wanted: undefined }),
+      // The worker enters the line again before it gives the lock away, at the end. At the place of the queued call, it would take turns
+      // with the workers of other instances, one call each.
+      standsBehind: (next) => void this.#work({ name, place: next, settings, again: true }, workers),
+    };
+    const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip', abortOnShutdown: false } as const;
+    const call: LockCall = {
+      kind: 'drain',
+      name,
+      job: undefined,
+      settings: { ...settings, ...own, wait: WAIT, priority: this.#priorityOf(place) },
+      place: again ? undefined : place,
+    };
+    const result = await this.runner.drain(call, drainer);
+    workers.delete(worker);
+    if (workers.size === 0) this.#workers.delete(name);
+    if (worker.wanted !== undefined) this.#want(name, worker.wanted, settings);
+    else if (!result.ran && result.reason === 'held') this.#want(name, place, settings);
+  }
+
+  /** The priority of the queued call with this place. A step of priority is longer than a queued call lives, and than clocks can differ. */
+  #priorityOf(place: number): number {
+    return Math.round((this.clock.now() * 1_000 - place) / STEP_OF_PRIORITY);
+  }
+
+  /** Looks for queued calls that no process runs. */
+  async #sweep(): Promise<void> {
+    const { queuedCalls } = this.store;
+    for (const { job, isGone } of this.#jobs.values()) if (isGone()) this.#jobs.delete(job);
+    const [settings] = [...this.#jobs.values()].map((job) => job.settings);
+    this.#looks = settings !== undefined;
+    if (this.#stopped || queuedCalls === undefined || settings === undefined) return;
+    const since = this.clock.monotonic();
+    if (this.#hasHint) this.#hintedAt = since;
+    this.#hasHint = false;
+    if (!this.#maySleep) this.#alarm.set(since + SWEEP);
+    if (this.#unanswered !== undefined && since - this.#unanswered.since < LOST) {
+      this.#unanswered.isOld = true;
+      return;
+    }
+    const look = (this.#unanswered = { since, isOld: false });
+    await this.#runLeft(queuedCalls, settings);
+    // A later look has passed this one.
+    if (this.#unanswered !== look) return;
+    this.#unanswered = undefined;
+    if (look.isOld) this.#hinted();
+  }
+
+  /** Never rejects. */
+  async #runLeft(queuedCalls: QueuedCallStore, settings: LockSettings): Promise<void> {
+    try {
+      const left = await queuedCalls.left([...this.#jobs.keys()]);
+      // Where calls are queued by others, more will come: from now on this process hears of them.
+      if (left.length > 0) this.runner.openHints();
+      for (const { name, place } of left) this.#want(name, place, settings);
+    } catch {
+      // The next look finds out more. If the store does not answer, the calls that ask for locks report it.
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import type { HistoryStore, Interruption, Kept, RunRecord } from '../contract/history-store.js';
+import type { ReleaseOutcome } from '../contract/lock-store.js';
+import { asClause } from '../base/wording.js';
+import type { Lease } from './lease.js';
+import type { Writable } from '../base/writable.js';
+
+/** How a run ended. */
+export interface EndOfRun {
+  readonly outcome: ReleaseOutcome;
+  /** Milliseconds. */
+  readonly duration: number;
+  /** Has the error of the job, if it failed. */
+  readonly ended: object;
+  /** How many fires of the job came meanwhile. */
+  readonly missed: number;
+}
+
+/** How runs are remembered. */
+interface RecorderOptions {
+  readonly kept: Kept;
+  /** What is kept of the error of a failed run. */
+  readonly error: 'none' | 'type' | 'message' | ((error: unknown) => string);
+}
+
+/** How many characters of an error are kept. */
+const MAX_ERROR = 200;
+
+/** Makes what the store remembers of runs. */
+export class Recorder {
+  constructor(
+    private readonly history: HistoryStore,
+    private readonly options: RecorderOptions,
+  ) {}
+
+  /** The record of a run that has ended; `undefined` if the store is not to remember it. */
+  record(lease: Lease, { duration, ended }: EndOfRun): RunRecord | undefined {
+    if (!lease.isRemembered) return undefined;
+    const record: Writable<RunRecord> = { kept: this.options.kept, duration };
+    const error = 'error' in ended ? this.#textOf(ended.error) : '';
+    if (error !== '') record.error = error;
+    if (lease.traceId !== undefined) record.traceId = lease.traceId;
+    const { trigger, by } = lease.cause.started ?? {};
+    if (trigger !== undefined) record.trigger = trigger;
+    if (by !== undefined) record.by = by;
+    return record;
+  }
+
+  /**
+   * Tells the store that the lease before a granted one was interrupted. It does so before the job of the new lease begins, as that job may
+   * end the process, too. Nothing waits for the answer: if the call fails, the history lacks the interruption, and no lock depends on it.
+   */
+  noteInterruption(name: string, run: Omit<Interruption, 'name' | 'kept'>): void {
+    const { kept } = this.options;
+    try {
+      this.history.interrupted({ name, kept, ...run }).catch(() => undefined);
+    } catch {
+      // A store that a user has written may throw at once.
+    }
+  }
+
+  /** Records that a run begins that a person has asked for. The record of its end replaces this one. */
+  noteStart(lease: Lease): void {
+    if (!lease.isRemembered) return;
+    const { name, fencingToken, holder, job, tick, attempt } = lease.ref;
+    const facts = { fencingToken, holder, ...lease.cause.started };
+    const run: Writable<Omit<Interruption, 'name' | 'kept'>> = facts;
+    if (job !== undefined) run.job = job;
+    if (tick !== undefined) run.tick = tick;
+    if (attempt !== undefined) run.attempt = attempt;
+    this.noteInterruption(name, run);
+  }
+
+  #textOf(error: unknown): string {
+    try {
+      return shorten(this.#describe(error));
+    } catch {
+      // A function of the user, or a getter of the error, has failed.
+      return '';
+    }
+  }
+
+  #describe(error: unknown): string {
+    const { error: how } = this.options;
+    if (typeof how === 'function') return String(how(error));
+    if (how === 'none') return '';
+    const isError = error instanceof Error;
+    const type = isError ? error.name : typeof error;
+    if (how === 'type') return type;
+    const message = asClause(isError ? error.message : String(error));
+    return message === '' ? type : `${type}: ${message}`;
+  }
+}
+
+/** Cuts a text. The result never ends in half a character. */
+function shorten(text: string): string {
+  const flat = text.replaceAll(/\s+/g, ' ').replaceAll('\u0000', '');
+  return flat.length <= MAX_ERROR ? flat : `${flat.slice(0, MAX_ERROR - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
+}

@@ -1,0 +1,164 @@
+import type { ControlAct } from '../contract/history-store.js';
+import type { ReleaseOutcome } from '../contract/lock-store.js';
+import { jobEnded } from './current-lock.js';
+import type { Engine } from './engine.js';
+import { Lease } from './lease.js';
+import type { LockCall, RunResult, Skipped } from './lock-call.js';
+import type { Admission, OpenRun } from './open-call.js';
+import { noteFailure, outcomeOf } from './outcome.js';
+import { Overruns } from './overruns.js';
+import type { EndOfRun } from './recorder.js';
+import { Release } from './release.js';
+import { isConfirmed, reportAcquired, reportDeleted, reportReleased, reportSkipped } from './reports.js';
+import { Take } from './take.js';
+import { refuseUndone } from './undone-values.js';
+import type { Writable } from '../base/writable.js';
+
+/** How a job ended. */
+export type Ended<T> = { readonly value: T } | { readonly error: unknown };
+
+/** A call that runs jobs under its lock. */
+export abstract class Holding extends Take {
+  /** The lease, while its job runs. */
+  #lease: Lease | undefined;
+  #overruns: Overruns | undefined;
+
+  get isLive(): boolean {
+    return this.#lease === undefined || (this.#lease.live && this.#lease.confirmed);
+  }
+
+  get info(): OpenRun | undefined {
+    const lease = this.#lease;
+    if (lease?.ref.job === undefined || !lease.confirmed || this.engine.closing) return undefined;
+    const { name: lock, job, fencingToken, holder: instance, tick, attempt } = lease.ref;
+    const overFor = this.engine.clock.monotonic() - lease.abortedAt;
+    const facts: Writable<OpenRun> = { lock, job, fencingToken, instance, overFor };
+    if (tick !== undefined) facts.tick = tick;
+    if (attempt !== undefined) facts.attempt = attempt;
+    return facts;
+  }
+
+  refused(call: LockCall): void {
+    if (this.#lease === undefined) return;
+    this.#overruns ??= new Overruns(this.engine, this.#lease);
+    this.#overruns.count(call);
+  }
+
+  /** Keeps the lease from now on, and begins its job. */
+  protected hold<T>(lease: Lease, job: (lease: Lease) => T | Promise<T>): Ended<T> | Promise<Ended<T>> {
+    const { engine } = this;
+    this.#lease = lease;
+    engine.heartbeat.add(lease);
+    if (lease.confirmed) reportAcquired(engine, lease);
+    const { started } = lease.cause;
+    if (started?.by !== undefined) this.#noteStart(lease, started.by);
+    try {
+      const work = job(lease);
+      // Does not await a value that is there already: even that would cost a turn of promises.
+      if (!(work instanceof Promise)) return this.#done(work);
+      return work.then(
+        (value: T) => this.#done(value),
+        (error: unknown) => ({ error }),
+      );
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  /** A person has asked for the run, and will ask how it went: records and reports its start. */
+  #noteStart(lease: Lease, by: ControlAct): void {
+    const { engine } = this;
+    engine.recorder?.noteStart(lease);
+    engine.emit({ type: 'controlled', ...lease.facts(), ...by });
+  }
+
+  #done<T>(value: T): Ended<T> {
+    try {
+      refuseUndone(value, this.call);
+      return { value };
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  /** The job has ended: its lease is kept no longer. */
+  protected end(lease: Lease, ended: Ended<unknown>): EndOfRun {
+    const { engine } = this;
+    const now = engine.clock.monotonic();
+    this.#lease = undefined;
+    lease.end(now);
+    const duration = Math.round(now - lease.startedAt);
+    const outcome = outcomeOf(lease, 'error' in ended);
+    // Nested calls that the job did not await: from now on another instance may take the lock.
+    if (lease.hasInner) lease.abort(jobEnded(lease.ref.name));
+    engine.heartbeat.delete(lease);
+    noteFailure(engine.failing, lease.ref.job, outcome);
+    return { outcome, duration, ended, missed: this.#overruns?.missed ?? 0 };
+  }
+
+  /** What gives the lease back. @param end how its run has ended, if the store does not know */
+  protected releaseOf(lease: Lease, outcome: ReleaseOutcome, end: EndOfRun | undefined): Release {
+    const { atLeast, storeTimeout: limit } = this.call.settings;
+    const record = end && this.engine.recorder?.record(lease, end);
+    return new Release({ ref: lease.ref, outcome, keepUntil: lease.startedAt + atLeast, limit, record });
+  }
+
+  /** The call is over. */
+  protected over(): void {
+    this.line?.over();
+    this.admission.over(this);
+  }
+}
+
+type Taken = Lease | Skipped;
+
+/** One call of a job through a lock. {@link run} has it from top to bottom. */
+export class Run<T> extends Holding {
+  constructor(
+    engine: Engine,
+    call: LockCall,
+    admission: Admission,
+    private readonly job: (lease: Lease) => T | Promise<T>,
+  ) {
+    super(engine, call, admission);
+  }
+
+  /** Takes the lease, keeps it while the job runs, gives it back, and reports. Rejects with what the job throws. */
+  async run(): Promise<RunResult<T>> {
+    const { engine, call } = this;
+    engine.waiting.begin();
+    try {
+      // Awaits nothing that is not there: each further turn of promises would add to the cost of each run.
+      const before = this.line === undefined ? this.before() : this.takeInLine();
+      let lease: Taken | Promise<Taken> | undefined = before && (await before);
+      if (lease === undefined) {
+        const asked = this.send();
+        lease = this.afterFirstAnswer(asked, await asked.outcome);
+        if (lease instanceof Promise) lease = await lease;
+      }
+      if (!(lease instanceof Lease)) {
+        reportSkipped(engine, call, lease, this.line?.holding);
+        return lease;
+      }
+      engine.waiting.end();
+      let ended = this.hold(lease, this.job);
+      if (ended instanceof Promise) ended = await ended;
+      engine.waiting.begin();
+      const end = this.end(lease, ended);
+      if (lease.confirmed && !engine.closed) {
+        // Calls for one lease must not overtake each other.
+        if (lease.renewal !== undefined) await lease.renewal;
+        const release = this.releaseOf(lease, end.outcome, end);
+        const asked = engine.releases.send(release);
+        const answer = engine.releases.tried(release, asked, await asked.outcome);
+        reportDeleted(engine, lease, answer);
+        reportReleased(engine, lease, end, isConfirmed(answer));
+      }
+      if ('error' in ended) throw ended.error;
+      return { ran: true, value: ended.value };
+    } finally {
+      engine.waiting.end();
+      this.over();
+    }
+  }
+}

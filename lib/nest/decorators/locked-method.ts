@@ -1,0 +1,173 @@
+import { LockNotBoundError } from '../../base/errors.js';
+import type { SchedulerLockOptions } from '../options/options.js';
+import { shared } from '../../base/shared.js';
+
+export type Method = (this: object, ...args: never[]) => unknown;
+
+/** One method of one class with `@SchedulerLock()`. */
+export interface LockedMethod {
+  readonly key: string | symbol;
+  readonly options: SchedulerLockOptions;
+  /** The method itself, without its lock. */
+  readonly method: Method;
+}
+
+/** Runs the original method of one instance through its lock. */
+export type Binding = (proceed: () => unknown, args: readonly unknown[]) => Promise<unknown>;
+
+/** Guarded methods by the prototype that declares them. */
+const declared = shared('guarded methods', () => new WeakMap<object, LockedMethod[]>());
+/** Bindings by instance. The binding of a closed application stays: it skips calls that still come. */
+const bindings = shared('bindings', () => new WeakMap<object, Map<LockedMethod, Binding>>());
+/** Bindings of applications that have started and have not been closed. */
+const open = shared('open bindings', () => new WeakSet<Binding>());
+
+/** How guarded methods run without a module. Only `runUnlocked()` of the testing entry sets it. */
+const unbound = shared('unbound calls', (): { bypass?: Bypass } => ({}));
+
+/** The prototypes of {@link declared}. Weak: Jest's `resetModules()` makes new classes, and the old ones have to be collected. */
+const prototypes = shared('guarded classes', (): WeakRef<object>[] => []);
+/** The methods that any application has bound. */
+const used = shared('bound methods', () => new WeakSet<LockedMethod>());
+/** What listens for the start of an application: see `nest/unbound-methods`. */
+const starts = shared('starts', (): { listener?: (instance: object) => void } => ({}));
+
+type Bypass = (proceed: () => unknown, job: string) => Promise<unknown> | undefined;
+
+/** @internal */
+export function setBypass(value: Bypass): void {
+  unbound.bypass = value;
+}
+
+/** Whether this process runs tests that load the testing entry: they know that nothing is bound. */
+export const isBypassed = (): boolean => unbound.bypass !== undefined;
+
+/** @param listener called with each instance of a class with guarded methods, when an application that has made it starts */
+export function hearOfStarts(listener: (instance: object) => void): void {
+  starts.listener = listener;
+}
+
+/** Replaces `method` by one that refuses to run until a module has bound the instance. */
+export function lockMethod(
+  prototype: object,
+  key: string | symbol,
+  method: Method,
+  options: SchedulerLockOptions,
+): Method {
+  const declaration: LockedMethod = { key, options, method };
+  const before = declared.get(prototype);
+  if (before === undefined) {
+    tellOfStart(prototype);
+    prototypes.push(new WeakRef(prototype));
+  }
+  declared.set(prototype, [...(before ?? []), declaration]);
+  const lockedMethod = async function (this: object, ...args: unknown[]): Promise<unknown> {
+    const proceed = (): unknown => Reflect.apply(method, this, args);
+    const binding = bindings.get(this)?.get(declaration);
+    if (binding !== undefined) return binding(proceed, args);
+    const job = `${this?.constructor?.name ?? 'unknown'}.${String(key)}`;
+    const unlocked = unbound.bypass?.(proceed, job);
+    if (unlocked === undefined) throw new LockNotBoundError(job);
+    return unlocked;
+  };
+  return disguised(lockedMethod, method);
+}
+
+/** Copies name, length, and all that decorators below this one have attached to the function. */
+function disguised<T extends object>(wrapper: T, method: object): T {
+  const { prototype: _prototype, ...properties } = Object.getOwnPropertyDescriptors(method);
+  Object.defineProperties(wrapper, properties);
+  for (const metadataKey of Reflect.getOwnMetadataKeys(method) as unknown[]) {
+    Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), wrapper);
+  }
+  return wrapper;
+}
+
+const HOOK = 'onApplicationBootstrap';
+
+/**
+ * Makes Nest report the start of an application, also of one that does not import our module: Nest calls this hook on each instance that
+ * it manages. Without the hook, nobody notices a method that nothing binds before its first tick.
+ */
+function tellOfStart(prototype: object): void {
+  const own = Object.getOwnPropertyDescriptor(prototype, HOOK);
+  if (own !== undefined && (typeof own.value !== 'function' || own.configurable !== true)) return;
+  const hook = function (this: object): unknown {
+    starts.listener?.(this);
+    const theirs: unknown =
+      own === undefined ? Reflect.get(prototypeOf(prototype) ?? {}, HOOK, this) : own.value;
+    return typeof theirs === 'function' ? (Reflect.apply(theirs, this, []) as unknown) : undefined;
+  };
+  Object.defineProperty(prototype, HOOK, {
+    configurable: true,
+    writable: true,
+    enumerable: false,
+    value: own === undefined ? hook : disguised(hook, own.value as object),
+  });
+}
+
+/** `ClassName.methodName` of the guarded methods that no application has bound yet. */
+export function neverBound(): string[] {
+  return prototypes.flatMap((reference) => {
+    const prototype = reference.deref() ?? {};
+    const methods = declared.get(prototype) ?? [];
+    return methods
+      .filter((method) => !used.has(method))
+      .map(({ key }) => `${prototype.constructor.name}.${String(key)}`);
+  });
+}
+
+/** `ClassName.methodName` of the guarded methods of an instance that no application has ever bound. */
+export function unboundMethods(instance: object): string[] {
+  const bound = bindings.get(instance);
+  const methods = lockedMethods(instance).filter((method) => bound?.has(method) !== true);
+  return methods.map(({ key }) => `${instance.constructor.name}.${String(key)}`);
+}
+
+/** Whether this very class has guarded the method. */
+export function isLockedMethod(prototype: object, key: string | symbol): boolean {
+  return declared.get(prototype)?.some((method) => method.key === key) ?? false;
+}
+
+/** All guarded methods of an instance, those of its own class first, overridden ones included. */
+export function lockedMethods(instance: object): LockedMethod[] {
+  const found: LockedMethod[] = [];
+  for (let prototype = prototypeOf(instance); prototype !== null; prototype = prototypeOf(prototype)) {
+    found.push(...(declared.get(prototype) ?? []));
+  }
+  return found;
+}
+
+/** Whether an application that has started and has not been closed has bound the method. */
+export function isBound(instance: object, method: LockedMethod): boolean {
+  const binding = bindings.get(instance)?.get(method);
+  return binding !== undefined && open.has(binding);
+}
+
+/** A method that an application has bound, and what that application does with it later. */
+export interface BoundMethod {
+  /**
+   * Keeps the method until it is freed. Only an application that has started does so: one whose start fails is never closed.
+   *
+   * @returns whether it is kept; not if another application has bound the method meanwhile
+   */
+  keep(): boolean;
+  /** Frees the method for another application. */
+  free(): void;
+}
+
+export function bind(instance: object, method: LockedMethod, binding: Binding): BoundMethod {
+  const bound = bindings.get(instance) ?? new Map<LockedMethod, Binding>();
+  bindings.set(instance, bound.set(method, binding));
+  used.add(method);
+  return {
+    keep: () => {
+      const kept = bound.get(method) === binding;
+      if (kept) open.add(binding);
+      return kept;
+    },
+    free: () => void open.delete(binding),
+  };
+}
+
+const prototypeOf = (value: object): object | null => Object.getPrototypeOf(value) as object | null;

@@ -1,0 +1,267 @@
+import { Logger } from '@nestjs/common';
+import { formatDuration } from '../../base/duration.js';
+import { counted } from '../../base/wording.js';
+import type { SchedulerLockEvent, Wanted } from '../../contract/events/events.js';
+import type { SchedulerLockEvents } from './scheduler-lock.events.js';
+import { isDebugRead, textOf } from './log.js';
+import {
+  left,
+  ofKey,
+  reasonsOf,
+  skew,
+  subject,
+  whatFails,
+  whileHolding,
+  withoutLock,
+} from './log-phrases.js';
+
+type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
+type Level = 'debug' | 'log' | 'warn' | 'error';
+
+/** How an event is logged. */
+interface Line<E> {
+  /** A function of the event if its facts decide; `undefined`: not at all. */
+  readonly level: Level | ((event: E) => Level | undefined);
+  /** Made only if the level is on. */
+  text(event: E): string;
+}
+
+/**
+ * Levels by urgency. `debug`: what happens all day. `warn`: what a person should look into in working hours. `error`: what keeps jobs
+ * from running, once when it starts; its end is `log`.
+ */
+const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = {
+  acquired: {
+    level: 'debug',
+    text: (event) => `${subject(event)}: acquired, fencing token ${event.fencingToken}`,
+  },
+  renewed: {
+    level: (event) => (wasForgotten(event) ? 'warn' : 'debug'),
+    text: (event) =>
+      `${subject(event)}: ${event.restored ? 'the store had forgotten the lease; it was written back' : 'renewed'}`,
+  },
+  released: {
+    level: 'debug',
+    text(event) {
+      const ran = `${event.outcome} after ${formatDuration(event.duration)}`;
+      return `${subject(event)}: ${ran}, ${event.confirmed ? 'released' : 'release not confirmed'}`;
+    },
+  },
+  waiting: {
+    level: ({ problem }) => (problem === undefined ? 'debug' : 'warn'),
+    text(event) {
+      if (event.problem !== undefined)
+        return `${subject(event)}: calls in line get no hint when their turn comes, and ask four times a second instead: ${event.problem}`;
+      const behind = event.ahead === 0 ? '' : `, behind ${counted(event.ahead, 'other')}`;
+      const holder = event.holder === undefined ? '' : ` (held by ${event.holder})`;
+      return `${subject(event)}: waits ${formatDuration(event.wait)} at most${behind}${holder}${whileHolding(event)}`;
+    },
+  },
+  skipped: {
+    level({ reason, callTick, tick, holding }) {
+      // A refusal without a tick answers a question of `rerun`, `catchUp` or a new leader: the store knows no start of the job, so
+      // nothing was missed.
+      if (reason === 'already-ran' && callTick !== undefined && tick === undefined) return undefined;
+      // An outage has two lines of its own; one more per tick would bury them.
+      if (reason === 'invalid-name' || reason === 'clock-skew') return 'error';
+      return holding === undefined || reason !== 'held' ? 'debug' : 'warn';
+    },
+    text(event) {
+      const holder = event.holder === undefined ? '' : ` by ${event.holder}`;
+      const waited = event.waited === undefined ? '' : ` after ${formatDuration(event.waited)} in line`;
+      const line = `${subject(event)}: skipped (${event.reason}${holder})${waited}${whileHolding(event)}`;
+      if (event.reason === 'invalid-name') return `${line}: ${event.error?.message}`;
+      return event.reason === 'clock-skew' ? `${line}: ${skew(event)}` : line;
+    },
+  },
+  queued: {
+    level: 'debug',
+    text: (event) =>
+      `${subject(event)}: queued${ofKey(event)}${event.merged === 0 ? '' : `, as one with ${event.merged} before it`}`,
+  },
+  'dead-lettered': {
+    level: 'error',
+    text(event) {
+      const times = `${event.deliveries} ${event.deliveries === 1 ? 'delivery' : 'deliveries'}`;
+      // The last thing of the line: an error has a stack.
+      const error = event.error === undefined ? '' : ` ${textOf(event.error)}`;
+      return `${subject(event)}: the queued call${ofKey(event)} will not be run any more (${event.reason}, ${times}). See inspect(); redeliver('${event.lock}') puts it back.${error}`;
+    },
+  },
+  'lock-deleted': {
+    level: 'warn',
+    text({ noticedBy, ...event }) {
+      const [lost, then] =
+        noticedBy === 'renewal' ? ['', '. It was written back'] : [', or the store has lost data', ''];
+      return (
+        `${subject(event)}: its lock was gone before its time: somebody has deleted it${lost}, and another holder may have run ` +
+        `meanwhile${then}. A client that unlocks by a plain DEL does that, such as ShedLock's RedisLockProvider: give it ` +
+        'safeUpdate(true); others have to compare the value before they delete.'
+      );
+    },
+  },
+  interrupted: {
+    level: 'warn',
+    text({ run, ...event }) {
+      const which = run.tick === undefined ? '' : ` of ${new Date(run.tick).toISOString()}`;
+      return `${subject(event)}: the run${which} on ${run.instance} was interrupted: that instance died, froze or lost the store`;
+    },
+  },
+  'renewal-failed': {
+    level: 'debug',
+    text(event) {
+      const left = `lost in ${formatDuration(Math.max(0, event.expiresIn))} unless a renewal succeeds`;
+      return `${subject(event)}: renewal failed, ${left}: ${event.error.message}`;
+    },
+  },
+  lost: {
+    level: 'warn',
+    text(event) {
+      const by = event.holder === undefined ? '' : ` by ${event.holder}`;
+      return `${subject(event)}: lost (${event.reason}${by}) while its job was running`;
+    },
+  },
+  timeout: {
+    level: 'warn',
+    text: (event) =>
+      `${subject(event)}: still running after its timeout of ${formatDuration(event.timeout)}; its signal was aborted`,
+  },
+  overrun: {
+    level: 'warn',
+    text(event) {
+      const { since, at, instance, missed } = event;
+      const run = `since ${new Date(since).toISOString()} (${formatDuration(at - since)}) on ${instance}`;
+      const cost = `it has cost ${counted(missed, 'tick')} so far`;
+      return `${subject(event)}: its next tick came, and it is still running ${run}; ${cost}. If it can hang, give it a timeout.`;
+    },
+  },
+  unlocked: {
+    level: 'warn',
+    text: (event) => `${subject(event)}: runs WITHOUT its lock (onStoreError: 'run'): ${event.error.message}`,
+  },
+  controlled: {
+    level: 'log',
+    text(event) {
+      const { action, actor, reason, until, count } = event;
+      const what = {
+        pause: `paused${until === undefined ? '' : ` until ${new Date(until).toISOString()}`}`,
+        resume: 'resumed',
+        break: `the lease with fencing token ${event.fencingToken} was ended`,
+        run: 'run by hand',
+        redeliver: `${counted(count ?? 0, 'dead letter')} put back`,
+      }[action];
+      return `${subject(event)}: ${what}, by ${actor}${reason === undefined ? '' : `: ${reason}`}`;
+    },
+  },
+  overdue: {
+    level: 'error',
+    text(event) {
+      const why = event.reasons.length === 0 ? '' : `: ${reasonsOf(event.reasons)}`;
+      return `${subject(event)}: no instance has started its tick of ${new Date(event.tick).toISOString()}${why}`;
+    },
+  },
+  hung: {
+    level: 'error',
+    text: (event) =>
+      `${subject(event)}: its run of ${new Date(event.since).toISOString()} hangs: it should be over, and goes on. This instance starts no other run of the job until it is restarted`,
+  },
+  elected: {
+    level: 'log',
+    text: (event) => `${subject(event)}: this instance leads, fencing token ${event.fencingToken}`,
+  },
+  revoked: {
+    level: ({ reason }) => (reason === 'resigned' || reason === 'shutdown' ? 'log' : 'warn'),
+    text: (event) =>
+      `${subject(event)}: this instance leads no longer (${event.reason}) after ${formatDuration(event.duration)}`,
+  },
+  'hook-failed': {
+    level: 'error',
+    text(event) {
+      const then = event.hook === 'onElected' ? '; it resigns' : '';
+      return `${subject(event)}: ${event.hook}() failed${then}: ${textOf(event.error)}`;
+    },
+  },
+  'schedule-mismatch': {
+    level: ({ meant }) => (meant ? 'log' : 'warn'),
+    text: (event) =>
+      event.meant
+        ? `${subject(event)}: scheduled as "${event.schedule}" now; its last start came from "${event.previousSchedule}".`
+        : `${subject(event)}: scheduled as "${event.schedule}" here, but its last start came from "${event.previousSchedule}". ` +
+          'If this is no deploy of a new schedule, give the job one expression and one timeZone on all instances: they have to agree on its ticks.',
+  },
+  'shutdown-waiting': {
+    level: 'log',
+    text(event) {
+      const runs = event.runs.map(subject).join(', ');
+      if (event.timeout === 0)
+        return `Shutdown: does not wait for ${runs} (shutdownTimeout: 0), and aborts at once`;
+      return (
+        `Shutdown: waits ${formatDuration(event.timeout)} at most for ${runs} (shutdownTimeout). ` +
+        'If this process is killed sooner, the signals never abort, and their leases stay until they expire'
+      );
+    },
+  },
+  'shutdown-left': { level: 'log', text: (event) => `Shutdown: ${event.runs.map(left).join(', ')}` },
+  'outage-started': {
+    level: ({ atStart }) => (atStart ? 'warn' : 'error'),
+    // Does not say what happens to the jobs: that depends on the onStoreError of each.
+    text: ({ lock, error }) =>
+      lock === undefined
+        ? `The lock store is not available: ${whatFails(error)}. ${error.message}`
+        : `Lock "${lock}" cannot be taken or renewed: ${withoutLock(error.message, lock)}`,
+  },
+  'outage-ended': {
+    level: 'log',
+    text(event) {
+      const what = event.lock === undefined ? 'The lock store' : `Lock "${event.lock}"`;
+      const runs = `${event.skipped} run${event.skipped === 1 ? ' was' : 's were'} skipped`;
+      return `${what} is available again after ${formatDuration(event.duration)}; ${runs}`;
+    },
+  },
+};
+
+/** The first listener: writes events to Nest's logger, under the context `SchedulerLock`. */
+export class LogListener {
+  readonly #logger = new Logger('SchedulerLock');
+  /** Locks whose deletion is in the log: a client that deletes a lock does so again and again. */
+  readonly #deleted = new Set<string>();
+
+  /** @param log the types of events to write; `undefined`: the default */
+  constructor(events: SchedulerLockEvents, log: ReadonlySet<string> | undefined) {
+    events.listen(
+      (event) => {
+        // By default renewals are not logged: with a hundred jobs, the log would be full of them.
+        if (log !== undefined || event.type !== 'renewed' || wasForgotten(event)) this.#write(event);
+      },
+      (wanted) => this.#wants(wanted, log),
+    );
+  }
+
+  /** An event that is never written need not even be made. Those about refusals by a lease are written at the level `debug`. */
+  #wants(wanted: Wanted, log: ReadonlySet<string> | undefined): boolean {
+    const type = wanted === 'refusal' ? 'skipped' : wanted;
+    if (log !== undefined && !log.has(type)) return false;
+    const isDebug = wanted === 'refusal' || LINES[type].level === 'debug';
+    return !isDebug || isDebugRead();
+  }
+
+  #isKnown(lock: string): boolean {
+    if (this.#deleted.has(lock)) return true;
+    if (this.#deleted.size < MAX_DELETED) this.#deleted.add(lock);
+    return false;
+  }
+
+  #write(event: SchedulerLockEvent): void {
+    if (event.type === 'lock-deleted' && this.#isKnown(event.lock)) return;
+    const line = LINES[event.type] as Line<SchedulerLockEvent>;
+    const level = typeof line.level === 'function' ? line.level(event) : line.level;
+    if (level === undefined || (level === 'debug' && !isDebugRead())) return;
+    this.#logger[level](line.text(event));
+  }
+}
+
+/** The event `lock-deleted` reports a lock that somebody has deleted. */
+const wasForgotten = ({ restored, deleted }: EventOf<'renewed'>): boolean => restored && deleted !== true;
+
+/** The most locks that the log names as deleted: names may come from arguments. */
+const MAX_DELETED = 1_000;

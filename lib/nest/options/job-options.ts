@@ -1,0 +1,80 @@
+import type { Duration } from '../../base/duration.js';
+import type { Lock } from '../../lock/current-lock.js';
+import type { LockOptions } from './lock-options.js';
+
+/** Options of `SchedulerLockService.interval()`. */
+export interface IntervalJobOptions extends Omit<
+  LockOptions,
+  'onSkip' | 'rerun' | 'catchUp' | 'maxClockSkew'
+> {
+  /**
+   * Identity of the job, in events and in the store. Two jobs with the same identity are refused.
+   *
+   * @default the name of the job in the registry
+   */
+  readonly job?: string | undefined;
+  /**
+   * Name of the lock. Jobs that must not run side by side share a name.
+   *
+   * @default the job
+   */
+  readonly lock?: string | undefined;
+  /**
+   * Whether the store remembers its runs (see `insight` of the module).
+   *
+   * @default on
+   */
+  readonly history?: boolean | undefined;
+  /**
+   * How long after its tick a run that no instance has started counts as overdue; `false`: never.
+   *
+   * @default `insight.overdue` of the module
+   */
+  readonly overdue?: Duration | false | undefined;
+}
+
+/** Options of `SchedulerLockService.cron()`: those of `@Cron()`, and those of a lock. */
+export interface CronJobOptions
+  extends IntervalJobOptions, Pick<LockOptions, 'rerun' | 'catchUp' | 'maxClockSkew'> {
+  /**
+   * Zone of the expression, such as `'Europe/Berlin'`. Give it, so that all instances agree on its dates.
+   *
+   * @default the zone of the machine
+   */
+  readonly timeZone?: string | undefined;
+  /** Minutes ahead of UTC, instead of `timeZone`. */
+  readonly utcOffset?: number | undefined;
+  /**
+   * `true`: the timer does not keep the process alive.
+   *
+   * @default false
+   */
+  readonly unrefTimeout?: boolean | undefined;
+  /**
+   * `true`: a date that comes while the job runs on this instance is not fired.
+   *
+   * @default false
+   */
+  readonly waitForCompletion?: boolean | undefined;
+  /**
+   * `true`: the job is made, but not started: call its `start()`.
+   *
+   * @default false
+   */
+  readonly disabled?: boolean | undefined;
+  /**
+   * How late a busy process may be, in milliseconds, and still fire a date.
+   *
+   * @default that of `cron`: 250
+   */
+  readonly threshold?: number | undefined;
+  /**
+   * How long after the call the job is started; milliseconds, or with a unit.
+   *
+   * @default none: at once
+   */
+  readonly initialDelay?: Duration | undefined;
+}
+
+/** The function of a dynamic job. */
+export type DynamicJob = (lock: Lock) => unknown;

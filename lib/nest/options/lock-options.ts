@@ -1,0 +1,111 @@
+import type { Duration } from '../../base/duration.js';
+
+/** What to do when the store does not answer; see {@link LockOptions.onStoreError}. */
+export type OnStoreError = 'skip' | 'throw' | 'run';
+
+/** How a skipped call by hand ends; see {@link LockOptions.onSkip}. */
+export type OnSkip = 'ignore' | 'throw';
+
+/** Options that the module sets for all locks and each lock can set for itself. `undefined` means the default. */
+export interface LockOptions {
+  /**
+   * How long a lease lives in the store without a renewal. It limits how long a lock stays taken after its holder died, not how
+   * long a job may run: the heartbeat renews the lease. From 100 ms to 30 days.
+   *
+   * @default '1m'
+   */
+  readonly ttl?: Duration | undefined;
+  /**
+   * Time between two renewals, at most a third of the ttl. A renewal may come earlier, by up to a third of this time, to go along
+   * with others. `false`: never renew. Then the job must end within the ttl.
+   *
+   * @default 0.3 × ttl
+   */
+  readonly heartbeat?: Duration | false | undefined;
+  /**
+   * How long a job may run before its signal aborts with `LockTimeoutError`. After that, its lease is renewed for one more ttl and
+   * then left to expire, so a job that hangs never blocks the others for good.
+   *
+   * @default none
+   */
+  readonly timeout?: Duration | undefined;
+  /**
+   * How long the lock stays taken from the start of a run, even if the job ends sooner. At most the ttl.
+   *
+   * @default none
+   */
+  readonly atLeast?: Duration | undefined;
+  /**
+   * How long a call waits for its turn if the lock is taken; `0`: it does not wait. Calls that wait stand in a line over the whole
+   * fleet: greater `priority` first, then first come, first served. While one stands in line, no other call gets the lock. At most
+   * 1 h. On a `@Cron()`: late rather than never.
+   *
+   * @default 0
+   */
+  readonly wait?: Duration | undefined;
+  /**
+   * The place in line among calls that wait: greater goes first. A whole number from -100 to 100. It is strict: a steady stream of
+   * greater ones lets smaller ones wait until their time is over. On a job that does not wait it stops the start.
+   *
+   * @default 0
+   */
+  readonly priority?: number | undefined;
+  /**
+   * `false`: the job never runs on this instance, not even by hand.
+   *
+   * @default true
+   */
+  readonly enabled?: boolean | undefined;
+  /**
+   * What to do when the store does not answer. `'skip'`: the job does not run. `'throw'`: the call rejects with
+   * `StoreUnavailableError`. `'run'`: the job runs without a lock, on every instance: only for jobs that may run twice.
+   *
+   * @default 'skip'
+   */
+  readonly onStoreError?: OnStoreError | undefined;
+  /**
+   * `@Cron()`: run each tick once over the whole fleet, whatever the clocks say. `@Interval()`: one run per interval over the whole
+   * fleet. `false`: the lock only keeps runs apart, and `rerun` and `catchUp` have no effect. Calls by hand always run if the lock
+   * is free.
+   *
+   * @default true
+   */
+  readonly oncePerTick?: boolean | undefined;
+  /**
+   * The store refuses a tick that lies further than this in the future of its clock: one machine with a bad clock must not lock the
+   * others out.
+   *
+   * @default '1m'
+   */
+  readonly maxClockSkew?: Duration | undefined;
+  /**
+   * `@Cron()`: how often the run of a tick may be repeated, on whichever instance is up, if its holder died, lost its lease, or was
+   * shut down. A newer tick supersedes it. A job that throws has ended, and so has one that passed its `timeout`. With this option
+   * a job may run more than once per tick, so it must tolerate that.
+   *
+   * @default 0
+   */
+  readonly rerun?: number | undefined;
+  /**
+   * `@Cron()`: how old the newest tick may be to run late, if no instance has started it. It runs after a restart of all instances,
+   * after an outage of the store, or when its lock was taken and becomes free. At a start nothing runs for a job that never started
+   * before.
+   *
+   * @default false
+   */
+  readonly catchUp?: Duration | false | undefined;
+  /**
+   * How a call by hand ends when it is skipped. `'ignore'`: it resolves `undefined`. `'throw'`: it rejects with
+   * `LockNotAcquiredError`. A call by the scheduler always resolves, and a queued one resolves `undefined` with either.
+   *
+   * @default 'ignore'
+   */
+  readonly onSkip?: OnSkip | undefined;
+  /**
+   * `true`: a shutdown aborts the signal of a running job at once, for jobs that can stop and go on elsewhere (`rerun`). The job
+   * still gets `shutdownTimeout` to end, and keeps its lease. `false`: the signal aborts only after that time.
+   *
+   * @default false
+   */
+  readonly abortOnShutdown?: boolean | undefined;
+}

@@ -1,5 +1,0 @@
-/*
- * lib/prometheus: the entry for prom-client: what lib/metrics measures.
- * May not enter: instruments of its own, and what the main entry loads.
- */
-export { SchedulerLockPrometheusModule, type SchedulerLockPrometheusOptions } from './prometheus.module.js';

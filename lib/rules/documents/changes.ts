@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import { byOf } from '../lock/by.js';
+import type { Look } from './guesses.js';
+import type { Change, ReadDocument, Seen } from '../../contract/port.js';
+import { become, isTaken, type Next } from '../lock/document.js';
+import { lockOf, stateOf } from '../lock/state.js';
+
+/**
+ * What was read of a lock.
+ *
+ * @param problem why the place cannot keep it
+ * @throws LockStateError if its state is not one that we have written; and `problem`
+ */
+export function lookAt(read: ReadDocument | undefined, time: number, at: number, problem?: Error): Look {
+  if (problem !== undefined) throw problem;
+  if (read === undefined) return { document: undefined, seen: null, time, at };
+  const { version, by } = read;
+  return { document: lockOf(read), seen: { version, by }, time, at };
+}
+
+/** A change to be written, and how the lock looks then. */
+export interface Written {
+  readonly change: Change;
+  readonly after: Look;
+}
+
+/** What a rule has decided, over what was seen. @param now by the database's clock, as the rule was told */
+export function changeOf(name: string, look: Look, next: Next, now: number): Written {
+  const { kept, end, begins } = next;
+  const { lease, ended, stranger } = kept;
+  const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
+  const version = randomUUID();
+  const { document, seen, time, at } = look;
+  const change: Writable<Change> = {
+    name,
+    seen: seen && {
+      version: seen.version,
+      by: seen.by,
+      taken: document !== undefined && isTaken(document, now),
+    },
+    version,
+    by,
+    state: stateOf(kept),
+  };
+  if (end !== undefined) change.end = end;
+  if (begins !== undefined) change.begins = begins;
+  return { change, after: { document: become(document, next, now), seen: { version, by }, time, at } };
+}
+
+type Writable<T> = { -readonly [key in keyof T]: T[key] };
+
+/** Whether a look has found what was seen before. */
+export function isSame(before: Seen | null | undefined, now: Seen | null): boolean {
+  if (before === undefined || before === null || now === null) return before === now;
+  return before.version === now.version && before.by === now.by && before.taken === now.taken;
+}

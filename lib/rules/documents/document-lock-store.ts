@@ -1,0 +1,192 @@
+/*
+ * lib/rules: the rules of a lock, once: each reads a document and a request, and decides. Around them: reads, writes and retries over a
+ * small port.
+ * May not enter: I/O beyond the port. The rules (store/rules) know neither a clock nor a promise.
+ */
+import { type Clock, systemClock } from '../../base/clock.js';
+import {
+  type SchedulerLockError,
+  SchedulerLockConfigError,
+  StoreUnavailableError,
+} from '../../base/errors.js';
+import type { FastPort, Told } from '../../contract/fast-port.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  ExtendOptions,
+  ExtendResult,
+  HintChannel,
+  LeaseRef,
+  LockStore,
+  ReleaseOptions,
+  ReleaseResult,
+} from '../../contract/lock-store.js';
+import type { LockInfo } from '../../contract/lock-info.js';
+import { byOf } from '../lock/by.js';
+import { Moments } from '../entries/moments.js';
+import type { LockDocuments } from '../../contract/port.js';
+import { Rounds } from './rounds.js';
+import type { Decision, Hint, LockDocument } from '../lock/document.js';
+import { extend } from '../lock/extend.js';
+import { acquireInLine, releaseInLine } from '../lock/in-line.js';
+import { inspect } from '../lock/inspect.js';
+import { readableLock } from '../lock/state.js';
+
+/** How long a caller waits by default, ms. */
+const WAITS = 2_000;
+
+/** Options of a {@link DocumentLockStore}. */
+export interface DocumentLockStoreOptions {
+  /** For pauses and limits of this process: the lock goes by the clock of its database. @default the system's clock */
+  readonly clock?: Clock;
+  /** The error for a call that changed nothing, because somebody else has locked the document. @default one for any place */
+  readonly locked?: (name: string) => SchedulerLockError;
+  /** Tells a process that a call of it is called. */
+  readonly hint?: (hint: Hint) => void;
+  /** Tells every process that hears hints. Only of use for a store that keeps queued calls. */
+  readonly announce?: (text: string) => void | Promise<void>;
+}
+
+/**
+ * A `LockStore` of documents: the rules of a lock over any database that can read a document, and write it if nothing has changed.
+ *
+ * Each call reads, decides by the rules, and writes; if the document has changed meanwhile, it does so again. Calls of one process for
+ * one lock take effect in the order in which they were made, but for one that nobody answers for a second: later ones pass it, and nothing
+ * more of it is sent.
+ */
+export class DocumentLockStore implements LockStore {
+  readonly #rounds: Rounds;
+  readonly #clock: Clock;
+  /** When calls come that wait, and calls that are queued. */
+  protected readonly moments = new Moments();
+
+  constructor(
+    private readonly documents: LockDocuments,
+    { clock = systemClock, locked, hint }: DocumentLockStoreOptions = {},
+  ) {
+    this.#clock = clock;
+    this.#rounds = new Rounds(documents, { clock, hint, locked });
+  }
+
+  nameProblem(name: string): string | undefined {
+    return this.documents.nameProblem?.(name);
+  }
+
+  acquire(request: AcquireRequest): Promise<AcquireResult> {
+    return new Promise((answered, failed) => this.#acquire(request, { answered, failed }));
+  }
+
+  release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    return new Promise((answered, failed) => this.#release(lease, options, { answered, failed }));
+  }
+
+  /** Tells attempts that are not worth sending any more. @internal */
+  readonly fastPort: FastPort = {
+    standsFor: METHODS,
+    acquire: (request, told) => this.#acquire(request, told),
+    release: (lease, options, told) => this.#release(lease, options, told),
+  };
+
+  async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
+    const until = this.#until(limit);
+    const results = await Promise.all(leases.map((lease) => this.#extend(lease, until)));
+    // One that is broken does not stop the others; if none was judged, the database itself may not answer.
+    const [first] = results;
+    const isAway = first?.held === null && first.error instanceof StoreUnavailableError;
+    if (isAway && results.every(({ held }) => held === null)) throw first.error;
+    return results;
+  }
+
+  async inspect(names?: readonly string[]): Promise<LockInfo[]> {
+    if (names?.length === 0) return [];
+    const { now, documents } = await this.documents.read(names === undefined ? 'all' : [...new Set(names)]);
+    return documents.map((read) => inspect(read.name, readableLock(read), now));
+  }
+
+  /** No hints arrive: calls in line ask for their turn. A store that can tell other processes overrides it. */
+  hints(_process: string, _called: (token: string) => void): HintChannel | undefined {
+    return undefined;
+  }
+
+  /** Does to a lock what a rule decides. @param limit how long the caller waits, ms @internal */
+  decide<T>(
+    name: string,
+    decide: (document: LockDocument | undefined, now: number) => Decision<T>,
+    limit?: number,
+  ): Promise<T> {
+    const until = this.#until(limit);
+    return new Promise((answered, failed) =>
+      this.#rounds.add<T>({ name, decide, until, told: { answered, failed } }),
+    );
+  }
+
+  /** Keeps what else there is to keep before a lease ends; the release waits for it if it is a promise. @internal */
+  protected ending(_lease: LeaseRef, _options: ReleaseOptions): Promise<void> | undefined {
+    return undefined;
+  }
+
+  /**
+   * Until when a call is tried whose lock changes again and again: half as long as its caller waits, so that the caller still hears of it.
+   * Then nobody can say whether the lock is free, and the call fails: it is never refused for that.
+   */
+  #until(limit = WAITS): number {
+    return this.#clock.monotonic() + limit / 2;
+  }
+
+  #acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
+    const { name, ttl } = request;
+    const problem = this.documents.nameProblem?.(name);
+    if (problem !== undefined)
+      return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
+    this.#rounds.add({
+      name,
+      decide:
+        request.wait === undefined
+          ? (document, now) => acquireInLine(document, now, request)
+          : (document, now) => acquireInLine(document, now, { ...request, at: this.moments.at(now) }),
+      // A guess reckons the time too early: no interval is due by that, and nobody comes before those who came earlier.
+      byClock: request.interval !== undefined || request.wait !== undefined,
+      isAttempt: true,
+      until: this.#until(told.limit ?? Math.min(ttl / 3, WAITS)),
+      told,
+    });
+  }
+
+  #release(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
+    const ending = this.ending(lease, options);
+    if (ending === undefined) return this.#giveBack(lease, options, told);
+    void ending.then(() => this.#giveBack(lease, options, told), told.failed.bind(told));
+  }
+
+  #giveBack(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
+    this.#rounds.add({
+      name: lease.name,
+      decide: (document, now) => releaseInLine(document, now, lease, options),
+      until: this.#until(told.limit),
+      told,
+    });
+  }
+
+  /** Never rejects. */
+  #extend(lease: LeaseRef, until: number): Promise<ExtendResult> {
+    const { name, ttl } = lease;
+    const renewal = { of: { name, by: byOf(lease), ttl }, answer: { held: true } as const };
+    return new Promise((answered) =>
+      this.#rounds.add<ExtendResult>({
+        name,
+        decide: (document, now) => extend(document, now, lease),
+        renewal,
+        until,
+        told: {
+          answered,
+          failed: (error) => answered({ held: null, error: error as SchedulerLockError }),
+        },
+      }),
+    );
+  }
+}
+
+const METHODS = {
+  acquire: DocumentLockStore.prototype.acquire,
+  release: DocumentLockStore.prototype.release,
+};

@@ -1,0 +1,74 @@
+import type { Clock } from '../../base/clock.js';
+import type { Seen } from '../../contract/port.js';
+import { isTaken, type LockDocument } from '../lock/document.js';
+
+/** The document of a lock, and what a change of it is written over. */
+export interface Look {
+  readonly document: LockDocument | undefined;
+  /** As it was found; `null`: there is none. */
+  readonly seen: Omit<Seen, 'taken'> | null;
+  /** What the database's clock said, */
+  readonly time: number;
+  /** when it answered, monotonic. */
+  readonly at: number;
+}
+
+/** How long the database's time is reckoned on from where it was read, ms: clocks drift apart, and are set. */
+const YOUNG = 60_000;
+/** How many locks have a guess. A caller can make up a name per call: when there are too many, it starts anew. */
+const MOST = 10_000;
+
+/** How much slower the time is reckoned on than it goes by: more than clocks differ. */
+const SLOWER = 0.999;
+
+/** The database's time of now, reckoned on. Rather too early: fencing tokens must not run ahead of the database's clock. */
+export const nowOf = ({ time, at }: Look, clock: Clock): number => time + (clock.monotonic() - at) * SLOWER;
+
+/**
+ * What this process wrote last: whoever had a lock last writes at once, without reading. A guess that is wrong costs a call, nothing
+ * else: a change is written over exactly what was guessed, or not at all.
+ *
+ * That a lock is free is guessed only as long as guesses hold: where holders take turns, each one would be wrong.
+ */
+export class Guesses {
+  readonly #known = new Map<string, Look>();
+  /** Locks of which a guess was wrong. */
+  readonly #unsure = new Set<string>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** `undefined` if there is no guess, or none that is worth trying. */
+  of(name: string): Look | undefined {
+    const guess = this.#known.get(name);
+    if (guess?.document === undefined || this.clock.monotonic() - guess.at > YOUNG) return undefined;
+    const isFree = !isTaken(guess.document, nowOf(guess, this.clock));
+    return isFree && this.#unsure.has(name) ? undefined : guess;
+  }
+
+  /** This process has written a document. */
+  wrote(name: string, look: Look): void {
+    if (this.#known.size >= MOST || this.#unsure.size >= MOST) {
+      this.#known.clear();
+      this.#unsure.clear();
+    }
+    this.#known.set(name, look);
+  }
+
+  /** This process has renewed a lease. */
+  renewed(name: string, ttl: number): void {
+    const guess = this.#known.get(name);
+    if (guess?.document === undefined) return;
+    const until = nowOf(guess, this.clock) + ttl;
+    this.#known.set(name, { ...guess, document: { ...guess.document, until } });
+  }
+
+  /** A lock was read, which shows whether the guess was right. */
+  saw(name: string, version: string): void {
+    if (this.#known.get(name)?.seen?.version === version) this.#unsure.delete(name);
+  }
+
+  wrong(name: string): void {
+    this.#known.delete(name);
+    this.#unsure.add(name);
+  }
+}

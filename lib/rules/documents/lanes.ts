@@ -1,0 +1,112 @@
+import { afterThis, atEndOfTurn } from '../../base/clock.js';
+import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
+import type { Told } from '../../contract/fast-port.js';
+import type { Written } from './changes.js';
+import type { Renewal, Seen } from '../../contract/port.js';
+import type { Decision, Hint, LockDocument } from '../lock/document.js';
+
+/** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
+const LONGEST_PAUSE = 100;
+
+/** One call for one lock. */
+export interface Task<T> {
+  readonly name: string;
+  /** Decides by the rules; may be called several times, until what it has decided is written. */
+  decide(document: LockDocument | undefined, now: number): Decision<T>;
+  /**
+   * Whether the decision depends on what time it is at the place: then it takes a look. The time of a guess is only reckoned, and may run
+   * ahead of the place's, whose clock was set back.
+   */
+  readonly byClock?: boolean;
+  /** Whether others like it may come in this turn of the event loop: an attempt waits for them. */
+  readonly isAttempt?: boolean;
+  /** A renewal is tried first, without a look: if it succeeds, this is the answer. */
+  readonly renewal?: { readonly of: Renewal; readonly answer: T };
+  /** When it is too late for another try, monotonic. */
+  readonly until: number;
+  readonly told: Told<T>;
+}
+
+/** The calls of this process for one lock: one after another, in the order in which they were made. */
+export interface Lane {
+  readonly name: string;
+  readonly tasks: Task<unknown>[];
+  /** How often the first one was decided on what had been read, and somebody else has written before it. */
+  tries: number;
+  /** When the turn of the first one began, monotonic; `Infinity` until it is sent. */
+  since: number;
+  /** What its last change was to be written over, and was not. */
+  missed?: Seen | null | undefined;
+  /** Whether nobody can tell if a change of the first one was written. */
+  isUnsure?: boolean;
+}
+
+/** What the first call of a lane wants to write. */
+export interface Wanted extends Written {
+  readonly lane: Lane;
+  readonly answer: unknown;
+  readonly hint?: Hint | undefined;
+}
+
+/** The change of the first call of a lane was not written. @param isWritten `undefined`: nobody can tell */
+export function miss(lane: Lane, seen: Seen | null, isWritten: false | undefined): void {
+  lane.missed = seen;
+  lane.tries += 1;
+  // An attempt that is decided once more finds its own grant.
+  if (isWritten === undefined && lane.tasks[0]?.isAttempt !== true) lane.isUnsure = true;
+}
+
+/** The first call of a lane is over. */
+export function takeFirst(lane: Lane, now: number): Task<unknown> | undefined {
+  Object.assign(lane, { tries: 0, missed: undefined, isUnsure: false, since: now });
+  return lane.tasks.shift();
+}
+
+/** Whether the first call of a lane begins with a renewal. */
+export const isRenewal = ({ tasks }: Lane): boolean => tasks[0]?.renewal !== undefined;
+
+/** When the first call of a lane is sent, with the others of that moment: only attempts come in many timers of one turn. */
+export const momentFor = ({ tasks }: Lane): ((send: () => void) => void) =>
+  tasks[0]?.isAttempt === true ? atEndOfTurn : afterThis;
+
+/**
+ * The pause before these are tried again, ms: colliding instances would collide again if all came back at once.
+ *
+ * @param now monotonic
+ */
+export function pauseBefore(missed: readonly Lane[], now: number): number {
+  const tries = Math.max(0, ...missed.map((lane) => lane.tries));
+  if (tries < 2) return 0;
+  const left = Math.min(...missed.map(({ tasks }) => tasks[0]?.until ?? now)) - now;
+  return Math.random() * Math.min(2 ** tries, LONGEST_PAUSE, Math.max(left, 1));
+}
+
+/** Others have written since, so what is there does not tell whether the change was written before. */
+export const overtaken = (): StoreUnavailableError =>
+  new StoreUnavailableError(
+    'Others were faster to change the lock than the store was to tell whether this call had changed it.',
+    { outcome: 'unknown' },
+  );
+
+/** Nobody waits for the call any more, and nothing of it was sent. */
+export function tooLate(): StoreUnavailableError {
+  return new StoreUnavailableError(
+    'The store answered the calls before this one too late: the caller had given up.',
+    {
+      outcome: 'not-applied',
+    },
+  );
+}
+
+/** The lock changed each time, or, as it looks the same as before, somebody else has locked it; nothing was changed. */
+export function unsettled(name: string, isLocked: boolean): SchedulerLockError {
+  if (isLocked)
+    return new LockStateError(
+      name,
+      'another transaction has locked what the store keeps of it, so nothing was changed. End that transaction.',
+    );
+  return new StoreUnavailableError(
+    'The lock changed again and again while the store was asked about it, so nothing was changed.',
+    { outcome: 'not-applied' },
+  );
+}

@@ -1,0 +1,300 @@
+import type { Clock } from '../../base/clock.js';
+import type { SchedulerLockError } from '../../base/errors.js';
+import type { Told } from '../../contract/fast-port.js';
+import { changeOf, isSame, lookAt } from './changes.js';
+import { Guesses, type Look, nowOf } from './guesses.js';
+import {
+  isRenewal,
+  type Lane,
+  miss,
+  momentFor,
+  overtaken,
+  pauseBefore,
+  takeFirst,
+  type Task,
+  tooLate,
+  unsettled,
+  type Wanted,
+} from './lanes.js';
+import type { DocumentsRead, LockDocuments, ReadDocument } from '../../contract/port.js';
+import type { Hint } from '../lock/document.js';
+
+/** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
+const READ_AT_ONCE = 250;
+const WRITE_AT_ONCE = 25;
+/** How long a call waits for an unanswered call before it, ms. Then the next call that is made passes that one, and takes the rest with it. */
+const PATIENCE = 1_000;
+
+/** What {@link Rounds} need besides a place: see `DocumentLockStoreOptions`. */
+interface RoundsOptions {
+  readonly clock: Clock;
+  readonly hint: ((hint: Hint) => void) | undefined;
+  readonly locked: ((name: string) => SchedulerLockError) | undefined;
+}
+
+/**
+ * Carries calls out: reads, decides, writes if nothing has changed, and tries again if something has. Calls of one turn of the event loop
+ * share reads and writes: the jobs of the same second have a timer each, and all of these fire in one turn.
+ */
+export class Rounds {
+  readonly #clock: Clock;
+  readonly #lanes = new Map<string, Lane>();
+  #ready: Lane[] = [];
+  readonly #guesses: Guesses;
+
+  constructor(
+    private readonly documents: LockDocuments,
+    private readonly options: RoundsOptions,
+  ) {
+    this.#clock = options.clock;
+    this.#guesses = new Guesses(options.clock);
+  }
+
+  add<T>(task: Task<T>): void {
+    const lane = this.#lanes.get(task.name);
+    const now = this.#clock.monotonic();
+    if (lane !== undefined && now - lane.since < PATIENCE) return void lane.tasks.push(task);
+    // It passes the call on which nobody answers, as do those behind that one.
+    const tasks = [...(lane?.tasks.splice(1) ?? []), task];
+    const opened = { name: task.name, tasks, tries: 0, since: Infinity };
+    this.#lanes.set(task.name, opened);
+    this.#start(opened);
+  }
+
+  #start(lane: Lane): void {
+    // Until it is sent nobody passes it: one read, and one write, names a lock once.
+    lane.since = Infinity;
+    if (this.#ready.push(lane) === 1) momentFor(lane)(this.#send);
+  }
+
+  readonly #send = (): void => {
+    const lanes = this.#ready;
+    this.#ready = [];
+    for (const lane of lanes) lane.since = this.#clock.monotonic();
+    const renewals = lanes.filter(isRenewal);
+    const others = lanes.filter((lane) => !isRenewal(lane));
+    if (renewals.length > 0) void this.#carryOut(renewals);
+    for (let i = 0; i < others.length; i += READ_AT_ONCE)
+      void this.#carryOut(others.slice(i, i + READ_AT_ONCE));
+  };
+
+  /** Carries out the first task of each of these lanes. */
+  async #carryOut(lanes: readonly Lane[]): Promise<void> {
+    let open = lanes;
+    if (open.some(isRenewal)) open = await this.#renew(open);
+    else open = await this.#guess(open);
+    while (open.length > 0) {
+      const missed: Lane[] = [];
+      for (let i = 0; i < open.length; i += READ_AT_ONCE)
+        missed.push(...(await this.#readAndWrite(open.slice(i, i + READ_AT_ONCE))));
+      await this.#pause(missed);
+      open = missed;
+    }
+  }
+
+  /** Renews what can be renewed without a look. Returns the others. */
+  async #renew(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+    const asked = lanes.flatMap((lane) => {
+      const renewal = lane.tasks[0]?.renewal;
+      return renewal === undefined ? [] : [{ lane, ...renewal }];
+    });
+    let renewed: readonly boolean[];
+    try {
+      renewed = Array.from(await this.documents.renew(asked.map(({ of }) => of)));
+    } catch (error) {
+      return this.#fail(lanes, error);
+    }
+    return asked.flatMap(({ lane, of, answer }, i) => {
+      if (renewed[i] !== true) return [lane];
+      this.#guesses.renewed(of.name, of.ttl);
+      this.#done(lane, answer);
+      return [];
+    });
+  }
+
+  /** Writes what is to be written if the guesses are right. Returns the others. */
+  async #guess(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+    const wanted: Wanted[] = [];
+    const others = lanes.filter((lane) => {
+      const look = this.#guesses.of(lane.name);
+      const found = look && this.#byGuess(lane, look);
+      if (found !== undefined) wanted.push(found);
+      return found === undefined;
+    });
+    const missed = wanted.length === 0 ? [] : await this.#write(wanted);
+    for (const lane of missed) {
+      if (lane.tries === 0) continue;
+      this.#guesses.wrong(lane.name);
+      // Nobody has looked yet.
+      lane.tries = 0;
+    }
+    return [...others, ...missed];
+  }
+
+  /** A guess never refuses a call. */
+  #byGuess(lane: Lane, look: Look): Wanted | undefined {
+    if (lane.tasks[0]?.byClock === true) return undefined;
+    try {
+      return this.#decide(lane, look).wanted;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Returns lanes whose documents have changed meanwhile. */
+  async #readAndWrite(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+    const asked = this.#withoutGivenUp(lanes);
+    if (asked.length === 0) return [];
+    // Calls that are made from now on have to be judged by what is read from now on.
+    const counts = asked.map(({ tasks }) => tasks.length);
+    let time: number;
+    let byName: Map<string, ReadDocument>;
+    let problems: DocumentsRead['problems'];
+    try {
+      const { now, documents, ...more } = await this.documents.read(asked.map(({ name }) => name));
+      [time, problems] = [now, more.problems];
+      byName = new Map(documents.map((document) => [document.name, document]));
+    } catch (error) {
+      return this.#fail(asked, error);
+    }
+    const at = this.#clock.monotonic();
+    const wanted = asked.flatMap((lane, i) => {
+      const document = byName.get(lane.name);
+      if (document !== undefined) this.#guesses.saw(lane.name, document.version);
+      return (
+        this.#byLook(lane, counts[i] ?? 0, () => lookAt(document, time, at, problems?.get(lane.name))) ?? []
+      );
+    });
+    const open = wanted.filter((one) => !this.#isOver(one));
+    return open.length === 0 ? [] : this.#write(open);
+  }
+
+  /** Answers the first tasks of a lane, so many at most, up to one for which something is to be written. */
+  #byLook(lane: Lane, count: number, look: () => Look): Wanted | undefined {
+    for (let i = 0; i < count && lane.tasks.length > 0; i++) {
+      const found = this.#judged(lane, look);
+      if ('wanted' in found) return found.wanted;
+      this.#tell(lane, (told) => ('error' in found ? told.failed(found.error) : told.answered(found.answer)));
+    }
+    this.#goOn(lane);
+    return undefined;
+  }
+
+  #judged(lane: Lane, look: () => Look): { answer: unknown } | { wanted: Wanted } | { error: Error } {
+    try {
+      const { answer, wanted } = this.#decide(lane, look());
+      if (wanted !== undefined) return { wanted };
+      return lane.isUnsure === true ? { error: overtaken() } : { answer };
+    } catch (error) {
+      return { error: error as Error };
+    }
+  }
+
+  #decide(lane: Lane, look: Look): { answer: unknown; wanted?: Wanted } {
+    const [task] = lane.tasks;
+    if (task === undefined) throw new Error('A lane without a task');
+    const now = nowOf(look, this.#clock);
+    const { answer, change, hint } = task.decide(look.document, now);
+    if (change === undefined) return { answer };
+    return { answer, wanted: { lane, answer, hint, ...changeOf(lane.name, look, change, now) } };
+  }
+
+  /**
+   * Writes a few changes at a time, from a random place on: so instances that are at it at the same time meet seldom, and share the
+   * locks. Ends at the first one that was not written: where others are as well, a look refuses many at once.
+   *
+   * @returns those that are left
+   */
+  async #write(all: readonly Wanted[]): Promise<Lane[]> {
+    const first = Math.floor(Math.random() * all.length);
+    const left = all.slice(first).concat(all.slice(0, first));
+    try {
+      while (left.length > 0) {
+        const sent = left.splice(0, WRITE_AT_ONCE);
+        const open = this.#withoutGivenUp(sent.map(({ lane }) => lane));
+        const asked = open.length === sent.length ? sent : sent.filter(({ lane }) => open.includes(lane));
+        if (asked.length === 0) continue;
+        left.unshift(...asked);
+        const written = Array.from(await this.documents.write(asked.map(({ change }) => change)));
+        left.splice(0, asked.length);
+        const missed = asked.filter((one, i) => !this.#wrote(one, written[i]));
+        if (missed.length > 0) return [...missed, ...left].map(({ lane }) => lane);
+      }
+      return [];
+    } catch (error) {
+      return this.#fail(
+        left.map(({ lane }) => lane),
+        error,
+      );
+    }
+  }
+
+  #wrote({ lane, change, after, answer, hint }: Wanted, isWritten: boolean | undefined): boolean {
+    if (isWritten !== true) return (miss(lane, change.seen, isWritten), false);
+    this.#guesses.wrote(lane.name, after);
+    if (hint !== undefined) this.options.hint?.(hint);
+    this.#done(lane, answer);
+    return true;
+  }
+
+  async #pause(missed: readonly Lane[]): Promise<void> {
+    const pause = pauseBefore(missed, this.#clock.monotonic());
+    if (pause > 0)
+      await new Promise<void>((resolve) => this.#clock.setTimer(resolve, pause, { keepAlive: true }));
+  }
+
+  /**
+   * Whether it is too late for a change that others have prevented. Whoever has lost a race decides on what it then reads, so this comes after
+   * the look: that one has found nothing to refuse the call for. Nobody knows of the lock, then, and the call says so.
+   */
+  #isOver({ lane, change }: Wanted): boolean {
+    const { name, tasks, tries, missed } = lane;
+    if (tries === 0 || this.#clock.monotonic() <= (tasks[0]?.until ?? 0)) return false;
+    const isLocked = isSame(missed, change.seen);
+    this.#fail([lane], (isLocked && this.options.locked?.(name)) || unsettled(name, isLocked));
+    return true;
+  }
+
+  /** Nobody waits for them any more, or a later call has passed them. An attempt's undo may be over by then, so a late lease would stay. */
+  #withoutGivenUp(lanes: readonly Lane[]): readonly Lane[] {
+    const isOpen = (lane: Lane) =>
+      lane.tasks[0]?.told.givenUp !== true && this.#lanes.get(lane.name) === lane;
+    const open = lanes.filter(isOpen);
+    if (open.length < lanes.length)
+      this.#fail(
+        lanes.filter((lane) => !open.includes(lane)),
+        tooLate(),
+      );
+    return open;
+  }
+
+  #done(lane: Lane, answer: unknown): void {
+    this.#tell(lane, (told) => told.answered(answer));
+    this.#goOn(lane);
+  }
+
+  #fail(lanes: readonly Lane[], error: unknown): [] {
+    for (const lane of lanes) {
+      const failure = lane.isUnsure === true ? overtaken() : (error as Error);
+      this.#tell(lane, (told) => told.failed(failure));
+      this.#goOn(lane);
+    }
+    return [];
+  }
+
+  /** The first task of a lane is over. */
+  #tell(lane: Lane, tell: (told: Told<unknown>) => void): void {
+    const task = takeFirst(lane, this.#clock.monotonic());
+    if (task !== undefined) tell(task.told);
+  }
+
+  #goOn(lane: Lane): void {
+    const { name, tasks } = lane;
+    const current = this.#lanes.get(name) ?? lane;
+    // A later call has passed this one.
+    if (current !== lane) return void current.tasks.push(...tasks);
+    if (tasks.length === 0) return void this.#lanes.delete(name);
+    this.#lanes.set(name, lane);
+    this.#start(lane);
+  }
+}

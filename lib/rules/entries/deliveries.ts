@@ -1,0 +1,206 @@
+import type { LeaseRef, ReleaseOutcome } from '../../contract/lock-store.js';
+import {
+  DEAD_KEPT,
+  type DeadLetter,
+  type NextOptions,
+  type NextResult,
+} from '../../contract/queued-call-store.js';
+import type { EntryQuery, LockEntries } from './entries.js';
+import {
+  CALL,
+  DEAD,
+  deadEntry,
+  delivered,
+  keyOfCall,
+  letterOf,
+  openedEntry,
+  type StoredCall,
+  storedCall,
+  takenBy,
+  takenEntry,
+  unreadableEntry,
+} from './queue-entries.js';
+import type { QueueLocks } from './queue-locks.js';
+import { AGAIN, type Left } from './tries.js';
+
+/** How many dead letters one clean-up deletes at most. */
+const MOST_DROPPED = 100;
+
+/** A queued call, and the database's time when it was read. */
+interface Read {
+  readonly call: StoredCall;
+  readonly now: number;
+}
+
+/** For whom a queued call is delivered, and what has become a dead letter before. */
+interface Delivering extends Pick<NextOptions, 'takes'> {
+  readonly left: Left;
+  readonly dead: DeadLetter[];
+}
+
+/** Whether a queued call was delivered too often, and not to this lease. */
+const isSpent = ({ taken, delivery, redeliver }: StoredCall, { token }: LeaseRef): boolean =>
+  taken !== token && delivery > redeliver;
+
+/** How queued calls are delivered to the holders of their locks, and how they end. */
+export class Deliveries {
+  constructor(
+    private readonly entries: LockEntries,
+    private readonly locks: QueueLocks,
+  ) {}
+
+  /**
+   * See `QueuedCallStore.next`.
+   *
+   * @returns one try of it
+   */
+  next(
+    lease: LeaseRef,
+    { outcome, takes, left }: Pick<NextOptions, 'outcome' | 'takes'> & { readonly left: Left },
+  ): (isAgain: boolean) => Promise<NextResult | typeof AGAIN> {
+    const dead: DeadLetter[] = [];
+    return async (isAgain) => {
+      // The first try has ended the run.
+      const ends = isAgain ? undefined : outcome;
+      // One that has completed only leaves: the look at the next one need not wait for that.
+      const looksAhead = ends === undefined || ends === 'completed';
+      const leaving = ends === undefined ? undefined : lease.queuedCall;
+      const [, { fencingToken, inLine }, ahead] = await Promise.all([
+        ends === 'completed' && this.end(lease, ends),
+        this.#held(lease),
+        looksAhead ? this.#ownOrFirst(lease, takes, { isAgain, but: leaving }) : undefined,
+      ]);
+      if (fencingToken > lease.fencingToken) return this.#takenBefore(lease, fencingToken);
+      if (!looksAhead) await this.end(lease, ends);
+      if (fencingToken !== lease.fencingToken) return this.#over(lease, { isAgain, dead });
+      const first = looksAhead ? ahead : await this.#first(lease.name, takes);
+      return this.#deliver(lease, inLine, first, { takes, left, dead });
+    };
+  }
+
+  /** The run of the queued call of a lease, if it has one, has ended. */
+  async end({ name, token, queuedCall }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
+    if (queuedCall === undefined) return;
+    const key = keyOfCall(name, queuedCall);
+    if (outcome === 'completed') return void (await this.entries.drop([{ ...key, version: takenBy(token) }]));
+    const read = await this.#read({ lock: name, ids: [key.id], kinds: [CALL] });
+    if (read?.call.taken !== token) return;
+    if (outcome === 'failed' || outcome === 'timed-out') await this.#bury(read, outcome);
+    else await this.entries.put([openedEntry(read.call, read.now)]);
+  }
+
+  /** The fencing token that the token of a lease has, NaN if none is live; and the place of the first call in line. */
+  async #held({ name, token }: LeaseRef): Promise<{ fencingToken: number; inLine: number | undefined }> {
+    const { lease, first } = (await this.locks.taken([name])).get(name) ?? {};
+    return { fencingToken: lease?.token === token ? lease.fencingToken : NaN, inLine: first };
+  }
+
+  /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
+  async #takenBefore({ name, token }: LeaseRef, fencingToken: number): Promise<NextResult> {
+    const read = await this.#read({ lock: name, slots: [takenBy(token)] });
+    if (read === undefined) return { held: false, dead: [] };
+    return { held: true, queuedCall: delivered(read.call), fencingToken, dead: [] };
+  }
+
+  /** The lease is over. If it ran out while it took a queued call, nobody has got that, so it counts no delivery. */
+  async #over(
+    { name, token }: LeaseRef,
+    { isAgain, dead }: { readonly isAgain: boolean; readonly dead: readonly DeadLetter[] },
+  ): Promise<NextResult> {
+    const read = isAgain ? await this.#read({ lock: name, slots: [takenBy(token)] }) : undefined;
+    if (read !== undefined) {
+      const { call, now } = read;
+      await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 }, now)]);
+    }
+    return { held: false, dead };
+  }
+
+  /** The first queued call of some jobs. @param but one that does not count: it leaves just now */
+  async #first(lock: string, takes: NextOptions['takes'], but?: string): Promise<Read | undefined> {
+    if (takes.length === 0) return undefined;
+    const query = { lock, kinds: [CALL], jobs: takes.map(({ job }) => job) };
+    if (but === undefined) return this.#read({ ...query, limit: 1 });
+    return this.#read({ ...query, limit: 2 }, keyOfCall(lock, but).id);
+  }
+
+  /** The same. The try before this one may have taken a call, and another one may have come before that since. */
+  async #ownOrFirst(
+    { name: lock, token }: LeaseRef,
+    takes: NextOptions['takes'],
+    { isAgain, but }: { readonly isAgain: boolean; readonly but: string | undefined },
+  ): Promise<Read | undefined> {
+    const jobs = takes.map(({ job }) => job);
+    const own = isAgain ? await this.#read({ lock, slots: [takenBy(token)], jobs }) : undefined;
+    return own ?? this.#first(lock, takes, but);
+  }
+
+  /**
+   * The lease goes on with a queued call. Those before it that were delivered too often become dead letters.
+   *
+   * @param inLine the place of the first call in line
+   * @param first the first queued call
+   */
+  async #deliver(
+    lease: LeaseRef,
+    inLine: number | undefined,
+    first: Read | undefined,
+    { takes, left, dead }: Delivering,
+  ): Promise<NextResult | typeof AGAIN> {
+    let read = first;
+    while (read !== undefined && isSpent(read.call, lease)) {
+      dead.push(...(await this.#bury(read, 'interrupted')));
+      read = await this.#first(lease.name, takes);
+    }
+    if (read === undefined) return { held: true, dead };
+    const { place } = read.call.entry;
+    if (inLine !== undefined && inLine < place) return { held: true, place, dead };
+    return this.#take(lease, read, { takes, left, dead });
+  }
+
+  /** The lease goes on with a queued call. */
+  async #take(
+    lease: LeaseRef,
+    { call, now }: Read,
+    { takes, left, dead }: Delivering,
+  ): Promise<NextResult | typeof AGAIN> {
+    const { job } = call;
+    const isTakenNow = call.taken === lease.token;
+    if (!isTakenNow) {
+      const [written] = await this.entries.put([takenEntry(call, lease.token, now)], left());
+      // Another call was merged into it, or another holder has taken it, so the lease has run out.
+      if (written !== true) return AGAIN;
+    }
+    const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
+    const fencingToken = await this.locks.regrant(lease, { job, ttl }, left());
+    // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
+    if (fencingToken === undefined) return AGAIN;
+    return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead };
+  }
+
+  /** Makes a queued call a dead letter. Returns nothing if another holder has done so. */
+  async #bury({ call, now }: Read, reason: DeadLetter['reason']): Promise<DeadLetter[]> {
+    const [written] = await this.entries.put([deadEntry(call, reason, now)]);
+    if (written !== true) return [];
+    await this.#trim(call.entry.lock);
+    return [letterOf(call, reason, now)];
+  }
+
+  /** Deletes all but the newest dead letters of a lock. */
+  async #trim(lock: string): Promise<void> {
+    const beyond = { skip: DEAD_KEPT, limit: MOST_DROPPED };
+    const { entries } = await this.entries.list({ lock, kinds: [DEAD], newest: true, ...beyond });
+    if (entries.length > 0) await this.entries.drop(entries);
+  }
+
+  /** The first queued call that a query finds. Puts aside what cannot be read. @param but the id of one that does not count */
+  async #read(query: EntryQuery, but?: string): Promise<Read | undefined> {
+    for (;;) {
+      const { now, entries } = await this.entries.list(query);
+      const entry = entries.find(({ id }) => id !== but);
+      if (entry === undefined) return undefined;
+      const call = storedCall(entry);
+      if (call !== undefined) return { call, now };
+      await this.entries.put([unreadableEntry(entry)]);
+    }
+  }
+}

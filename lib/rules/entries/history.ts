@@ -1,0 +1,145 @@
+import type { Clock } from '../../base/clock.js';
+import { StoreUnavailableError } from '../../base/errors.js';
+import type {
+  Alarm,
+  Beat,
+  BeatResult,
+  HistoryEntry,
+  HistoryQuery,
+  HistoryStore,
+  InstanceRecord,
+  Interruption,
+  Miss,
+  MissResult,
+} from '../../contract/history-store.js';
+import type { LeaseRef, ReleaseOptions } from '../../contract/lock-store.js';
+import { readEach } from '../../contract/readable.js';
+import type { LockEntries } from './entries.js';
+import type { LockDocuments } from '../../contract/port.js';
+import { NOTHING } from '../lock/document.js';
+import { isHidden, missedTick } from '../lock/miss.js';
+import { readableLock } from '../lock/state.js';
+import { Keeper } from './keeper.js';
+import { Registry } from './registry.js';
+import {
+  endedEntry,
+  firstEntry,
+  interruptedEntry,
+  missEntry,
+  shownEntry,
+  SHOWN,
+  tells,
+  toldEntry,
+  toldKey,
+} from './run-entries.js';
+
+/** How many times as many marks as misses are kept: an instance may note a tick long after the first one did. */
+const MARKS = 10;
+/** How often a mark is tried that others change at the same time. */
+const TRIES = 10;
+
+/** Runs a read for people. */
+export type ReadForPeople = <T>(read: () => Promise<T>) => Promise<T>;
+
+export interface EntryHistoryOptions {
+  /** Bounds reads for people, of histories and queued calls, which must not delay anything else. @default not at all */
+  readonly forPeople?: ReadForPeople;
+  /** How long the record of a run waits for others, ms: what a write costs beside a release. @default 0 */
+  readonly recordsWait?: number;
+}
+
+/** Rules 16 to 18: histories, over entries of locks. */
+export class EntryHistory implements HistoryStore {
+  readonly #keeper: Keeper;
+  readonly #registry: Registry;
+  readonly #forPeople: ReadForPeople;
+
+  constructor(
+    private readonly entriesOf: LockEntries,
+    private readonly documents: Pick<LockDocuments, 'read'>,
+    clock: Clock,
+    { forPeople = (read) => read(), recordsWait = 0 }: EntryHistoryOptions = {},
+  ) {
+    this.#keeper = new Keeper(entriesOf, clock, recordsWait);
+    this.#forPeople = forPeople;
+    this.#registry = new Registry(entriesOf);
+  }
+
+  async init(): Promise<string | undefined> {
+    return this.entriesOf.init?.();
+  }
+
+  flush(): Promise<void> {
+    return this.#keeper.flush();
+  }
+
+  ended(
+    lease: LeaseRef,
+    { outcome = 'completed', record }: Pick<ReleaseOptions, 'outcome' | 'record'>,
+    isLate: boolean,
+  ): void {
+    if (record === undefined) return;
+    const entry = endedEntry(lease, outcome, record, isLate);
+    if (entry !== undefined) this.#keeper.add({ entry, kept: record.kept });
+  }
+
+  async interrupted(run: Interruption): Promise<void> {
+    await this.#keeper.put([{ entry: interruptedEntry(run), kept: run.kept }]);
+  }
+
+  entries(query: HistoryQuery): Promise<HistoryEntry[]> {
+    return this.#forPeople(() => this.#entries(query));
+  }
+
+  async miss(miss: Miss): Promise<MissResult> {
+    const { now, documents } = await this.documents.read([miss.name]);
+    const document = documents[0] === undefined ? NOTHING : readableLock(documents[0]);
+    const tick = missedTick(document, now, miss);
+    const { kept } = miss;
+    if (tick !== undefined) {
+      const [, first = false] = await this.#keeper.put([
+        { entry: missEntry(miss, tick), kept },
+        { entry: firstEntry(miss, tick), kept: { ...kept, count: kept.count * MARKS } },
+      ]);
+      return { missed: true, first, tick };
+    }
+    // For people only.
+    if (isHidden(document, miss)) await this.#keeper.put([{ entry: missEntry(miss, miss.tick), kept }]);
+    return { missed: false, first: false };
+  }
+
+  async told(alarm: Alarm): Promise<boolean> {
+    const { lock, id } = toldKey(alarm);
+    for (let tries = 0; tries < TRIES; tries++) {
+      const {
+        entries: [known],
+      } = await this.entriesOf.list({ lock, ids: [id] });
+      if (known !== undefined && tells(known, alarm)) return false;
+      const [written] = await this.entriesOf.put([toldEntry(alarm, known)]);
+      if (written === true) return true;
+    }
+    throw new StoreUnavailableError('Others noted other alarms of the job again and again meanwhile.', {
+      outcome: 'not-applied',
+    });
+  }
+
+  beat(beat: Beat): Promise<BeatResult> {
+    return this.#registry.beat(beat);
+  }
+
+  instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
+    return this.#forPeople(() => this.#registry.instances(onUnreadable));
+  }
+
+  async #entries({ name: lock, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
+    await this.#keeper.flush();
+    const most = Math.max(0, Math.trunc(limit));
+    if (most === 0) return [];
+    const lists = await Promise.all(
+      SHOWN.map((kind) => this.entriesOf.list({ lock, kinds: [kind], newest: true, limit: most })),
+    );
+    const all = lists.flatMap(({ entries }) => entries).toSorted((a, b) => b.place - a.place);
+    const left = { run: most, miss: most };
+    return readEach(all, shownEntry, onUnreadable).filter(({ type }) => (left[type] -= 1) >= 0);
+  }
+}

@@ -1,0 +1,49 @@
+import type { Told } from '../../contract/fast-port.js';
+import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../../contract/lock-store.js';
+
+/** Keeps the records of runs that have ended. */
+export interface RunRecords {
+  /**
+   * Keeps how the run of a lease has ended, unless that is known: a moment later, if at all.
+   *
+   * @param isLate whether the lease was over before, or may have been
+   */
+  ended(lease: LeaseRef, how: Pick<ReleaseOptions, 'outcome' | 'record'>, isLate: boolean): void;
+}
+
+/** Tells of a release, and keeps the record behind it, if there is one: the run has ended, whatever became of its lease. */
+export const keeping = (
+  records: RunRecords,
+  lease: LeaseRef,
+  options: ReleaseOptions,
+  told: Told<ReleaseResult>,
+): Told<ReleaseResult> => (options.record === undefined ? told : new Keeping(records, lease, options, told));
+
+/** A class, as each run has one. */
+class Keeping implements Told<ReleaseResult> {
+  constructor(
+    private readonly records: RunRecords,
+    private readonly lease: LeaseRef,
+    private readonly options: ReleaseOptions,
+    private readonly told: Told<ReleaseResult>,
+  ) {}
+
+  get givenUp(): boolean {
+    return this.told.givenUp === true;
+  }
+
+  get limit(): number | undefined {
+    return this.told.limit;
+  }
+
+  answered(result: ReleaseResult): void {
+    this.records.ended(this.lease, this.options, !result.released);
+    this.told.answered(result);
+  }
+
+  failed(error: Error): void {
+    // Nobody knows whether it has ended the lease.
+    this.records.ended(this.lease, this.options, true);
+    this.told.failed(error);
+  }
+}

@@ -1,0 +1,119 @@
+import { LockStateError } from '../../base/errors.js';
+import type { LeaseRef, ReleaseOutcome } from '../../contract/lock-store.js';
+import type { Starts } from './starts.js';
+
+/** A lock, as the rules see it. */
+export interface LockDocument extends Kept {
+  /** Until when the lock is taken, epoch milliseconds. */
+  readonly until: number;
+  /** When its newest lease began. */
+  readonly since: number;
+}
+
+/** What a document keeps besides times. */
+export interface Kept {
+  /** The newest lease of this library, whatever has become of it. */
+  readonly lease?: Lease | undefined;
+  /** How that lease has ended. `undefined`: it was not released. */
+  readonly ended?: ReleaseOutcome | undefined;
+  /** The program that has written last, if it was another one. Our lease was over by then. */
+  readonly stranger?: string | undefined;
+  readonly starts: Starts;
+  /** What a newer version of this library may have written. */
+  readonly more?: Readonly<Record<string, unknown>>;
+}
+
+export type Lease = Pick<LeaseRef, 'token' | 'holder' | 'fencingToken' | 'job'>;
+
+/** What a rule decides: an answer, and what has to be written before it is true. */
+export interface Decision<T> {
+  readonly answer: T;
+  readonly change?: Next;
+  /** Who is told when that is written: a call in line has its turn. */
+  readonly hint?: Hint;
+}
+
+/** A call in line, and its process. */
+export interface Hint {
+  readonly process: string;
+  readonly token: string;
+}
+
+/** What a document becomes. */
+export interface Next {
+  readonly kept: Kept;
+  /** From now on the lock is taken for so many milliseconds; less than 0: it is free. Absent: as before. */
+  readonly end?: number;
+  /** Whether a lease begins. */
+  readonly begins?: true;
+}
+
+/** Nothing is known of the lock. */
+export const NOTHING: LockDocument = { starts: new Map(), until: -Infinity, since: 0 };
+
+/** How a lock looks when a change is written. */
+export function become(
+  document: LockDocument = NOTHING,
+  { kept, end, begins }: Next,
+  now: number,
+): LockDocument {
+  const until = end === undefined ? document.until : now + end;
+  return { ...kept, until, since: begins === true ? now : document.since };
+}
+
+export const isTaken = ({ until }: LockDocument, now: number): boolean => until > now;
+
+/**
+ * Rule 3: whether the newest lease is this one. The fencing token 0, of a grant that was never answered, stands for any lease of its
+ * token.
+ */
+export function isOf({ lease, stranger }: LockDocument, { token, fencingToken }: LeaseRef): boolean {
+  if (lease === undefined || stranger !== undefined || lease.token !== token) return false;
+  return fencingToken === 0 || lease.fencingToken === fencingToken;
+}
+
+/**
+ * Rule 3: whether the database may have forgotten a lease which is not that of the document: there is no document, or it names none, or an
+ * older one, which was over when this one was granted. Not if another program has written last: there is no telling when that was.
+ */
+export function isForgotten(document: LockDocument | undefined, { fencingToken }: LeaseRef): boolean {
+  if (document === undefined) return true;
+  const { lease, stranger } = document;
+  return stranger === undefined && (lease === undefined || lease.fencingToken < fencingToken);
+}
+
+/** Who has the lock, or had it last. */
+export const holderOf = ({ stranger, lease }: LockDocument): { holder?: string } => {
+  const holder = stranger ?? lease?.holder;
+  return holder === undefined ? {} : { holder };
+};
+
+/**
+ * Milliseconds until a lock is free. Nothing for one without an end. Rounded down: a database may keep an end rounded up, and it is never
+ * told as later than the ttl.
+ */
+export const expiresIn = ({ until }: LockDocument, now: number): { expiresIn?: number } =>
+  Number.isFinite(until) ? { expiresIn: Math.floor(until - now) } : {};
+
+/** What a lease leaves of itself in a document. */
+export const leaseOf = ({ token, holder, fencingToken, job }: LeaseRef): Lease => ({
+  token,
+  holder,
+  fencingToken,
+  ...(job === undefined ? undefined : { job }),
+});
+
+/**
+ * Rule 6: the fencing token of the next lease: microseconds of the database's clock, so that it also grows over a database that has lost all
+ * data, and more than the last one, whatever the clock says.
+ *
+ * @throws LockStateError if no safe integer is left
+ */
+export function nextFencingToken(name: string, { lease }: LockDocument, now: number): number {
+  const next = Math.max((lease?.fencingToken ?? 0) + 1, Math.trunc(now * 1_000));
+  if (next <= Number.MAX_SAFE_INTEGER) return next;
+  throw new LockStateError(
+    name,
+    `its fencing token ${String(lease?.fencingToken)} leaves no room for a greater one. Correct what the store keeps of this lock.`,
+  );
+}

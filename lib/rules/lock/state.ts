@@ -1,0 +1,87 @@
+import { LockStateError } from '../../base/errors.js';
+import type { ReleaseOutcome } from '../../contract/lock-store.js';
+import { byOf } from './by.js';
+import type { ReadDocument } from '../../contract/port.js';
+import type { Kept, Lease, LockDocument } from './document.js';
+import type { Start, Starts } from './starts.js';
+
+/** The text that a document has of its lock, JSON. */
+interface State {
+  /** Empty, as is the holder: there was no lease yet. */
+  readonly token: string;
+  readonly holder: string;
+  readonly fence: number;
+  readonly job?: string | undefined;
+  readonly ended?: ReleaseOutcome | undefined;
+  readonly jobs?: Readonly<Record<string, Start>> | undefined;
+}
+
+const NO_LEASE: Lease = { token: '', holder: '', fencingToken: 0 };
+
+/** The state that goes with what is kept of a lock. */
+export function stateOf({ lease = NO_LEASE, ended, starts, more }: Kept): string {
+  const { token, holder, fencingToken: fence, job } = lease;
+  const jobs = starts.size === 0 ? undefined : Object.fromEntries(starts);
+  const state: State = { token, holder, fence, job, ended, jobs };
+  return JSON.stringify(more === undefined ? state : { ...more, ...state });
+}
+
+/**
+ * A document as the rules see it.
+ *
+ * @throws LockStateError if its state is not one that we have written
+ */
+export function lockOf(read: ReadDocument): LockDocument {
+  const { name, version, by, until, since, state } = read;
+  if (version === '') return { stranger: by, starts: new Map(), until, since };
+  const { lease, ended, starts, more } = parsed(name, state);
+  const isOurs = by === (lease === undefined ? '' : byOf(lease, ended));
+  return { lease, ended, stranger: isOurs ? undefined : by, starts, more, until, since };
+}
+
+/** The same for people: one with a broken state is anybody's. */
+export function readableLock(read: ReadDocument): LockDocument {
+  try {
+    return lockOf(read);
+  } catch {
+    return lockOf({ ...read, version: '' });
+  }
+}
+
+function parsed(name: string, text: string): Omit<Required<Kept>, 'stranger'> {
+  const { token, holder, fence, job, ended, jobs, ...more } = objectOf(text) as Partial<State>;
+  const isState =
+    typeof token === 'string' &&
+    typeof holder === 'string' &&
+    Number.isSafeInteger(fence) &&
+    isOptional(job) &&
+    isOptional(ended) &&
+    (jobs === undefined || (isObject(jobs) && Object.values(jobs).every(isStart)));
+  if (!isState)
+    throw new LockStateError(
+      name,
+      `what the store keeps of it is not what this library writes: ${text.slice(0, 100)}. Delete it.`,
+    );
+  const starts: Starts = new Map(jobs === undefined ? [] : Object.entries(jobs));
+  if (token === '') return { lease: undefined, ended: undefined, starts, more };
+  const lease = { token, holder, fencingToken: Number(fence) };
+  return { lease: job === undefined ? lease : { ...lease, job }, ended, starts, more };
+}
+
+const isOptional = (text: unknown): boolean => text === undefined || typeof text === 'string';
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+function objectOf(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function isStart(start: unknown): boolean {
+  const { tick, attempt, due, interval } = (start ?? {}) as Readonly<Record<string, unknown>>;
+  return [tick, attempt].every(Number.isFinite) || [due, interval].every(Number.isFinite);
+}

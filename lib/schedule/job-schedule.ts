@@ -1,0 +1,123 @@
+import type { JobStart } from '../base/job-start.js';
+import { pastTicksFor, ticksFor } from './cron-ticks.js';
+import type { CronTimeClass } from './tick-finder.js';
+import { cronOptionsOf, type CronOptions, type CronTimeLike, intervalOptionsOf } from './scheduler-parts.js';
+
+/** The schedule of one job: of a decorated method, read from the metadata of `@Cron()` and `@Interval()`, or of a dynamic one. */
+export class JobSchedule {
+  private constructor(
+    private readonly cron: CronOptions | undefined,
+    private readonly interval: number | undefined,
+    private readonly cronTimes: () => readonly CronTimeLike[],
+    /** When the job was made, monotonic; absent for a job that is made with the instance. */
+    readonly madeAt?: number,
+    /** Whether a dynamic job has a zone of its own, and not that of the machine. */
+    private readonly zoned = false,
+  ) {}
+
+  /**
+   * @param cronTimes the current `CronTime` of each cron job that the scheduler has made from the method
+   * @returns `undefined` for a method that is fired neither by `@Cron()` nor by `@Interval()`
+   */
+  static of(method: object, cronTimes: () => readonly CronTimeLike[]): JobSchedule | undefined {
+    const [cron, interval] = [cronOptionsOf(method), intervalOptionsOf(method)];
+    if (cron !== undefined) return new JobSchedule(cron, undefined, cronTimes);
+    return interval === undefined
+      ? undefined
+      : new JobSchedule(undefined, wholeMilliseconds(interval.timeout), cronTimes);
+  }
+
+  /** The schedule of a dynamic cron job. */
+  static ofCron(
+    options: CronOptions & {
+      readonly timeZone?: string | undefined;
+      readonly utcOffset?: number | undefined;
+    },
+    cronTimes: () => readonly CronTimeLike[],
+    madeAt: number,
+  ): JobSchedule {
+    const zoned = options.timeZone !== undefined || options.utcOffset !== undefined;
+    return new JobSchedule(options, undefined, cronTimes, madeAt, zoned);
+  }
+
+  /** @param timeout whole milliseconds */
+  static ofInterval(timeout: number): JobSchedule {
+    return new JobSchedule(undefined, timeout, () => []);
+  }
+
+  /** The start that a call fired at `now` belongs to, epoch milliseconds by this machine's clock. */
+  startAt(now: number): JobStart {
+    if (this.interval !== undefined) return { interval: this.interval };
+    let start: JobStart = {};
+    // If several cron jobs fire the method, its ticks are the dates of all of them.
+    for (const cronTime of this.cronTimes()) {
+      const ticks = ticksFor(cronTime);
+      const tick = ticks.newest(now) ?? -Infinity;
+      if (tick > (start.tick ?? -Infinity)) start = { tick, schedule: ticks.schedule };
+    }
+    return this.zoned && start.schedule !== undefined ? { ...start, meant: true } : start;
+  }
+
+  /** Milliseconds between two runs of an interval; `undefined` for a cron job. */
+  get every(): number | undefined {
+    return this.interval;
+  }
+
+  /** The class of its dates, if it has any. */
+  get cronTimeClass(): CronTimeClass | undefined {
+    const [cronTime] = this.cronTimes();
+    return cronTime?.constructor as CronTimeClass | undefined;
+  }
+
+  /** The expression and the zone of each cron job that fires it. */
+  get texts(): { readonly expression: string; readonly zone: string }[] {
+    return this.cronTimes().map((cronTime) => ticksFor(cronTime));
+  }
+
+  /** Whether this is a cron job that the scheduler has made, or will make. */
+  get isCron(): boolean {
+    return this.cron !== undefined && this.cron.disabled !== true;
+  }
+
+  /** Whether its cron job is not known yet: `cron` fires a job that it makes too late before that job is registered. */
+  get isBeingMade(): boolean {
+    return this.cron !== undefined && this.cronTimes().length === 0;
+  }
+
+  /** How long after its own start the scheduler begins to fire the job, milliseconds. */
+  get initialDelay(): number {
+    return Math.max(0, this.cron?.initialDelay ?? 0);
+  }
+
+  /** Whether `cron` leaves out dates that come while it knows the job to be running. */
+  get waitsForCompletion(): boolean {
+    return this.cron?.waitForCompletion === true;
+  }
+
+  /** The first date of a cron job after `now`, epoch milliseconds, or Infinity. */
+  next(now: number): number {
+    return Math.min(...this.cronTimes().map((cronTime) => ticksFor(cronTime).next(now)));
+  }
+
+  /** The newest date of a cron job not after a time in the past, epoch milliseconds. */
+  newestBefore(at: number): number | undefined {
+    const dates = this.cronTimes().map((cronTime) => pastTicksFor(cronTime).newest(at) ?? -Infinity);
+    const newest = Math.max(-Infinity, ...dates);
+    return newest === -Infinity ? undefined : newest;
+  }
+
+  /** The first date of a cron job after a time in the past, or Infinity. */
+  nextAfter(at: number): number {
+    return Math.min(...this.cronTimes().map((cronTime) => pastTicksFor(cronTime).next(at)));
+  }
+
+  /** Searches for the newest tick ahead of the next call. */
+  prepare(now: number): void {
+    this.startAt(now);
+  }
+}
+
+/** Rounds as Node's `setInterval()` does. */
+function wholeMilliseconds(timeout: number): number {
+  return Math.max(1, Math.trunc(timeout) || 1);
+}

@@ -1,0 +1,264 @@
+/*
+ * lib/schedule: all that this library knows of `@nestjs/schedule` and `cron`. What is not public there is the same in the versions 4 to
+ * 12 of the one and 3 and 4 of the other: tests pin it.
+ * May not enter: imports of either (a copy of our own could be another one than the application's), and every other room.
+ */
+
+/** The metadata that the decorators of `@nestjs/schedule` set on a method. */
+const METADATA = {
+  any: 'SCHEDULER_TYPE',
+  cronJobs: 'SCHEDULE_CRON_OPTIONS',
+  intervals: 'SCHEDULE_INTERVAL_OPTIONS',
+  timeouts: 'SCHEDULE_TIMEOUT_OPTIONS',
+} as const;
+
+/** The options of `@Cron()` that matter here. */
+export interface CronOptions {
+  readonly disabled?: boolean | undefined;
+  readonly initialDelay?: number | undefined;
+  readonly waitForCompletion?: boolean | undefined;
+}
+
+type Method = (this: object, ...args: unknown[]) => unknown;
+type Kind = Exclude<keyof typeof METADATA, 'any'>;
+
+/** The decorators, and what each writes as the type of the schedule. A method has one: that of the decorator on top. */
+const DECORATORS: Readonly<Record<Kind, { readonly type: number; readonly name: string }>> = {
+  cronJobs: { type: 1, name: '@Cron()' },
+  timeouts: { type: 2, name: '@Timeout()' },
+  intervals: { type: 3, name: '@Interval()' },
+};
+
+/** Whether the scheduler fires a method in this way. */
+const isFiredAs = (kind: Kind, method: object): boolean =>
+  Reflect.getMetadata(METADATA.any, method) === DECORATORS[kind].type;
+
+/** Whether `@nestjs/schedule` fires this method. */
+export const isScheduled = (method: unknown): method is Method =>
+  typeof method === 'function' && Reflect.hasMetadata(METADATA.any, method);
+
+/** The options that `@Cron()` has set on a method that it fires: the very object that the scheduler keeps, too. */
+export const cronOptionsOf = (method: object): CronOptions | undefined =>
+  optionsOf('cronJobs', method) as CronOptions | undefined;
+
+/** The options that `@Interval()` has set on a method that it fires. */
+export const intervalOptionsOf = (method: object): { readonly timeout: number } | undefined =>
+  optionsOf('intervals', method) as { timeout: number } | undefined;
+
+const optionsOf = (kind: Kind, method: object): unknown =>
+  isFiredAs(kind, method) ? Reflect.getMetadata(METADATA[kind], method) : undefined;
+
+/** The decorator that fires a method, and those that the scheduler leaves out because of it. */
+export function schedulesOf(method: object): {
+  readonly fires?: string;
+  readonly leftOut: readonly string[];
+} {
+  const kinds = RECORDS.filter((kind) => Reflect.hasMetadata(METADATA[kind], method));
+  const fires = kinds.find((kind) => isFiredAs(kind, method));
+  const leftOut = kinds.filter((kind) => kind !== fires).map((kind) => DECORATORS[kind].name);
+  return fires === undefined ? { leftOut: [] } : { fires: DECORATORS[fires].name, leftOut };
+}
+
+/**
+ * The members of `CronTime` of the package `cron` that this library uses. The object comes from the very job that
+ * fires, so that both agree on every date, also around changes of daylight saving time.
+ */
+export interface CronTimeLike {
+  readonly source: unknown;
+  readonly timeZone?: string | undefined;
+  readonly utcOffset?: number | undefined;
+  readonly realDate: boolean;
+  getNextDateFrom(start: Date, timeZone?: string): CronDate;
+  /** The next date, in the zone in which `cron` counts. */
+  sendAt(): { readonly zoneName: string | null };
+}
+
+/** A date as `cron` gives it, by luxon. */
+export interface CronDate {
+  toMillis(): number;
+  /** The zone in which `cron` counts: how many minutes its clocks are ahead of UTC. */
+  readonly zone?: { offset(time: number): number };
+}
+
+/**
+ * The members of a `CronJob` of the package `cron` that control it. `SchedulerRegistry.getCronJob()` returns the very same object
+ * with all its types.
+ */
+export interface ScheduledCronJob {
+  readonly cronTime: CronTimeLike;
+  start(): void;
+  /** Stops the job. Dates that come meanwhile are missed: neither `catchUp` nor `rerun` runs them. */
+  stop(): unknown;
+  /** Gives the job another `CronTime`. */
+  setTime(time: object): void;
+  /** Runs the job now, by hand: whenever its lock is free, without a tick. */
+  fireOnTick(): unknown;
+  /** When its timer last fired the job, on this instance. */
+  lastDate(): Date | null;
+  nextDate(): { toMillis(): number; toJSDate(): Date };
+}
+
+/** A `CronJob`, with the members that only this library uses. */
+export interface CronJobLike extends ScheduledCronJob {
+  /** Whether it is started: `isActive` from version 4 of `cron` on, `running` before. */
+  readonly isActive?: boolean;
+  readonly running?: boolean;
+  fireOnTick(this: unknown, ...args: unknown[]): unknown;
+}
+
+/** The members of `SchedulerRegistry` of `@nestjs/schedule` that this library uses. */
+interface JobRegistry {
+  getCronJobs(): ReadonlyMap<string, CronJobLike>;
+  addCronJob(name: string, job: CronJobLike): void;
+  getIntervals(): string[];
+  getInterval(name: string): unknown;
+  addInterval(name: string, handle: unknown): void;
+  getTimeouts(): string[];
+  addTimeout(name: string, handle: unknown): void;
+}
+
+/** One decorated method, as the scheduler keeps it. */
+export interface JobRecord {
+  target: (...args: unknown[]) => unknown;
+  /** Those of its decorator: the very same object. */
+  readonly options?: unknown;
+  /** The handle of its timer, or its cron job. Absent until it is made. */
+  readonly ref?: unknown;
+}
+export type JobRecords = Record<string, JobRecord>;
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Whether the application has given a job its name. The scheduler gives each one without a name a UUID, another at each start. */
+export const isNamed = (job: string): boolean => !UUID.test(job);
+
+/**
+ * The members of `SchedulerOrchestrator` of `@nestjs/schedule` that this library uses. That class makes the jobs of
+ * decorated methods. It is not public, but the same from version 4 to 12: tests pin it. If it is not found, the application
+ * does not start: otherwise its jobs would run on every instance.
+ */
+export interface JobOrchestrator {
+  readonly schedulerRegistry: JobRegistry;
+  readonly cronJobs: JobRecords;
+  readonly intervals: JobRecords;
+  readonly timeouts: JobRecords;
+  mountCron(): void;
+  mountIntervals(): void;
+}
+
+const RECORDS = ['cronJobs', 'intervals', 'timeouts'] as const;
+const METHODS = ['mountCron', 'mountIntervals'] as const;
+const REGISTRY_METHODS = [
+  'getCronJobs',
+  'addCronJob',
+  'getIntervals',
+  'getInterval',
+  'addInterval',
+  'getTimeouts',
+  'addTimeout',
+] as const;
+
+/**
+ * Recognises `SchedulerOrchestrator` by its members, as it has no public name. The registry is taken from it, not looked
+ * up: other objects with methods to add and get jobs belong to the application.
+ */
+function isOrchestrator(instance: unknown): instance is JobOrchestrator {
+  try {
+    return hasParts(instance);
+  } catch {
+    // A proxy that throws on properties that it does not know.
+    return false;
+  }
+}
+
+function hasParts(instance: unknown): boolean {
+  if (typeof instance !== 'object' || instance === null) return false;
+  const parts = instance as Partial<Record<keyof JobOrchestrator, unknown>>;
+  const { schedulerRegistry } = parts;
+  if (typeof schedulerRegistry !== 'object' || schedulerRegistry === null) return false;
+  const registry = schedulerRegistry as Partial<Record<keyof JobRegistry, unknown>>;
+  return (
+    RECORDS.every((name) => typeof parts[name] === 'object' && parts[name] !== null) &&
+    METHODS.every((name) => typeof parts[name] === 'function') &&
+    REGISTRY_METHODS.every((name) => typeof registry[name] === 'function')
+  );
+}
+
+/** The orchestrator with these parts in place of its own: it mounts only the jobs in them. */
+export function overlay(orchestrator: JobOrchestrator, parts: Partial<JobOrchestrator>): JobOrchestrator {
+  return Object.assign(Object.create(orchestrator) as JobOrchestrator, parts);
+}
+
+/** The handle of an interval; `undefined` if the registry has none of this name. */
+export function intervalOf(registry: JobRegistry, name: string): unknown {
+  try {
+    return registry.getInterval(name);
+  } catch {
+    // The only other way to find out is a list of all names.
+    return undefined;
+  }
+}
+
+/** The members of Nest's `InstanceWrapper` of a provider or a controller that matter here. */
+interface Wrapper {
+  readonly instance: unknown;
+  /** The module that it belongs to. */
+  readonly host?: { readonly name?: string } | undefined;
+  isDependencyTreeStatic(): boolean;
+}
+
+/**
+ * The orchestrators that fire the jobs of this application, recognised by their members: this library never imports
+ * `@nestjs/schedule`. NestJS makes one for each `ScheduleModule.forRoot()`, and each of them fires all decorated methods.
+ */
+export function orchestratorsAmong(providers: readonly Wrapper[]): JobOrchestrator[] {
+  const instances = providers.map(({ instance }) => instance);
+  return [...new Set(instances.filter(isOrchestrator))];
+}
+
+/** Whether there is a `ScheduleModule`, complete or not. */
+export function hasScheduler(providers: readonly Wrapper[]): boolean {
+  return providers.some(({ host }) => host?.name === 'ScheduleModule');
+}
+
+/** Whether a `ScheduleModule` has a registry; if no orchestrator was found, its version is unknown to this library. */
+export function isUnknownScheduler(providers: readonly Wrapper[]): boolean {
+  return providers.some(({ host, instance }) => host?.name === 'ScheduleModule' && isRegistry(instance));
+}
+
+/**
+ * Decorated methods for which the scheduler makes no jobs, with the options that switch them off.
+ *
+ * @param methodNames the names of all methods of a prototype: Nest's own search
+ */
+export function unmadeJobs(
+  wrappers: readonly Wrapper[],
+  orchestrators: readonly JobOrchestrator[],
+  methodNames: (prototype: object) => readonly string[],
+): { options: string[]; jobs: string[] } {
+  const kinds = RECORDS.filter((kind) =>
+    orchestrators.every((orchestrator) => Object.keys(orchestrator[kind]).length === 0),
+  );
+  const [options, jobs] = [new Set<string>(), new Set<string>()];
+  for (const wrapper of wrappers) {
+    const { instance } = wrapper;
+    // Like the scheduler, skips providers that are not static.
+    if (typeof instance !== 'object' || instance === null || !wrapper.isDependencyTreeStatic()) continue;
+    const prototype = Object.getPrototypeOf(instance) as object | null;
+    for (const key of kinds.length === 0 || prototype === null ? [] : methodNames(prototype)) {
+      const method: unknown = Reflect.get(instance, key);
+      if (typeof method !== 'function') continue;
+      for (const kind of kinds) {
+        if (!isFiredAs(kind, method)) continue;
+        options.add(kind);
+        jobs.add(`${instance.constructor.name}.${key}`);
+      }
+    }
+  }
+  return { options: [...options], jobs: [...jobs] };
+}
+
+function isRegistry(instance: unknown): boolean {
+  const registry = instance as Partial<Record<'getCronJobs' | 'addCronJob', unknown>> | null | undefined;
+  return typeof registry?.getCronJobs === 'function' && typeof registry.addCronJob === 'function';
+}

@@ -1,0 +1,248 @@
+/*
+ * lib/schedule/ticks: which tick of a job is fired again, and when: after a start, an outage, the death of the instance that ran it, a change of
+ * the leader.
+ * May not enter: leases. It learns by refusals and by schedules what has become of a tick.
+ */
+import type { Clock } from '../../base/clock.js';
+import type { SkipReason } from '../../base/errors.js';
+import type { JobStart } from '../../base/job-start.js';
+import type { JobSchedule } from '../job-schedule.js';
+import type { JobState } from '../cron-job-state.js';
+import type { RefusalFacts } from '../../contract/lock-store.js';
+import { type Ask, beginsTick, nextAsk, type Obstacle, onlyOf } from './ask.js';
+import { RetryTimers } from './retry-timers.js';
+import { Term } from './term.js';
+
+/** How the ticks of a job are treated: its options, checked, whole milliseconds. */
+interface TickSettings {
+  /** The ttl of its lock. */
+  readonly ttl: number;
+  readonly oncePerTick: boolean;
+  readonly maxClockSkew: number;
+  readonly rerun: number;
+  readonly catchUp: number | false;
+}
+
+/** A job that the scheduler fires. */
+export interface TickedJob {
+  readonly schedule: Pick<JobSchedule, 'startAt' | 'isCron' | 'initialDelay'> | undefined;
+  readonly settings: TickSettings;
+  /** Fires the job as the scheduler does, for a given start. */
+  readonly fire: (start: JobStart) => unknown;
+  /** The state of its cron job on this instance. */
+  readonly state: () => JobState;
+}
+
+/** The outcome of a call, as far as it decides whether to try again. */
+export type TickResult = { readonly ran: true } | Refused;
+
+interface Refused extends RefusalFacts {
+  readonly ran: false;
+  readonly reason: SkipReason;
+}
+
+interface Tick extends JobStart {
+  readonly tick: number;
+}
+
+/** The start of a tick that this library fires. */
+interface Followed extends Tick {
+  readonly ask: Ask;
+  /** Whether its job was stopped when the tick was first refused: then somebody has fired it by hand, by the scheduler's own job. */
+  readonly stopped?: boolean;
+  /** How often in a row the store could not be asked. */
+  readonly failures?: number;
+}
+
+/** How long to wait until the next check whether the scheduler has made its jobs, ms: other modules may be slow to start. */
+const WAIT_FOR_JOBS = 1_000;
+/** How many such waits: a job that is not there after a minute is never made. */
+const MAX_WAITS = 60;
+/** How often a tick is asked for that may begin behind a pause, ms: a person may end that at any time, and nobody tells. */
+const PAUSED = 30_000;
+/** For how long a new leader searches for ticks before it yields to the event loop, ms. */
+const STRETCH = 10;
+
+/**
+ * Which ticks this library fires again. It only asks the store, and the store decides, as it knows what the other instances
+ * have done: so such a tick never runs without the store, whatever `onStoreError` says.
+ *
+ * - An instance asks for the newest tick of a job when it starts, and when it is elected.
+ * - If another lease keeps a tick from its start, the instance asks again as soon as that lease may have ended. A person may end a pause at
+ *   any time, so during a pause the instance asks at least every 30 s. If the store is away, the instance asks when the store may be back. `ask.ts`
+ *   says what it asks for.
+ * - It asks again only while the tick is the newest of its job and the job is not stopped. To begin, the tick must be within the
+ *   `catchUp` of its job: a new leader gives each job a minimum.
+ *
+ * Firing a tick is a loop at run time: from here through the gate of the leader, the method and its interceptor, back to
+ * `ended()`.
+ */
+export class MissedTicks {
+  readonly #timers: RetryTimers;
+  /** The newest term of this instance. Kept when it is over: the gate lets no tick through then. */
+  #term: Term | undefined;
+
+  /** @param onError receives the errors of jobs that are fired again, as the scheduler receives those of all others */
+  constructor(
+    private readonly clock: Clock,
+    private readonly onError: (error: unknown) => void,
+  ) {
+    this.#timers = new RetryTimers(clock);
+  }
+
+  /**
+   * The start that a call by the scheduler belongs to.
+   *
+   * @param given the start, if the call has one: this library fires a tick again, or the call is another try
+   * @returns `undefined` if the job has no schedule, or `oncePerTick` is off
+   */
+  begin(job: TickedJob, given: JobStart | undefined): JobStart | undefined {
+    if (job.schedule === undefined || !job.settings.oncePerTick) return undefined;
+    const start = given ?? this.#newStart(job, this.clock.now());
+    if (start?.tick !== undefined) this.#timers.supersede(job, start.tick);
+    return start;
+  }
+
+  /** Takes note of a call's outcome, and plans another try if one may be worthwhile. */
+  ended(job: TickedJob, start: JobStart & Partial<Followed>, result: TickResult): void {
+    const { tick, failures = 0 } = start;
+    if (result.ran || tick === undefined) return;
+    const obstacle = obstacleOf(tick, result);
+    const next = obstacle && this.#next(job, { ...start, tick }, obstacle);
+    if (next === undefined) return;
+    if (obstacle === 'running' || obstacle === 'locked') {
+      const fire = (): void => this.#again(job, { ...next, failures: 0 });
+      const { expiresIn = 0, reason } = result;
+      const mayEnd = reason === 'paused' && beginsTick(next.ask) ? Math.min(expiresIn, PAUSED) : expiresIn;
+      return this.#timers.afterLease(job, tick, mayEnd, fire);
+    }
+    const fire = (): void => this.#again(job, { ...next, failures: failures + 1 });
+    this.#timers.afterOutage(job, tick, failures, fire);
+  }
+
+  /**
+   * Fires the newest tick of a job if no instance has started it (`catchUp`), or if its run was interrupted (`rerun`). Called
+   * when an instance, or the job itself, starts; waits until its `initialDelay` has passed.
+   */
+  catchUp(job: TickedJob): void {
+    this.#begin(job, undefined);
+  }
+
+  /**
+   * The same for an instance that runs the jobs of the fleet from now on, with a minimum `catchUp` for each job.
+   *
+   * @param maxAge the minimum `catchUp`, milliseconds; the ttl of the job's lock is added
+   */
+  lead(jobs: Iterable<TickedJob>, maxAge: number): void {
+    const term = new Term(this.clock, maxAge);
+    this.#term = term;
+    this.#beginAll(jobs[Symbol.iterator](), term);
+  }
+
+  /** Fires nothing any more. */
+  stop(): void {
+    this.#term = undefined;
+    this.#timers.stop();
+  }
+
+  /** Begins a few jobs at a time: the search for the newest ticks of all jobs can take longer than a leader's ttl. */
+  #beginAll(jobs: Iterator<TickedJob>, term: Term): void {
+    const since = this.clock.monotonic();
+    while (this.#term === term && this.clock.monotonic() - since < STRETCH) {
+      const next = jobs.next();
+      if (next.done === true) return;
+      this.#begin(next.value, term);
+    }
+    if (this.#term === term) this.clock.setTimer(() => this.#beginAll(jobs, term), 0);
+  }
+
+  #begin(job: TickedJob, term: Term | undefined): void {
+    const { oncePerTick, rerun, catchUp } = job.settings;
+    const asked = rerun > 0 || catchUp !== false || term !== undefined;
+    if (!job.schedule?.isCron || !oncePerTick || !asked) return;
+    const { initialDelay } = job.schedule;
+    // Most leaders are elected long after their start: then the scheduler has started the job.
+    const isStarted = initialDelay === 0 || job.state() === 'started';
+    if (term !== undefined && isStarted) this.#look(job, 0, term.electedAt);
+    // At the start never at once: the application may still be about to stop the job.
+    else this.#timers.afterJobs(job, initialDelay, () => this.#look(job, 0));
+  }
+
+  /** @param at when the tick has to be the newest one, epoch milliseconds */
+  #look(job: TickedJob, looks: number, at = this.clock.now()): void {
+    const start = this.#newStart(job, at);
+    const { initialDelay = 0 } = job.schedule ?? {};
+    // Its `initialDelay` has just passed, so the scheduler is about to start it.
+    const starting = looks === 0 && initialDelay !== 0 && job.state() === 'stopped';
+    if (start?.tick !== undefined && !starting) this.#takeUp(job, { ...start, tick: start.tick });
+    else if (looks < MAX_WAITS) this.#timers.afterJobs(job, WAIT_FOR_JOBS, () => this.#look(job, looks + 1));
+  }
+
+  /** Fires a tick that this instance has not fired yet. Only if its job ran before: the tick may be older than its first deployment. */
+  #takeUp(job: TickedJob, start: Tick): void {
+    if (job.state() !== 'started') return;
+    const asking = this.#asking(job, start, 'known');
+    if (asking !== undefined) this.#fire(job, asking);
+  }
+
+  /** The next try for a tick that was refused. */
+  #next(job: TickedJob, start: Tick & Partial<Followed>, obstacle: Obstacle): Followed | undefined {
+    const ask = nextAsk(start.ask ?? 'begin', obstacle, job.settings.rerun > 0);
+    if (ask === undefined) return undefined;
+    const next = this.#asking(job, { ...start, stopped: start.stopped ?? job.state() === 'stopped' }, ask);
+    // What the scheduler fires, and is too old from the start, is skipped.
+    return start.ask === undefined && next?.ask === 'interrupted' ? undefined : next;
+  }
+
+  /** Fires a tick again, if that still makes sense. */
+  #again(job: TickedJob, start: Followed): void {
+    const state = job.state();
+    if (state === 'gone' || (state === 'stopped' && start.stopped !== true)) return;
+    const newest = job.schedule?.startAt(this.clock.now()).tick ?? start.tick;
+    // There is a newer tick that this instance did not fire: its job was stopped, or it did not lead, when that tick came.
+    if (newest > start.tick) return;
+    const asking = this.#asking(job, start, start.ask);
+    if (asking !== undefined) this.#fire(job, asking);
+  }
+
+  /** A start that asks for this. A tick that is too old to begin can only be repeated, with `rerun`. */
+  #asking(job: TickedJob, start: Tick & Partial<Followed>, wanted: Ask): Followed | undefined {
+    const isOld = beginsTick(wanted) && !this.#mayBegin(job, start.tick);
+    if (isOld && job.settings.rerun === 0) return undefined;
+    const ask = isOld ? 'interrupted' : wanted;
+    const only = onlyOf(ask);
+    const { only: _, ...rest } = start;
+    return only === undefined ? { ...rest, ask } : { ...rest, ask, only };
+  }
+
+  /** Whether the tick is young enough. */
+  #mayBegin({ settings: { catchUp, ttl } }: TickedJob, tick: number): boolean {
+    if (catchUp !== false && this.clock.now() - tick <= catchUp) return true;
+    return this.#term?.mayBegin(tick, ttl) === true;
+  }
+
+  #fire(job: TickedJob, start: Followed): void {
+    Promise.resolve(start)
+      .then((given) => job.fire(given))
+      .catch((error: unknown) => this.onError(error));
+  }
+
+  #newStart({ schedule, settings: { maxClockSkew, rerun } }: TickedJob, at: number): JobStart | undefined {
+    const start = schedule?.startAt(at);
+    if (start?.tick === undefined) return start;
+    return { ...start, maxClockSkew, ...(rerun > 0 ? { rerun } : undefined) };
+  }
+}
+
+/** Why the tick was refused, if it may run later. */
+function obstacleOf(
+  tick: number,
+  { reason, tick: last, finished, expiresIn }: Refused,
+): Obstacle | undefined {
+  if (reason === 'store-unavailable') return 'outage';
+  if (last === tick && finished === false && expiresIn !== undefined) return 'running';
+  const isUnstarted = last === undefined || last < tick;
+  if (!isUnstarted || (reason !== 'held' && reason !== 'cooling-down' && reason !== 'paused'))
+    return undefined;
+  return expiresIn === undefined ? 'own-lock' : 'locked';
+}

@@ -1,0 +1,76 @@
+/*
+ * lib/show/board: the page, and its JSON. Both show what insight says, computed once for all viewers, and hand the switches to control.
+ * May not enter: stores, judgements of its own, anything computed for one viewer.
+ * The package has one copy of this file, and of the files of this folder that this file imports: see tools/build.mjs. Both builds of the package
+ * recognise each other's errors.
+ */
+import { type Answer, asset, html, json } from './answer.js';
+import { Api } from './api.js';
+import { BUILD, SCRIPT, STYLE } from './assets.js';
+import { compressed } from './compressed.js';
+import { lookedAt } from './data/looked.js';
+import { Pages } from './pages.js';
+import { readQuestion } from './data/question.js';
+import { Renewals } from './data/renewals.js';
+import { newToken } from './same-origin.js';
+import { Snapshots } from './data/snapshots.js';
+import type { BoardSource } from './source.js';
+import { type Act, act } from './switches.js';
+
+/** How many entries of all locks are read at a time: of each lock at least {@link LEAST}, and at most {@link MOST}. */
+const ENTRIES = 6_000;
+const LEAST = 20;
+const MOST = 200;
+
+const ASSETS: ReadonlyMap<string, Answer> = new Map([
+  ['board.js', asset('text/javascript', SCRIPT)],
+  ['board.css', asset('text/css', STYLE)],
+]);
+
+/** Answers requests for the page and its JSON. The caller has checked who may ask. */
+export class Board {
+  readonly api: Api;
+  readonly #snapshots: Snapshots;
+  readonly #pages: Pages;
+  /** How many jobs the last answer had. The fewer jobs, the more entries of each are read. */
+  #jobs = ENTRIES / LEAST;
+
+  constructor(private readonly source: BoardSource) {
+    const renewals = new Renewals();
+    this.#snapshots = new Snapshots(async () => {
+      const insight = await source.insight('UTC');
+      const most = Math.max(LEAST, Math.min(MOST, Math.floor(ENTRIES / Math.max(1, this.#jobs))));
+      const look = await insight.look(most);
+      this.#jobs = look.jobs.length;
+      const looked = await lookedAt(look, renewals);
+      await this.#pages.prepare(looked);
+      return looked;
+    }, source.clock);
+    this.#pages = new Pages(source, this.#snapshots);
+    this.api = new Api(source, this.#snapshots);
+  }
+
+  /** The page, or one of its two assets. @param query without its question mark */
+  async page(query: string, headers: Act['headers'] = {}): Promise<Answer> {
+    const params = new URLSearchParams(query);
+    const name = params.get('asset');
+    const accepted = headers['accept-encoding'];
+    const file = ASSETS.get(name ?? '');
+    if (file !== undefined) return compressed(file, file, accepted);
+    const page = await this.#pages.page(readQuestion(params), BUILD);
+    const answer = await compressed(html(page.body, page.status), page, accepted);
+    const token = this.source.control === undefined ? undefined : newToken(headers);
+    return token === undefined ? answer : { ...answer, headers: { ...answer.headers, 'set-cookie': token } };
+  }
+
+  /** Uses a switch for a person. */
+  async act(request: Act): Promise<Answer> {
+    const { control, clock } = this.source;
+    if (control === undefined) return json({ error: 'This page only reads.' }, 404);
+    return act(control, clock, request).finally(() => {
+      this.#snapshots.expire();
+      this.#pages.expire();
+      this.api.expire();
+    });
+  }
+}

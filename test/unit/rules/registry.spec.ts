@@ -1,0 +1,40 @@
+import { expect, test } from '@jest/globals';
+import type { EntriesRead, EntryQuery } from '../../../lib/rules/entries/entries.js';
+import { Registry } from '../../../lib/rules/entries/registry.js';
+import { INSTANCES_KEPT } from '../../../lib/contract/history-store.js';
+import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
+import { beat } from '../../support/beat.js';
+
+const DAY = 86_400_000;
+
+/** Leaves out the bodies that nobody needs, as a database does. */
+class CountedEntries extends MemoryEntries {
+  lists = 0;
+  bodies = 0;
+
+  override async list(query: EntryQuery): Promise<EntriesRead> {
+    const { now, entries } = await super.list(query);
+    this.lists += 1;
+    if (query.bare === true) return { now, entries: entries.map((entry) => ({ ...entry, body: '' })) };
+    this.bodies += entries.length;
+    return { now, entries };
+  }
+}
+
+test('a beat reads no list of jobs, but once a day, when the list is kept for longer', async () => {
+  const clock = new ManualClock();
+  const entries = new CountedEntries(clock);
+  const registry = new Registry(entries);
+  await registry.beat(beat('a', { jobs: [] }));
+  entries.lists = 0;
+  for (let i = 0; i < 99; i++) expect(await registry.beat(beat('a'))).toMatchObject({ known: true });
+  expect({ lists: entries.lists, bodies: entries.bodies }).toEqual({ lists: 99, bodies: 0 });
+  await clock.advance(DAY);
+  for (let i = 0; i < 10; i++) expect(await registry.beat(beat('a'))).toMatchObject({ known: true });
+  expect(entries.bodies).toBe(1);
+  // The list outlives each instance that has it.
+  await clock.advance(INSTANCES_KEPT);
+  expect(await registry.instances()).toMatchObject([{ instance: 'a', jobs: [] }]);
+  expect(await registry.beat(beat('a'))).toMatchObject({ known: true });
+});
