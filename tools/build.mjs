@@ -20,7 +20,7 @@ const scripts = filesBelow(target).filter((path) => path.endsWith('.js'));
 for (const path of scripts) {
   const text = read(path);
   write(path, withoutComments(text));
-  if (path.startsWith('cli/')) continue;
+  if (path.startsWith('show/cli/')) continue;
   const cjs = asCommonJs(text);
   // The mark of a module with a default export is for others' imports; here all imports are by name.
   write(

@@ -1,3 +1,7 @@
+/*
+ * lib/base: what every room uses: errors, time, durations, names of locks, words. A leaf imports nothing of ours but another leaf.
+ * May not enter: anything that knows what a lock is.
+ */
 /** Why a call did not run its job. */
 export type SkipReason =
   | 'held'

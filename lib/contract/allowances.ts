@@ -55,3 +55,9 @@ const DAY = 86_400_000;
 export const RETENTION = DAY;
 /** The same once a job with ticks or an interval was started, ms: a yearly job still knows its last run. */
 export const TICK_RETENTION = 400 * DAY;
+
+/** The defaults of the parts of options that are objects; durations in milliseconds. */
+export const PARTS = {
+  insight: { keep: 100, for: 30 * 86_400_000, beat: 30_000, overdue: 60_000, error: 'message' },
+  queue: { max: 1_000, redeliver: 3 },
+} as const;

@@ -1,6 +1,6 @@
 /*
- * lib/stores: the contract of stores: the rules as sentences, requests and answers as plain data. Each folder below is one store.
- * May not enter, beside the folders: I/O, and what only one store needs.
+ * lib/contract: what a store promises: requests and answers as plain data, the rules as sentences, and events as facts.
+ * May not enter: I/O, and what only one store needs.
  */
 import type { SchedulerLockError } from '../base/errors.js';
 import type { JobStart } from '../base/job-start.js';
@@ -11,6 +11,9 @@ import type { LockInfo } from './lock-info.js';
 import type { PausedBy } from './pause.js';
 
 export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
+
+/** An object under construction, whose type is read-only for all other code. */
+export type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
  * Where leases live. Data access only: no timers, no policy, no logging.

@@ -2,7 +2,7 @@ import { LockStateError } from '../base/errors.js';
 import type { DeadLetteredEvent } from '../contract/events/call-events.js';
 import type { Annotation } from '../contract/history-store.js';
 import type { DeadLetter, DeliveredCall, NextOptions, NextResult } from '../contract/queued-call-store.js';
-import type { LeaseRef } from '../contract/lock-store.js';
+import type { LeaseRef, Writable } from '../contract/lock-store.js';
 import { type Queued, readQueued } from '../contract/queued-arguments.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
@@ -12,7 +12,6 @@ import type { Admission } from './open-call.js';
 import type { EndOfRun } from './recorder.js';
 import { isConfirmed, reportReleased } from './reports.js';
 import { Holding } from './run.js';
-import type { Writable } from '../base/writable.js';
 
 /** A job whose calls can be queued. */
 export interface QueueJob {

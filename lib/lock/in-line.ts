@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { WaitingEvent } from '../contract/events/call-events.js';
-import type { AcquireRequest, AcquireResult } from '../contract/lock-store.js';
+import type { AcquireRequest, AcquireResult, Writable } from '../contract/lock-store.js';
 import type { Engine } from './engine.js';
 import type { Lease } from './lease.js';
 import { isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
 import { wasNotApplied } from './undo.js';
 import { type Next, WaitingCall } from './waits.js';
-import type { Writable } from '../base/writable.js';
 
 /** Reasons for which a call goes on waiting. */
 const PASSING: ReadonlySet<string> = new Set(['held', 'cooling-down']);

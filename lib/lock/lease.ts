@@ -1,7 +1,6 @@
 import type { Clock } from '../base/clock.js';
 import { LockLostError, LockTimeoutError, type LostReason } from '../base/errors.js';
-import type { ExtendResult, LeaseRef } from '../contract/lock-store.js';
-import type { Writable } from '../base/writable.js';
+import type { ExtendResult, LeaseRef, Writable } from '../contract/lock-store.js';
 import type { Emit } from '../contract/events/events.js';
 import type { LeaseFacts } from '../contract/events/lease-events.js';
 import type { Cause, QueuedCallFacts } from './lock-call.js';

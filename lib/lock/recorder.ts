@@ -1,8 +1,7 @@
 import type { HistoryStore, Interruption, Kept, RunRecord } from '../contract/history-store.js';
-import type { ReleaseOutcome } from '../contract/lock-store.js';
+import type { ReleaseOutcome, Writable } from '../contract/lock-store.js';
 import { asClause } from '../base/wording.js';
 import type { Lease } from './lease.js';
-import type { Writable } from '../base/writable.js';
 
 /** How a run ended. */
 export interface EndOfRun {

@@ -2,13 +2,12 @@ import type { InterruptedEvent, SkippedEvent } from '../contract/events/call-eve
 import type { AcquiredEvent, ReleasedEvent } from '../contract/events/lease-events.js';
 import type { JobStart } from '../base/job-start.js';
 import { displayName } from '../base/lock-name.js';
-import type { AcquireResult, ReleaseResult } from '../contract/lock-store.js';
+import type { AcquireResult, ReleaseResult, Writable } from '../contract/lock-store.js';
 import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
 import { isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
 import type { EndOfRun } from './recorder.js';
 import { carry } from './request.js';
-import type { Writable } from '../base/writable.js';
 
 export type Interrupted = NonNullable<Extract<AcquireResult, { acquired: true }>['interrupted']>;
 

@@ -1,8 +1,13 @@
 import { v4 as uuid } from 'uuid';
-import type { AcquireRefusal, AcquireRequest, LeaseRef, RefusalFacts } from '../contract/lock-store.js';
+import type {
+  AcquireRefusal,
+  AcquireRequest,
+  LeaseRef,
+  RefusalFacts,
+  Writable,
+} from '../contract/lock-store.js';
 import { readPause } from '../contract/pause.js';
 import type { LockCall, Skipped } from './lock-call.js';
-import type { Writable } from '../base/writable.js';
 
 // Set field by field, not by spreads, which are several times as slow: every call takes these paths.
 

@@ -1,5 +1,5 @@
 import type { ControlAct } from '../contract/history-store.js';
-import type { ReleaseOutcome } from '../contract/lock-store.js';
+import type { ReleaseOutcome, Writable } from '../contract/lock-store.js';
 import { jobEnded } from './current-lock.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
@@ -12,7 +12,6 @@ import { Release } from './release.js';
 import { isConfirmed, reportAcquired, reportDeleted, reportReleased, reportSkipped } from './reports.js';
 import { Take } from './take.js';
 import { refuseUndone } from './undone-values.js';
-import type { Writable } from '../base/writable.js';
 
 /** How a job ended. */
 export type Ended<T> = { readonly value: T } | { readonly error: unknown };

@@ -22,7 +22,7 @@ import {
   orchestratorsAmong,
   unmadeJobs,
 } from '../schedule/scheduler-parts.js';
-import { storeLabel } from '../lock/access/store-label.js';
+import { storeLabel } from '../lock/access/safe-store.js';
 import { DynamicJobs } from './dynamic-jobs.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';

@@ -4,7 +4,7 @@ import { mayWait } from '../lock/lock-call.js';
 import { NO_LINES } from '../lock/waits.js';
 import { nameProblem } from '../base/lock-name.js';
 import { NO_LINES_TO_QUEUE, NO_QUEUED_CALLS, runsQueuedCalls } from '../lock/queue/queues.js';
-import { storeLabel } from '../lock/access/store-label.js';
+import { storeLabel } from '../lock/access/safe-store.js';
 import type { LockStore } from '../contract/lock-store.js';
 import type { BoundJob } from './bound-job.js';
 import { type Found, hasOwnJob, isSameMethod, whereOf } from './found.js';

@@ -10,8 +10,8 @@ import {
   oneof,
   option,
   record,
+  type Arbitrary,
 } from 'fast-check';
-import type { Arbitrary } from 'fast-check';
 import type { Fault } from './support/faulty-store.js';
 import { Fleet, INSTANCES, LATEST, NAMES, TTL } from './support/fleet.js';
 import { parameters } from './support/parameters.js';

@@ -71,7 +71,7 @@ test('a tarball of the project holds the build, the documents, the licence, aler
   expect(paths).toContain('docs/stores/redis.md');
   expect(paths.filter((path) => path.startsWith('dist/') && !/\.(js|d\.ts)$/.test(path))).toEqual([
     // Of the templates that are bundled with the page.
-    'dist/cjs/board/LICENSES.txt',
+    'dist/cjs/show/board/LICENSES.txt',
     'dist/cjs/package.json',
   ]);
 });
@@ -98,7 +98,7 @@ test('it holds both builds, script by script, and is a download of less than 640
   expect(cjs?.filter((path) => !imported.has(path))).toEqual([]);
   const required = new Set(cjs?.map((path) => path.replace('dist/cjs/', 'dist/')));
   // The shell is a program, which nobody requires.
-  const only = esm?.filter((path) => !required.has(path) && !path.startsWith('dist/cli/'));
+  const only = esm?.filter((path) => !required.has(path) && !path.startsWith('dist/show/cli/'));
   expect(only).toEqual(ONLY_OF_SHELL);
   expect(cjs?.length).toBeGreaterThan(100);
   expect(size).toBeLessThan(MOST);

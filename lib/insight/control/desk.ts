@@ -5,7 +5,7 @@ import type { Emit } from '../../contract/events/events.js';
 import { pauseNow } from '../controls.js';
 import { type Fleet, Reader } from '../read.js';
 import type { PauseInfo } from '../types.js';
-import { PARTS } from '../../nest/options/table.js';
+import { PARTS } from '../../contract/allowances.js';
 import { TimeLimits } from '../../lock/access/time-limits.js';
 import type { ControlAct, HistoryStore, Kept } from '../../contract/history-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';

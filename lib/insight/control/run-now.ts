@@ -3,7 +3,7 @@ import { parseDuration } from '../../base/duration.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { pauseNow, starterOf } from '../controls.js';
 import type { KnownByAll } from '../fleet-jobs.js';
-import { PARTS } from '../../nest/options/table.js';
+import { PARTS } from '../../contract/allowances.js';
 import type { ControlAct, RunEntry } from '../../contract/history-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { MOST_BYTES, writeQueued } from '../../contract/queued-arguments.js';

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.js';
 import type { LockStore } from '../../contract/lock-store.js';
-import { SafeStore } from './safe-store.js';
-import { storeLabel } from './store-label.js';
+import { SafeStore, storeLabel } from './safe-store.js';
 import { TimeLimits } from './time-limits.js';
 
 /** The result of a ping. */

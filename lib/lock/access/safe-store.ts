@@ -31,8 +31,13 @@ import {
   wrongObject,
   wrongRelease,
 } from './answer-checks.js';
-import { storeLabel } from './store-label.js';
 import type { TimeLimits } from './time-limits.js';
+
+/** What the log calls a store: its label, or the name of its class. */
+export function storeLabel(store: LockStore): string {
+  const { label, constructor: { name } = Object } = store;
+  return label ?? (name === '' || name === Object.name ? 'a store without a name' : name);
+}
 
 /** How much of a wrong value a message shows at most, characters. */
 const MAX_SHOWN = 60;

@@ -4,8 +4,8 @@ import {
   LockNotAcquiredError,
   LockResignedError,
   LockShutdownError,
+  type RevokedReason,
 } from '../../base/errors.js';
-import type { RevokedReason } from '../../base/errors.js';
 import { withRootScope } from '../current-lock.js';
 import type { Emit } from '../../contract/events/events.js';
 import { type LeaderGrant, LeaderLease } from './leader-lease.js';

@@ -1,7 +1,7 @@
 import { show, unknownNames } from '../../base/wording.js';
 import { applicationOf } from './application.js';
 import type { InsightOptions, SchedulerLockModuleOptions } from './module-options.js';
-import { PARTS } from './table.js';
+import { PARTS } from '../../contract/allowances.js';
 import { readDuration } from './values.js';
 
 /** How an application remembers runs, checked and complete; durations in milliseconds. */

@@ -1,6 +1,7 @@
 import { show, unknownNames } from '../../base/wording.js';
 import type { SchedulerLockOptions } from './options.js';
-import { OPTIONS, PARTS } from './table.js';
+import { PARTS } from '../../contract/allowances.js';
+import { OPTIONS } from './table.js';
 import { readOption } from './values.js';
 
 /** How calls of a job are queued that find their lock taken: checked and complete. */

@@ -100,12 +100,6 @@ export const OPTIONS = {
   };
 };
 
-/** The defaults of the parts of options that are objects; durations in milliseconds. */
-export const PARTS = {
-  insight: { keep: 100, for: 30 * 86_400_000, beat: 30_000, overdue: 60_000, error: 'message' },
-  queue: { max: 1_000, redeliver: 3 },
-} as const;
-
 /**
  * The default of `history`, the only one that depends on something else: a lock that is named by the arguments of its calls would have a
  * history for each, and so would the calls of `run()`, which give no name here.

@@ -12,7 +12,7 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import type { Answer } from './answer.js';
-import { jobIn } from './job-in.js';
+import { jobIn } from './route.js';
 import type { Board } from './board.js';
 import type { SchedulerLockBoardOptions } from './options.js';
 

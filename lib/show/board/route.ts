@@ -1,6 +1,8 @@
 import { type Answer, json } from './answer.js';
-import { jobIn } from './job-in.js';
 import type { Board } from './board.js';
+
+/** The name of a job in a query. None: the name of no job. */
+export const jobIn = (query: string): string => new URLSearchParams(query).get('job') ?? '';
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 

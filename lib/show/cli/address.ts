@@ -1,5 +1,4 @@
-import { URL_VARIABLE } from './options.js';
-import { UsageError } from './usage-error.js';
+import { URL_VARIABLE, UsageError } from './options.js';
 
 /** Where the store is. */
 export interface StoreAddress {

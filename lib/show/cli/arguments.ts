@@ -8,11 +8,11 @@ import {
   type OptionName,
   optionOf,
   URL_VARIABLE,
+  UsageError,
 } from './options.js';
 import { checkAddress, type StoreAddress } from './address.js';
 import { type Print, type PrintCommand, PRINTS } from './print.js';
 import { type Act, isSwitch, readAct, targetProblem } from './switch-arguments.js';
-import { UsageError } from './usage-error.js';
 
 /** What a person has asked for. */
 export interface Request {

@@ -22,7 +22,7 @@ import { type Look, printable } from './table.js';
 import { placeOf } from './place.js';
 import { isSwitch, type Switch } from './switch-arguments.js';
 import { done } from './switches.js';
-import { UsageError } from './usage-error.js';
+import { UsageError } from './options.js';
 import { instancesTable, jobsTable, locksTable, runsTable } from './views.js';
 
 /** What a command needs. */

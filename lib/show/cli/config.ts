@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import type { LockStore } from '../../contract/lock-store.js';
 import type { RedisLockStore, RedisLockStoreOptions } from '../../stores/redis/redis-lock.store.js';
 import { show } from '../../base/wording.js';
-import { UsageError } from './usage-error.js';
+import { UsageError } from './options.js';
 
 /** A URL, ioredis options, or a client. */
 export type RedisSource = ConstructorParameters<typeof RedisLockStore>[0];

@@ -8,7 +8,7 @@ import { show } from '../../base/wording.js';
 import { loadConfig, type RedisSource, type StoreOptions } from './config.js';
 import { loadMysql, loadPostgres } from './drivers.js';
 import { kindOf, type StoreAddress } from './address.js';
-import { UsageError } from './usage-error.js';
+import { UsageError } from './options.js';
 
 /** A store that is only read. */
 export interface OpenStore {

@@ -1,3 +1,6 @@
+/** What was asked for cannot work. Its message is one line that says what to do. */
+export class UsageError extends Error {}
+
 /** All commands and options in one table, for the parser of arguments and for the help. */
 export const COMMANDS = {
   status: 'all jobs, those that need attention first',

@@ -1,8 +1,7 @@
 import { mysqlSetup } from '../../stores/mysql/setup.js';
 import { postgresSetup } from '../../stores/postgres/setup.js';
 import { aclText } from '../../stores/redis/acl.js';
-import type { OptionName } from './options.js';
-import { UsageError } from './usage-error.js';
+import { type OptionName, UsageError } from './options.js';
 
 /** The commands that print statements for a person to run in a store, and their options. They connect to nothing. */
 export const PRINTS = {

@@ -15,12 +15,11 @@ import { asClause, withoutSql } from '../../base/wording.js';
 import { readArguments, type Request } from './arguments.js';
 import { type Answer, answerOf, ATTENTION, AWAY, type Context, USAGE } from './commands.js';
 import type { OpenStore } from './open.js';
-import { help, URL_VARIABLE } from './options.js';
+import { help, URL_VARIABLE, UsageError } from './options.js';
 import { type StoreAddress, withoutSecrets } from './address.js';
 import { type Print, printed } from './print.js';
 import { servePage } from './serve.js';
 import { coloured, plain, printable, shortened, widthOf } from './table.js';
-import { UsageError } from './usage-error.js';
 
 /** Where the shell writes. */
 interface Output {

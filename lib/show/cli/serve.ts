@@ -6,7 +6,7 @@ import { Board } from '../board/board.js';
 import { answerAt } from '../board/route.js';
 import type { BoardSource } from '../board/source.js';
 import { withoutSql } from '../../base/wording.js';
-import { UsageError } from './usage-error.js';
+import { UsageError } from './options.js';
 
 /**
  * The address of a page that is served.

@@ -1,7 +1,6 @@
 import type { Duration } from '../../base/duration.js';
 import { show } from '../../base/wording.js';
-import type { Command, OptionName } from './options.js';
-import { UsageError } from './usage-error.js';
+import { type Command, type OptionName, UsageError } from './options.js';
 
 /** The commands that change something, and what the word behind each names. */
 const SWITCHES = { pause: 'job', resume: 'job', break: 'lock', run: 'job', redeliver: 'lock' } as const;

@@ -1,5 +1,5 @@
 import type { Sql } from './sql-text.js';
-import type { Row } from '../sql/row.js';
+import type { Row } from '../sql/strange-rows.js';
 
 /**
  * A client of MySQL or MariaDB: a pool of `mysql2/promise`, or anything that takes `?` parameters and answers as `mysql2`

@@ -2,8 +2,7 @@ import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../c
 import { LockStateError } from '../../base/errors.js';
 import type { Written } from '../sql/dialect.js';
 import { describeFailure } from '../sql/failure.js';
-import type { Row } from '../sql/row.js';
-import { problemsOf, untilOf } from '../sql/strange-rows.js';
+import { type Row, problemsOf, untilOf } from '../sql/strange-rows.js';
 import { type MysqlClient, read, write } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import {

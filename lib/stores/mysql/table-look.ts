@@ -3,7 +3,7 @@ import { type Column, judgeTable, type NameColumn } from '../sql/table-judgement
 import type { MysqlTable } from './columns.js';
 import { mysqlDdl } from './schema.js';
 import { raw, type Sql, sql } from './sql-text.js';
-import type { Row } from '../sql/row.js';
+import type { Row } from '../sql/strange-rows.js';
 
 /** A table that the store can use. */
 export interface MysqlTableInfo extends MysqlTable {

@@ -1,5 +1,5 @@
 import { AS_SENT, isPlain, isPool, WatchedPool } from './pool.js';
-import type { Row } from '../sql/row.js';
+import type { Row } from '../sql/strange-rows.js';
 
 /**
  * A client of PostgreSQL: a `Pool` of `pg`, or anything that takes `$1` parameters and answers the rows, or an object with them.

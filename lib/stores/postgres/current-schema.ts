@@ -1,5 +1,5 @@
 import type { Fault } from '../sql/dialect.js';
-import type { Row } from '../sql/row.js';
+import type { Row } from '../sql/strange-rows.js';
 
 /** The first schema of a path that has the table, or else the first one. @param path SQL, an array of names */
 const firstOf = (

@@ -3,8 +3,7 @@ import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../c
 import { type Fault, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
 import type { EntriesDialect } from '../sql/entries-dialect.js';
-import type { Row } from '../sql/row.js';
-import { problemsOf, untilOf } from '../sql/strange-rows.js';
+import { type Row, problemsOf, untilOf } from '../sql/strange-rows.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { countOf, type PostgresClient, rowsOf, Sender } from './client.js';

@@ -1,9 +1,11 @@
-import { isTrue } from './is-true.js';
 import type { TableLook } from '../sql/dialect.js';
 import { judgeTable, type NameColumn } from '../sql/table-judgement.js';
 import { postgresDdl } from './schema.js';
 import { postgresStatements } from './statements.js';
-import type { Row } from '../sql/row.js';
+import type { Row } from '../sql/strange-rows.js';
+
+/** Drivers turn booleans into numbers or texts, and numbers into booleans. */
+export const isTrue = (value: unknown): boolean => ['true', 't', '1'].includes(String(value));
 
 /**
  * Looks at a table. $1 its name, quoted

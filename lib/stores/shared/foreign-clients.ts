@@ -1,3 +1,7 @@
+/*
+ * lib/stores/shared: what stores of several kinds use: which client a user gave, and a connection on which hints are heard.
+ * May not enter: rules, statements, drivers.
+ */
 import { show } from '../../base/wording.js';
 
 /** A value that a user may give to a store by mistake, and what to give instead. */

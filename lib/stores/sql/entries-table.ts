@@ -2,7 +2,16 @@ import { SchedulerLockError, StoreUnavailableError } from '../../base/errors.js'
 import type { SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
 import type { Operations } from './operations.js';
-import { tries } from './tries.js';
+
+/** Statements that write nothing. They show whether the table of entries has these columns, and whether this user may read and write it. */
+export function tries(columns: string): string[] {
+  const nothing = "WHERE id = '' AND 1 = 0";
+  return [
+    `INSERT INTO {entries} (${columns}) SELECT ${columns} FROM {entries} ${nothing}`,
+    `UPDATE {entries} SET body = '' ${nothing}`,
+    `DELETE FROM {entries} ${nothing}`,
+  ];
+}
 
 /** The SQL creates a table, and changes none. */
 const IF_THERE =

@@ -8,7 +8,7 @@ import type {
   SumQuery,
 } from '../../rules/entries/entries.js';
 import type { SqlDialect } from './dialect.js';
-import type { Row } from './row.js';
+import type { Row } from './strange-rows.js';
 
 /** More entries than there can be. */
 const ALL = Number.MAX_SAFE_INTEGER;

@@ -1,5 +1,7 @@
 import { LockStateError } from '../../base/errors.js';
-import type { Row } from './row.js';
+
+/** A row as a driver answers it. Drivers represent numbers, times and JSON by different types. */
+export type Row = Readonly<Record<string, unknown>>;
 
 /*
  * Rows that only a person writes, or a program that is neither ShedLock nor ours: columns that ShedLock's documentation makes NOT NULL may

@@ -1,6 +1,12 @@
 import type { Server } from 'node:http';
-import type { CanActivate, ExecutionContext, INestApplication, Type } from '@nestjs/common';
-import { Injectable, Module } from '@nestjs/common';
+import {
+  type CanActivate,
+  type ExecutionContext,
+  type INestApplication,
+  type Type,
+  Injectable,
+  Module,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ScheduleModule } from '@nestjs/schedule';

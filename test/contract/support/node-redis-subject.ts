@@ -1,5 +1,4 @@
-import type { NodeRedisClient } from '../../../lib/stores/redis/index.js';
-import { nodeRedis } from '../../../lib/stores/redis/index.js';
+import { type NodeRedisClient, nodeRedis } from '../../../lib/stores/redis/index.js';
 import type { TestClient } from './redis-subject.js';
 
 /** The members of all kinds of clients with which a test looks behind the store's back. */

@@ -4,8 +4,8 @@ import type {
   HistoryStore,
   InstanceRecord,
   MissResult,
+  Clock,
 } from '../../../lib/index.js';
-import type { Clock } from '../../../lib/index.js';
 
 /** A history in which no instance has ever started anything: each tick that somebody asks about was missed. */
 export class EmptyHistory implements HistoryStore {

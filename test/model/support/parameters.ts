@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { jest } from '@jest/globals';
-import { interruptAfterTimeLimit } from 'fast-check';
-import type { Parameters, Plugin } from 'fast-check';
+import { interruptAfterTimeLimit, type Parameters, type Plugin } from 'fast-check';
 
 /** How long a test may take in a file with properties, ms: most of it is computing, and machines may be busy with other things. */
 const TEST_TIMEOUT = 300_000;

@@ -1,7 +1,6 @@
-import { become } from '../../../lib/rules/lock/document.js';
+import { become, type Decision, type LockDocument } from '../../../lib/rules/lock/document.js';
 import { byOf } from '../../../lib/rules/lock/by.js';
 import { acquire } from '../../../lib/rules/lock/acquire.js';
-import type { Decision, LockDocument } from '../../../lib/rules/lock/document.js';
 import { extend } from '../../../lib/rules/lock/extend.js';
 import { release } from '../../../lib/rules/lock/release.js';
 import { lockOf, stateOf } from '../../../lib/rules/lock/state.js';

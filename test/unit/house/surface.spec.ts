@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { parseDuration } from '../../../lib/base/duration.js';
 import * as library from '../../../lib/index.js';
-import { OPTION_NAMES, OPTIONS, PARTS } from '../../../lib/nest/options/table.js';
+import { PARTS } from '../../../lib/contract/allowances.js';
+import { OPTION_NAMES, OPTIONS } from '../../../lib/nest/options/table.js';
 import { tableOf } from './support/documents.js';
 import { ENTRIES, type PublicName, Surface } from './support/surface.js';
 

@@ -1,164 +1,77 @@
 import ts from 'typescript';
+import { posix } from 'node:path';
+import { LOADED_LATE, ROOMS } from '../rooms.js';
 import { type Import, nodesOf, type Source } from './sources.js';
-
-/** The files at the root that every room may import. They import nothing of ours. */
-const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|wording)';
-
-/** What stores may know: the contract, its rules, and what stores of ours may have besides. */
-const CONTRACT =
-  'stores/(lock-store|lock-info|lease-ref|queued-call-store|history-store|readable|fast-port|line|pause|queued-arguments|rules|holder-text|foreign-clients|tested-channel)';
-
-/** What a room may import, besides its own files and the leaves; and why no more. The first place that fits a path decides. */
-const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
-  [LEAVES, '', 'leaves import nothing of ours'],
-  [CONTRACT, CONTRACT, 'the contract knows leaves only'],
-  ['store/', CONTRACT, 'the rules of a lock know the contract, and no place'],
-  [
-    'stores/(memory|mongo|sql)/',
-    `${CONTRACT}|store/.+`,
-    'a place knows the contract, the port, and its own folder',
-  ],
-  [
-    'stores/redis/',
-    `${CONTRACT}|store/(entries|moments|side/.+)`,
-    'Redis has scripts of its own for a lock, and shares the rules of entries',
-  ],
-  [
-    'stores/(postgres|mysql)/',
-    `${CONTRACT}|store/port|stores/sql/.+`,
-    'a database knows what databases share, and no other',
-  ],
-  ['events/', CONTRACT, 'events are facts: they know nobody who reports them'],
-  ['store-access/', `${CONTRACT}|events/(events|[a-z]+-events)`, 'calls of a store know nothing of leases'],
-  [
-    'lease/',
-    `${CONTRACT}|events/(events|[a-z]+-events)|store-access/.+`,
-    'leases know neither jobs nor schedules',
-  ],
-  [
-    'leader/',
-    'events/(events|[a-z]+-events)|lease/.+',
-    'elections know leases, and nothing of the scheduler',
-  ],
-  [
-    'queue/',
-    `${CONTRACT}|events/(events|[a-z]+-events)|lease/(drain|lock-call|lock-runner)`,
-    'queues know runs, and nothing of Nest',
-  ],
-  [
-    'insight/',
-    `${CONTRACT}|events/(events|[a-z]+-events)`,
-    'insight knows the contract, and neither Nest nor drivers nor cron',
-  ],
-  [
-    'control/',
-    `${CONTRACT}|events/(events|[a-z]+-events)|insight/.+|options/table|store-access/time-limits`,
-    'switches know a store, what is read of it and the defaults, and neither Nest nor the engine',
-  ],
-  [
-    'cli/',
-    `${CONTRACT}|insight/.+|control/.+|board/(answer|board|route|source)|scheduler/tick-finder|stores/redis/(redis-connection|redis-lock.store|acl|keys)|stores/sql/table-name|stores/postgres/(postgres-lock.store|client|setup)|stores/mysql/(mysql-lock.store|client|setup)`,
-    'the shell reads by insight, opens stores, and knows nothing of Nest',
-  ],
-  ['scheduler/', '', 'what is known of the scheduler stands alone'],
-  ['ticks/', `${CONTRACT}|scheduler/.+`, 'missed ticks know schedules and refusals, and nothing of leases'],
-  [
-    'options/',
-    `${CONTRACT}|events/(events|[a-z]+-events)|lease/(lock-call|current-lock)|scheduler/scheduler-parts|stores/redis/(connection-options|keys)`,
-    'options know the types that they name',
-  ],
-  [
-    'decorators/',
-    'options/(lock-|module-)?options|lease/current-lock',
-    'decorators know the types of their options',
-  ],
-  [
-    'nest/',
-    '(?!index$|testing/|cli/|board/|metrics/|otel/|prometheus/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql|mongo)/).+',
-    'Nest ties all rooms together, but for the entries, and makes the stores that options are short for',
-  ],
-  [
-    'testing/',
-    `${CONTRACT}|store/.+|stores/memory/.+|lease/.+|decorators/locked-method`,
-    'the testing entry needs no Nest and no database',
-  ],
-  [
-    'metrics/',
-    'events/.+|insight/judgement',
-    'what is measured knows events and judgements, and neither Nest nor what it is measured with',
-  ],
-  [
-    '(otel|prometheus)/',
-    'events/scheduler-lock.events|metrics/.+|lease/current-lock|nest/(beside|scheduler-lock-health|scheduler-lock.service)',
-    'an entry for metrics listens from outside',
-  ],
-  [
-    'board/',
-    `${CONTRACT}|insight/.+|control/(types|told)|nest/(beside|scheduler-lock-(insight|control))`,
-    'the page shows what insight tells, and knows neither stores nor the engine',
-  ],
-  [
-    'index',
-    '(?!testing/|cli/|board/|metrics/|otel/|prometheus/|stores/(sql|postgres|mysql|mongo)/).+',
-    'the main entry does not load the other entries',
-  ],
-];
-
-/** Which packages a file may import, `node:` modules aside. */
-const PACKAGES: readonly [place: RegExp, mayImport: (used: Import) => boolean][] = [
-  // Nest's scheduler is an application's: a copy of our own could be another one.
-  [/^(nest\/|events\/log)/, ({ target }) => target === '@nestjs/common' || target === '@nestjs/core'],
-  [/^(otel|prometheus)\//, ({ target }) => target === '@nestjs/common' || target === '@nestjs/core'],
-  [
-    /^board\/(board\.module|controller|options)$/,
-    ({ target }) => target === '@nestjs/common' || target === '@nestjs/core',
-  ],
-  [/^board\/templates$/, ({ target }) => target === 'preact' || target === 'preact-render-to-string'],
-  [/^otel\//, ({ target }) => target === '@opentelemetry/api'],
-  [/^prometheus\//, ({ target }) => target === 'prom-client'],
-  [/^decorators\/scheduler-lock\.decorator$/, ({ target }) => target === 'reflect-metadata'],
-  [/^(lease|testing)\//, ({ target }) => target === 'uuid'],
-  [/^cli\/drivers$/, ({ target, dynamic }) => dynamic && ['pg', 'mysql2/promise'].includes(target)],
-  [/^stores\/redis\/driver$/, ({ target, dynamic }) => dynamic && ['ioredis', 'redis'].includes(target)],
-];
 
 /** What is wrong with the imports of a file, one line for each. */
 export function importProblems({ path, imports }: Source): string[] {
-  const name = nameOf(path);
-  const room = ROOMS.find(([place]) => new RegExp(`^${place}${place.endsWith('/') ? '' : '$'}`).test(name));
-  if (room === undefined) return [`${path}: no rule knows this place`];
-  const [place, mayImport, why] = room;
-  const ownRoom = place.endsWith('/') ? new RegExp(`^${place}`).exec(name)?.[0] : undefined;
-  const leaves = place === LEAVES ? '' : LEAVES;
-  const allowed = new RegExp(`^(${[leaves, mayImport].filter(Boolean).join('|')})$`);
-  return imports.flatMap((used) => {
-    const target = nameOf(used.target);
+  const own = roomOf(path);
+  const room = own === undefined ? undefined : ROOMS[own];
+  if (own === undefined || room === undefined) return [`${path}: it is in no room`];
+  const mayImport = [...(own === 'index' ? [] : [own]), ...room.imports];
+  return imports.flatMap(({ target, ours, dynamic }) => {
     if (target.startsWith('node:')) return [];
-    const isAllowed = used.ours
-      ? (ownRoom !== undefined && target.startsWith(ownRoom)) || allowed.test(target)
-      : PACKAGES.some(([file, may]) => file.test(name) && may(used));
-    const reason = used.ours ? why : 'this package is not for this file';
-    return isAllowed ? [] : [`${path} imports ${used.target}: ${reason}`];
+    const isAllowed = ours
+      ? mayImport.some((place) => isIn(place, target))
+      : room.packages?.includes(target) === true ||
+        (dynamic && LOADED_LATE[nameOf(path)]?.includes(target) === true);
+    return isAllowed ? [] : [`${path} imports ${target}: ${own} may not`];
   });
 }
 
 /** A path without its ending, as the rules have it. */
 const nameOf = (path: string): string => path.replace(/\.tsx?$/, '');
 
+/** Whether a file is the one that is named, or in the folder that is. */
+const isIn = (place: string, path: string): boolean => nameOf(path) === place || path.startsWith(`${place}/`);
+
+/** The room that a file is in. */
+function roomOf(path: string): string | undefined {
+  return Object.keys(ROOMS).find((room) => isIn(room, path));
+}
+
+/** How many lines the files of some rooms have, in one name with blanks between. */
+export function linesOf(rooms: string, sources: readonly Source[]): number {
+  const files = sources.filter(({ path }) => rooms.split(' ').some((room) => isIn(room, path)));
+  return files.reduce((sum, { tree }) => sum + tree.text.split('\n').length - 1, 0);
+}
+
+/** Files that are so short that they are no thought of their own. What a package exports is an entry, however short. */
+export function scraps(sources: readonly Source[]): string[] {
+  const short = sources.filter(
+    ({ path, tree }) => tree.text.split('\n').length <= 10 && !/(^|\/)index\.ts$/.test(path),
+  );
+  return short.map(({ path }) => path);
+}
+
+/** The same graph, of folders: a file of one imports a file of the other. */
+export function folderCircles(sources: readonly Source[]): string[] {
+  const folders = new Map<string, Import[]>();
+  for (const { path, imports } of sources) {
+    const from = posix.dirname(path);
+    const others = imports.filter(({ target, ours }) => ours && posix.dirname(target) !== from);
+    const known = folders.get(from) ?? [];
+    folders.set(from, [...known, ...others.map((each) => ({ ...each, target: posix.dirname(each.target) }))]);
+  }
+  return circles([...folders].map(([path, imports]) => ({ path, imports })));
+}
+
 /** Files that import each other in a circle, types included: `a → b → a`. */
-export function importCircles(sources: readonly Source[]): string[] {
-  const byPath = new Map(sources.map((source) => [source.path, source]));
+export const importCircles = (sources: readonly Source[]): string[] => circles(sources);
+
+function circles(nodes: readonly Pick<Source, 'path' | 'imports'>[]): string[] {
+  const byPath = new Map(nodes.map((node) => [node.path, node]));
   const done = new Set<string>();
-  const circles: string[] = [];
+  const found: string[] = [];
   const visit = (path: string, trail: readonly string[]): void => {
-    if (trail.includes(path)) circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
+    if (trail.includes(path)) found.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
     if (done.has(path) || trail.includes(path)) return;
     for (const { target, ours } of (byPath.get(path) ?? byPath.get(`${path}x`))?.imports ?? [])
       if (ours) visit(target, [...trail, path]);
     done.add(path);
   };
-  for (const { path } of sources) visit(path, []);
-  return circles;
+  for (const { path } of nodes) visit(path, []);
+  return found;
 }
 
 const TIMERS = new Set(['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval']);
@@ -172,7 +85,7 @@ const CLOCKS = new Set([
 
 /** Where time comes in by another way than the clock that is passed around. */
 export function timeProblems({ path, tree, imports }: Source): string[] {
-  if (path === 'clock.ts') return [];
+  if (path === 'base/clock.ts') return [];
   const found = nodesOf(tree).filter((node) => {
     // `new Date(x)` shows a time; `new Date()` takes one.
     if (ts.isNewExpression(node)) return node.expression.getText() === 'Date' && !node.arguments?.length;
@@ -187,7 +100,7 @@ export function timeProblems({ path, tree, imports }: Source): string[] {
 
 /** What makes a rule depend on more than what it is given. */
 export function impureParts({ path, tree, imports }: Source): string[] {
-  const clocks = imports.filter(({ target, ours }) => !ours || target === 'clock.ts');
+  const clocks = imports.filter(({ target, ours }) => !ours || target === 'base/clock.ts');
   const found = nodesOf(tree).filter((node) => {
     if (node.kind === ts.SyntaxKind.AsyncKeyword) return true;
     if (ts.isPropertyAccessExpression(node)) return node.getText() === 'Math.random';
@@ -228,42 +141,27 @@ export function surfaceProblems({ path, tree }: Source): string[] {
   return found.map((what) => `${path} has ${what}`);
 }
 
-/** Comments that belong to nothing: only a room has one, as its opening. What heads a file is the docstring of its first export. */
-export function strayComments({ path, tree }: Source): string[] {
-  const { text } = tree;
-  const comments = tree.statements.flatMap(
-    (statement) => ts.getLeadingCommentRanges(text, statement.getFullStart()) ?? [],
-  );
-  return comments.flatMap(({ pos, end, kind }) => {
-    const comment = text.slice(pos, end);
-    const isStray =
-      kind === ts.SyntaxKind.MultiLineCommentTrivia && !/^\/\*(\*|\n \* lib\/\S+: )/.test(comment);
-    return isStray ? [`${path}: make it a docstring: ${comment.slice(0, 60)}`] : [];
-  });
-}
-
-/** The folder that a file belongs to, as people speak of it: each folder of `lib`, and each store. */
-const roomOf = (path: string): string | undefined => /^(stores\/[^/]+(?=\/)|[^/]+(?=\/))/.exec(path)?.[0];
-
 /** What is wrong with the comments that open rooms, one line for each room: it has one, before the imports of its main file. */
 export function openingProblems(sources: readonly Source[]): string[] {
-  const rooms = new Set(sources.map(({ path }) => roomOf(path)).filter((room) => room !== undefined));
-  return [...rooms].flatMap((room) => {
-    const files = sources.filter(({ path }) => roomOf(path) === room);
-    const openings = files.flatMap(({ path, tree }) => {
-      const text = /^\/\*\n \* lib\/(\S+): .*?\*\//s.exec(tree.text);
-      return text === null ? [] : [{ path, of: text[1], text: text[0] }];
-    });
-    const [opening, ...others] = openings;
-    if (opening === undefined)
-      return [`lib/${room} has no opening comment: begin its main file with "lib/${room}: <idea>"`];
-    if (others.length > 0)
-      return [
-        `lib/${room} has ${openings.length} opening comments: ${openings.map(({ path }) => path).join(', ')}`,
-      ];
-    if (opening.of !== room) return [`${opening.path} opens lib/${opening.of}, and is in lib/${room}`];
-    return opening.text.includes('\n * May not enter')
-      ? []
-      : [`${opening.path} does not say what may not enter`];
+  const rooms = new Set(
+    sources.map(({ path }) => roomOf(path)).filter((room) => room !== undefined && room !== 'index'),
+  );
+  const openings = sources.flatMap(({ path, tree }) => {
+    const text = /^\/\*\n \* lib\/(\S+): .*?\*\//s.exec(tree.text);
+    return text === null ? [] : [{ path, of: text[1] ?? '', text: text[0] }];
   });
+  const misplaced = openings.filter(({ path, of }) => posix.dirname(path) !== of && roomOf(path) !== of);
+  const missing = [...rooms].filter((room) => !openings.some(({ of }) => of === room));
+  const twice = openings.filter(({ of, path }) =>
+    openings.some((other) => other.of === of && other.path < path),
+  );
+  const open = openings.filter(({ text }) => !text.includes('\n * May not enter'));
+  return [
+    ...misplaced.map(({ path, of }) => `${path} opens lib/${of}, and is in lib/${posix.dirname(path)}`),
+    ...missing.map(
+      (room) => `lib/${room} has no opening comment: begin its main file with "lib/${room}: <idea>"`,
+    ),
+    ...twice.map(({ path, of }) => `${path} opens lib/${of}, and is not the first`),
+    ...open.map(({ path }) => `${path} does not say what may not enter`),
+  ];
 }

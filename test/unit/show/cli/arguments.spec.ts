@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { readArguments } from '../../../../lib/show/cli/arguments.js';
-import { COMMAND_NAMES, help, OPTION_NAMES } from '../../../../lib/show/cli/options.js';
-import { UsageError } from '../../../../lib/show/cli/usage-error.js';
+import { COMMAND_NAMES, help, OPTION_NAMES, UsageError } from '../../../../lib/show/cli/options.js';
 
 const env = { SCHEDULER_LOCK_URL: 'redis://db:6379' };
 const read = (...argv: string[]): ReturnType<typeof readArguments> => readArguments(argv, env);

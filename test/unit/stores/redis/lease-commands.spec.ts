@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { StoreUnavailableError } from '../../../../lib/base/errors.js';
 import { LeaseCommands } from '../../../../lib/stores/redis/lease-commands.js';
-import { failure } from '../../../../lib/stores/redis/redis-client.js';
-import { RedisReplyError } from '../../../../lib/stores/redis/redis-client.js';
+import { failure, RedisReplyError } from '../../../../lib/stores/redis/redis-client.js';
 import { RedisConnection } from '../../../../lib/stores/redis/redis-connection.js';
 import { RELEASE } from '../../../../lib/stores/redis/release-script.js';
 
