@@ -1,6 +1,6 @@
 // Module and decorator
 export { SchedulerLockModule } from './nest/scheduler-lock.module.js';
-export type { SchedulerLockModuleExtras, SchedulerLockOptionsFactory } from './nest/module-definition.js';
+export type { SchedulerLockOptionsFactory } from './nest/module-definition.js';
 export { SchedulerLock, type SchedulerLockDecorator } from './nest/decorators/scheduler-lock.decorator.js';
 export type { OnHeld, QueueOptions, RunOptions, SchedulerLockOptions } from './nest/options/options.js';
 export type { InsightOptions, SchedulerLockModuleOptions } from './nest/options/module-options.js';
@@ -28,38 +28,6 @@ export { tickOf } from './schedule/tick-of.js';
 // Events
 export { SchedulerLockEvents, type SchedulerLockListener } from './nest/log/scheduler-lock.events.js';
 export type { SchedulerLockEvent } from './contract/events/events.js';
-export type {
-  ElectedEvent,
-  HookFailedEvent,
-  OutageEndedEvent,
-  OutageStartedEvent,
-  RevokedEvent,
-  ShutdownLeftEvent,
-  ShutdownWaitingEvent,
-  UnfinishedRun,
-} from './contract/events/instance-events.js';
-export type {
-  ControlledEvent,
-  DeadLetteredEvent,
-  OverdueEvent,
-  InterruptedEvent,
-  QueuedEvent,
-  SkippedEvent,
-  WaitingEvent,
-} from './contract/events/call-events.js';
-export type {
-  AcquiredEvent,
-  LostEvent,
-  HungEvent,
-  LockDeletedEvent,
-  OverrunEvent,
-  ReleasedEvent,
-  RenewalFailedEvent,
-  RenewedEvent,
-  ScheduleMismatchEvent,
-  TimeoutEvent,
-  UnlockedEvent,
-} from './contract/events/lease-events.js';
 
 // Health
 export { type HealthProblem, type LockHealth, SchedulerLockHealth } from './nest/scheduler-lock-health.js';
@@ -67,7 +35,7 @@ export { type HealthProblem, type LockHealth, SchedulerLockHealth } from './nest
 // Insight
 export { SchedulerLockInsight } from './nest/scheduler-lock-insight.js';
 export { Insight, type InsightQuery, type InsightReadingOptions } from './insight/insight.js';
-export type { TickDates, TickFinder } from './insight/facts.js';
+export type { TickFinder } from './insight/facts.js';
 export type {
   ControlInfo,
   InstanceInfo,
@@ -91,7 +59,6 @@ export type {
   BreakResult,
   By,
   ControlSwitches,
-  NobodyHas,
   PauseRequest,
   PauseResult,
   RedeliverRequest,
@@ -100,7 +67,6 @@ export type {
   ResumeResult,
   RunNowResult,
   RunRequest,
-  Target,
 } from './insight/control/types.js';
 
 // Errors
@@ -122,53 +88,10 @@ export {
 } from './base/errors.js';
 
 // Stores
-export type {
-  AcquireRefusal,
-  AcquireRequest,
-  AcquireResult,
-  HintChannel,
-  ExtendOptions,
-  ExtendResult,
-  LeaseRef,
-  LockStore,
-  ReleaseOptions,
-  ReleaseOutcome,
-  ReleaseResult,
-  WaitRequest,
-} from './contract/lock-store.js';
+export type { LockStore, ReleaseOutcome } from './contract/lock-store.js';
 export type { InLine, JobInfo, LockInfo } from './contract/lock-info.js';
-export type {
-  CallOptions,
-  DeadLetter,
-  DeliveredCall,
-  Enqueued,
-  QueuedCallStore,
-  LeftCalls,
-  NewQueuedCall,
-  NextOptions,
-  NextResult,
-} from './contract/queued-call-store.js';
-export type {
-  Annotation,
-  Beat,
-  BeatResult,
-  ControlAct,
-  ControlAction,
-  HistoryEntry,
-  HistoryQuery,
-  HistoryStore,
-  InstanceRecord,
-  Interruption,
-  Kept,
-  KnownJob,
-  Miss,
-  MissEntry,
-  MissReason,
-  MissResult,
-  RunEntry,
-  RunRecord,
-  Trigger,
-} from './contract/history-store.js';
+export type { DeadLetter } from './contract/queued-call-store.js';
+export type { ControlAction, MissReason, Trigger } from './contract/history-store.js';
 export type { PausedBy } from './contract/pause.js';
 export { DocumentLockStore, type DocumentLockStoreOptions } from './rules/documents/document-lock-store.js';
 export { RememberingLockStore } from './rules/documents/remembering-lock-store.js';

@@ -1,15 +1,8 @@
 /*
- * lib/testing: tools for users' tests: the contract suite for a store of their own, a clock that stands still, stores that fail, jobs
+ * lib/testing: tools for users' tests: the suites for a database of their own, a clock that stands still, stores that fail, jobs
  * without locks.
  * May not enter: Nest, databases, a test runner.
  */
-export {
-  type ContractCase,
-  describeLockStore,
-  lockStoreContract,
-  type TestRunner,
-} from './contract/contract.js';
-export type { ContractSubject, LockStoreContractOptions } from './contract/options.js';
 export { ManualClock } from './manual-clock.js';
 export { type PretendedLock, runAllUnlocked, runUnlocked } from './run-unlocked.js';
 export { FakeLockStore } from './fake-lock-store.js';
@@ -26,3 +19,4 @@ export type {
   LockEntriesContractOptions,
   PortSubject,
 } from './port/port-options.js';
+export type { ContractCase, TestRunner } from './port/port-case.js';

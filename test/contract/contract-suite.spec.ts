@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { describeLockStore, lockStoreContract } from '../../lib/testing/index.js';
+import { describeLockStore, lockStoreContract } from './cases/contract.js';
 import { brokenStores } from './support/broken-stores.js';
 import { memoryContract } from './support/memory-subject.js';
 import { LateReferenceHistory } from './support/reference-history.js';

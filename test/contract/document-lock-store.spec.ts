@@ -1,5 +1,5 @@
 import { describe, test } from '@jest/globals';
-import { describeLockStore } from '../../lib/testing/index.js';
+import { describeLockStore } from './cases/contract.js';
 import { documentContract } from './support/document-subject.js';
 
 describeLockStore('a store of documents, of which a few instances use one place', documentContract(), {

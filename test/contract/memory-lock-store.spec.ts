@@ -1,5 +1,5 @@
 import { describe, test } from '@jest/globals';
-import { describeLockStore } from '../../lib/testing/index.js';
+import { describeLockStore } from './cases/contract.js';
 import { memoryContract } from './support/memory-subject.js';
 
 describeLockStore('MemoryLockStore', memoryContract(), { describe, test });

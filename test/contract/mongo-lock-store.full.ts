@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
 import type { MongoClient } from 'mongodb';
 import { MongoClient as MongoClient6 } from 'mongodb6';
-import { describeLockStore } from '../../lib/testing/index.js';
+import { describeLockStore } from './cases/contract.js';
 import { describeLockDocuments, describeLockEntries } from '../../lib/testing/port/port-contract.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { isThereMongo, provideMongo, testMongo } from '../support/mongo-server.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
-import { describeLockStore } from '../../lib/testing/index.js';
+import { describeLockStore } from './cases/contract.js';
 import { provideMysql, testMysqlPool } from '../support/mysql-server.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { databaseContract, whatDiffers } from './support/database-subject.js';

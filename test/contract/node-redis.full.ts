@@ -5,7 +5,7 @@ import {
   createCluster as createCluster5,
   createSentinel as createSentinel5,
 } from 'redis5';
-import { describeLockStore } from '../../lib/testing/index.js';
+import { describeLockStore } from './cases/contract.js';
 import {
   type RedisCluster,
   type RedisSentinel,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
 import type pg from 'pg';
 import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
-import { describeLockStore } from '../../lib/testing/index.js';
+import { describeLockStore } from './cases/contract.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { providePostgres, testPool } from '../support/postgres-server.js';
 import { databaseContract, whatDiffers } from './support/database-subject.js';

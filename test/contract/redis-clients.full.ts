@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
-import { describeLockStore } from '../../lib/testing/index.js';
+import { describeLockStore } from './cases/contract.js';
 import { provideRedis, type RedisServer } from '../support/redis-server.js';
 import { oncePerRule, redisContract, type TestClient } from './support/redis-subject.js';
 

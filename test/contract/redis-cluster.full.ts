@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { stateKey } from '../../lib/stores/redis/keys.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
-import { describeLockStore } from '../../lib/testing/index.js';
+import { describeLockStore } from './cases/contract.js';
 import { type RedisCluster, startRedisCluster } from '../faults/support/redis-topologies.js';
 import { uniquePrefix } from '../support/redis-server.js';
 import { oncePerRule, redisContract } from './support/redis-subject.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { describeLockStore } from '../../lib/testing/index.js';
+import { describeLockStore } from './cases/contract.js';
 import { provideRedis, type RedisServer } from '../support/redis-server.js';
 import { redisContract } from './support/redis-subject.js';
 

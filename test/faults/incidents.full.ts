@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { CronTime } from 'cron';
-import { Insight, type MissEntry, type Why } from '../../lib/index.js';
+import { Insight, type Why } from '../../lib/index.js';
+import type { MissEntry } from '../../lib/contract/history-store.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { tickFinder } from '../../lib/schedule/tick-finder.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { MongoClient, MongoClientOptions } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AcquireRequest } from '../../lib/index.js';
+import type { AcquireRequest } from '../../lib/contract/lock-store.js';
 import { MongoLockStore } from '../../lib/stores/mongo/index.js';
 import { locksOf } from '../contract/support/mongo-subject.js';
 import { type LocalDatabase, uniqueTable } from '../support/database-server.js';

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type mysql from 'mysql2/promise';
-import type { AcquireRequest, LeaseRef } from '../../lib/index.js';
+import type { AcquireRequest } from '../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { provideMysql, startMariadb, testMysqlPool } from '../support/mysql-server.js';

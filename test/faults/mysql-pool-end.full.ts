@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { createPool, type Pool } from 'mysql2';
-import type { AcquireResult } from '../../lib/index.js';
+import type { AcquireResult } from '../../lib/contract/lock-store.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import type { LocalDatabase } from '../support/database-server.js';
 import { startMariadb } from '../support/mysql-server.js';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AcquireRequest } from '../../lib/index.js';
+import type { AcquireRequest } from '../../lib/contract/lock-store.js';
 import { DATABASES, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { startProxy, type TcpProxy } from './proxy/tcp-proxy.js';

@@ -6,16 +6,18 @@ import {
   SchedulerLockConfigError,
   SchedulerLockEvents,
   SchedulerLockModule,
-  type AcquireRequest,
-  type AcquireResult,
-  type ExtendResult,
-  type LeaseRef,
-  type ReleaseOptions,
-  type ReleaseResult,
   type SchedulerLockEvent,
-  type SchedulerLockModuleExtras,
   type SchedulerLockModuleOptions,
 } from '../../lib/index.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  ReleaseOptions,
+  ReleaseResult,
+} from '../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
+import type { SchedulerLockModuleExtras } from '../../lib/nest/module-definition.js';
 
 type Level = 'log' | 'error' | 'warn' | 'debug' | 'verbose' | 'fatal';
 

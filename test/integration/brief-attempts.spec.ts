@@ -4,8 +4,6 @@ import { Injectable, type INestApplicationContext, Module } from '@nestjs/common
 import { NestFactory } from '@nestjs/core';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import {
-  type AcquireRequest,
-  type AcquireResult,
   MemoryLockStore,
   SchedulerLeader,
   SchedulerLock,
@@ -15,6 +13,7 @@ import {
   type SchedulerLockOptions,
   SchedulerLockService,
 } from '../../lib/index.js';
+import type { AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
 import { until } from '../support/until.js';
 
 /** Notes whether each attempt is in brief. */

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { type LockDeletedEvent, SchedulerLockService } from '../../lib/index.js';
+import { SchedulerLockService } from '../../lib/index.js';
+import type { LockDeletedEvent } from '../../lib/contract/events/lease-events.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';

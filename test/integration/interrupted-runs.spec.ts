@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, test } from '@jest/globals';
-import { type InterruptedEvent, MemoryLockStore, SchedulerLockService } from '../../lib/index.js';
+import { MemoryLockStore, SchedulerLockService } from '../../lib/index.js';
+import type { InterruptedEvent } from '../../lib/contract/events/call-events.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';
 

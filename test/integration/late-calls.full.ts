@@ -1,12 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
-import {
-  type AcquireRequest,
-  currentLock,
-  type LeaseRef,
-  type LockStore,
-  SchedulerLock,
-} from '../../lib/index.js';
+import { currentLock, type LockStore, SchedulerLock } from '../../lib/index.js';
+import type { AcquireRequest } from '../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
 import { hold } from './support/calendar.js';

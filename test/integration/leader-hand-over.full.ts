@@ -5,14 +5,13 @@ import { Cron, Interval, SchedulerRegistry } from '@nestjs/schedule';
 import { createRequire } from 'node:module';
 import {
   type Duration,
-  type AcquireRequest,
-  type AcquireResult,
   currentLock,
   MemoryLockStore,
   SchedulerLeader,
   SchedulerLock,
   StoreUnavailableError,
 } from '../../lib/index.js';
+import type { AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
 import { elected, leads, occupied } from './leader-support.js';

@@ -4,13 +4,9 @@ import { Cron } from '@nestjs/schedule';
 import type { CommandStartedEvent, MongoClient } from 'mongodb';
 import mongoose from 'mongoose';
 import { randomUUID } from 'node:crypto';
-import {
-  type AcquireRequest,
-  type LeaseRef,
-  SchedulerLock,
-  SchedulerLockInsight,
-  SchedulerLockService,
-} from '../../lib/index.js';
+import { SchedulerLock, SchedulerLockInsight, SchedulerLockService } from '../../lib/index.js';
+import type { AcquireRequest } from '../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { MongoDocuments } from '../../lib/stores/mongo/mongo-documents.js';
 import { MongoLockStore } from '../../lib/stores/mongo/index.js';
 import { LOOK_FOR_QUEUED } from '../../lib/contract/queued-call-store.js';

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { LeaseRef, LockStore } from '../../lib/index.js';
+import type { LockStore } from '../../lib/index.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { provideMysql, testMysqlPool } from '../support/mysql-server.js';

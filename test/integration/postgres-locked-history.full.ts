@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import type { LeaseRef } from '../../lib/index.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import type { QueueJob } from '../../lib/lock/drain.js';
 import type { LockRunner } from '../../lib/lock/lock-runner.js';
 import { Queues } from '../../lib/lock/queue/queues.js';

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { LOOKED_AT_ONCE } from '../../lib/stores/redis/entry-looks.js';
-import { queuedCall } from '../../lib/testing/contract/queued-call-moves.js';
+import { queuedCall } from '../contract/cases/queued-call-moves.js';
 import { commandsDuring, type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp } from './app.js';

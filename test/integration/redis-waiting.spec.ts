@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock.store.js';
-import type { AcquireRequest, HintChannel, WaitRequest } from '../../lib/index.js';
+import type { AcquireRequest, HintChannel } from '../../lib/contract/lock-store.js';
+import type { WaitRequest } from '../../lib/contract/lease-ref.js';
 import { provideRedis, type RedisServer } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { HintChannel } from '../../lib/index.js';
+import type { HintChannel } from '../../lib/contract/lock-store.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { shell } from '../support/shell.js';

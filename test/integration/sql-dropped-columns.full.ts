@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { type LeaseRef, SchedulerLockService } from '../../lib/index.js';
+import { SchedulerLockService } from '../../lib/index.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { DATABASES } from '../support/database.js';
 import { until } from '../support/until.js';
 import { startApp } from './app.js';

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import mysql from 'mysql2/promise';
-import type { AcquireRequest, LeaseRef, NewQueuedCall } from '../../lib/index.js';
+import type { AcquireRequest } from '../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
+import type { NewQueuedCall } from '../../lib/contract/queued-call-store.js';
 import { DATABASES, POSTGRES, type SqlStore, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { testPool } from '../support/postgres-server.js';

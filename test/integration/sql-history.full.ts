@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { AcquireRequest, AcquireResult, LeaseRef } from '../../lib/index.js';
+import type { AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import type { Beat, HistoryEntry, KnownJob, Miss, RunRecord } from '../../lib/contract/history-store.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { DATABASES, type SqlStore, type TestPool, withoutGrants } from '../support/database.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { AcquireResult } from '../../lib/index.js';
+import type { AcquireResult } from '../../lib/contract/lock-store.js';
 import { DATABASES } from '../support/database.js';
 import { useTable } from './support/sql-table.js';
 

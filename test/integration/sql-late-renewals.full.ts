@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { LeaseRef, LockStore } from '../../lib/index.js';
+import type { LockStore } from '../../lib/index.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
 import { DATABASES, type TestDatabase } from '../support/database.js';

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { type ExtendResult, type LeaseRef, SchedulerLockService } from '../../lib/index.js';
+import { SchedulerLockService } from '../../lib/index.js';
+import type { ExtendResult } from '../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { until } from '../support/until.js';

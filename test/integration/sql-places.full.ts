@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { SchedulerLockConfigError } from '../../lib/index.js';
-import { queuedCall } from '../../lib/testing/contract/queued-call-moves.js';
+import { queuedCall } from '../contract/cases/queued-call-moves.js';
 import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { until } from '../support/until.js';

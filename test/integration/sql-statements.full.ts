@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { AcquireRequest, AcquireResult, LeaseRef, LockStore } from '../../lib/index.js';
+import type { LockStore } from '../../lib/index.js';
+import type { AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { AcquireRequest, AcquireResult, LeaseRef } from '../../lib/index.js';
+import type { AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { DATABASES } from '../support/database.js';
 import { useTable } from './support/sql-table.js';
 

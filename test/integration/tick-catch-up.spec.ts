@@ -2,15 +2,8 @@ import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Inject, Injectable, type Type } from '@nestjs/common';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import {
-  type AcquireRefusal,
-  type AcquireRequest,
-  type AcquireResult,
-  currentLock,
-  MemoryLockStore,
-  SchedulerLock,
-  SchedulerLockModule,
-} from '../../lib/index.js';
+import { currentLock, MemoryLockStore, SchedulerLock, SchedulerLockModule } from '../../lib/index.js';
+import type { AcquireRefusal, AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { startProxy } from '../faults/proxy/tcp-proxy.js';
 import { until } from '../support/until.js';

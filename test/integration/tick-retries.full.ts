@@ -4,14 +4,13 @@ import { Injectable, type Type } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
-  type AcquireRequest,
-  type AcquireResult,
   currentLock,
   MemoryLockStore,
   SchedulerLock,
   type SchedulerLockOptions,
   StoreUnavailableError,
 } from '../../lib/index.js';
+import type { AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp } from './app.js';
 import { daily, request, runIn } from './tick-support.js';

@@ -4,14 +4,12 @@ import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import {
   type Duration,
-  type AcquireRefusal,
-  type AcquireRequest,
-  type AcquireResult,
   currentLock,
   MemoryLockStore,
   SchedulerLock,
   StoreUnavailableError,
 } from '../../lib/index.js';
+import type { AcquireRefusal, AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';
 import { DAY, daily, dieIn, request, runIn, skipped } from './tick-support.js';

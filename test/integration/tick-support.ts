@@ -4,9 +4,9 @@ import {
   LOCK_STORE,
   type LockStore,
   type SchedulerLockModuleOptions,
-  type AcquireRequest,
   type SchedulerLockEvent,
 } from '../../lib/index.js';
+import type { AcquireRequest } from '../../lib/contract/lock-store.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { array, assert, constantFrom, nat, oneof, property, record, tuple } from 'fast-check';
-import type { ReleaseOptions } from '../../lib/index.js';
+import type { ReleaseOptions } from '../../lib/contract/lock-store.js';
 import { parameters } from './support/parameters.js';
 import { RuleBook, type Rules, RULES } from './support/rule-book.js';
 import { newLease, ofJob, outcome, runOutcome } from './support/start-arbitraries.js';

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../lib/index.js';
+import type { AcquireRequest, ReleaseOptions } from '../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { ownRedis } from '../unit/stores/redis/support/own-redis.js';
 import { parameters } from './support/parameters.js';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { AcquireRequest, AcquireResult, LeaseRef, ReleaseOptions } from '../../lib/index.js';
+import type { AcquireRequest, AcquireResult, ReleaseOptions } from '../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { parameters } from './support/parameters.js';

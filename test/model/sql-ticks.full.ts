@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { array, assert, asyncProperty, constantFrom, oneof, record } from 'fast-check';
-import type { AcquireRequest, AcquireResult, LeaseRef, LockStore, ReleaseOutcome } from '../../lib/index.js';
+import type { LockStore, ReleaseOutcome } from '../../lib/index.js';
+import type { AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { DurableReferenceStore } from '../contract/support/reference-store.js';
 import { DATABASES, type TestPool } from '../support/database.js';

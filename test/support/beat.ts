@@ -1,4 +1,4 @@
-import type { Beat } from '../../lib/index.js';
+import type { Beat } from '../../lib/contract/history-store.js';
 
 /** A beat of an instance that has nothing to tell. */
 export const beat = (instance: string, fields: Partial<Beat> = {}): Beat => ({

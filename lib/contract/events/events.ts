@@ -35,8 +35,7 @@ import type {
   HookFailedEvent,
 } from './instance-events.js';
 
-/** Every event, told apart by `type`. */
-export type SchedulerLockEvent =
+type AnyEvent =
   | AcquiredEvent
   | WaitingEvent
   | SkippedEvent
@@ -62,6 +61,11 @@ export type SchedulerLockEvent =
   | ShutdownLeftEvent
   | OutageStartedEvent
   | OutageEndedEvent;
+
+type EventsByType = { [Event in AnyEvent as Event['type']]: Event };
+
+/** Every event, told apart by `type`. `SchedulerLockEvent<'overdue'>` is the one of that type. */
+export type SchedulerLockEvent<Type extends keyof EventsByType = keyof EventsByType> = EventsByType[Type];
 
 /** Sends an event to all listeners. Never throws. */
 export type Emit = (event: SchedulerLockEvent) => void;

@@ -1,6 +1,6 @@
 import { v4 as uuid } from 'uuid';
 import type { Entry, EntryQuery, LockEntries, NewEntry } from '../../rules/entries/entries.js';
-import { check, show } from '../contract/assert.js';
+import { check, show } from './assert.js';
 import type { LockEntriesContractOptions } from './port-options.js';
 import type { Definition } from './port-case.js';
 import { HOUR, SHORT } from './port-kit.js';

@@ -1,4 +1,4 @@
-import { check, show } from '../contract/assert.js';
+import { check, show } from './assert.js';
 import type { EntryCaseDefinition } from './entry-kit.js';
 
 const CROWD = 40;

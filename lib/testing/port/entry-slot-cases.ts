@@ -1,5 +1,5 @@
 import type { EntrySum, SumQuery } from '../../rules/entries/entries.js';
-import { check, show } from '../contract/assert.js';
+import { check, show } from './assert.js';
 import type { EntryCaseDefinition, EntryKit } from './entry-kit.js';
 import { HOUR, SHORT } from './port-kit.js';
 

@@ -1,5 +1,18 @@
-import type { ContractCase } from '../contract/contract.js';
 import type { PortKit } from './port-kit.js';
+
+/** One case of the contract suite. */
+export interface ContractCase {
+  /** Number of the rule on the interface, and the sentence that the case checks. */
+  readonly name: string;
+  /** Rejects with a plain `Error` that says what the store did, and what it should have done. */
+  run(): Promise<void>;
+}
+
+/** The few functions of a test runner that the suite needs: those of Jest, Vitest, Mocha and `node:test` fit. */
+export interface TestRunner {
+  describe(name: string, body: () => void): unknown;
+  test(name: string, body: () => Promise<void>): unknown;
+}
 
 /** A sentence of a contract, with its check. */
 export interface Definition<Kit, Hook extends string> {

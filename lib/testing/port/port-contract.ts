@@ -1,10 +1,9 @@
-import type { ContractCase, TestRunner } from '../contract/contract.js';
 import { EntryKit } from './entry-kit.js';
 import { entryListCases } from './entry-list-cases.js';
 import { entryPutCases } from './entry-put-cases.js';
 import { entrySlotCases } from './entry-slot-cases.js';
 import { PortKit } from './port-kit.js';
-import { contractCases } from './port-case.js';
+import { type ContractCase, contractCases, type TestRunner } from './port-case.js';
 import type { LockDocumentsContractOptions, LockEntriesContractOptions } from './port-options.js';
 import { readCases } from './read-cases.js';
 import { renewCases } from './renew-cases.js';
@@ -22,7 +21,13 @@ export function lockDocumentsContract(options: LockDocumentsContractOptions): Co
   );
 }
 
-/** Registers the contract suite of a database with a test runner, as `describeLockStore` does that of a store. */
+/**
+ * Registers the contract suite of a database with a test runner:
+ *
+ * ```ts
+ * describeLockDocuments('My documents', { create: () => ({ documents }), wait: sleep }, { describe, test });
+ * ```
+ */
 export function describeLockDocuments(
   name: string,
   options: LockDocumentsContractOptions,
@@ -41,7 +46,7 @@ export const lockEntriesContract = (options: LockEntriesContractOptions): Contra
     ({ entries, others = [] }) => new EntryKit(entries, others, options),
   );
 
-/** Registers the contract suite of entries with a test runner, as `describeLockStore` does that of a store. */
+/** Registers the contract suite of entries with a test runner, as `describeLockDocuments` does that of documents. */
 export function describeLockEntries(
   name: string,
   options: LockEntriesContractOptions,

@@ -1,6 +1,6 @@
 import { v4 as uuid } from 'uuid';
 import type { Change, LockDocuments, ReadDocument, Seen } from '../../contract/port.js';
-import { check, show } from '../contract/assert.js';
+import { check, show } from './assert.js';
 import type { LockDocumentsContractOptions, PortSubject } from './port-options.js';
 
 /** For documents that must stay taken, ms. */

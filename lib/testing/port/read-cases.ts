@@ -1,5 +1,5 @@
-import { check, show } from '../contract/assert.js';
-import { confusableNames } from '../contract/name-cases.js';
+import { check, show } from './assert.js';
+import { confusableNames } from './names.js';
 import { HOUR, SHORT } from './port-kit.js';
 import type { PortCaseDefinition } from './port-case.js';
 

@@ -1,4 +1,4 @@
-import { check, show } from '../contract/assert.js';
+import { check, show } from './assert.js';
 import { HOUR, SHORT } from './port-kit.js';
 import type { PortCaseDefinition } from './port-case.js';
 

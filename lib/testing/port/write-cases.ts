@@ -1,5 +1,5 @@
 import { v4 as uuid } from 'uuid';
-import { check, show } from '../contract/assert.js';
+import { check, show } from './assert.js';
 import { HOUR, SHORT } from './port-kit.js';
 import type { PortCaseDefinition } from './port-case.js';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { AcquireRequest } from '../../../lib/index.js';
+import type { AcquireRequest } from '../../../lib/contract/lock-store.js';
 import type { RunRecord } from '../../../lib/contract/history-store.js';
 import type { SqlStore, TestDatabase } from '../../support/database.js';
 import { format, median, medianRatio } from '../statistics.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockStore } from '../../../lib/index.js';
-import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
+import type { LockStoreContractOptions } from '../cases/options.js';
 import { uniqueTable } from '../../support/database-server.js';
 
 /** A pool of several connections, as far as it is needed here. */

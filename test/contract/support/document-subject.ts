@@ -1,4 +1,4 @@
-import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
+import type { LockStoreContractOptions } from '../cases/options.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import type { LockEntries } from '../../../lib/rules/entries/entries.js';

@@ -1,4 +1,4 @@
-import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
+import type { LockStoreContractOptions } from '../cases/options.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import type { LockStore } from '../../../lib/index.js';

@@ -3,7 +3,7 @@ import type { Db, Document, MongoClient } from 'mongodb';
 import { MongoDocuments } from '../../../lib/stores/mongo/mongo-documents.js';
 import { MongoEntries } from '../../../lib/stores/mongo/mongo-entries.js';
 import { MongoLockStore } from '../../../lib/stores/mongo/index.js';
-import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
+import type { LockStoreContractOptions } from '../cases/options.js';
 import type {
   LockDocumentsContractOptions,
   LockEntriesContractOptions,

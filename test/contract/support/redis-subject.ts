@@ -3,7 +3,7 @@ import type { RedisClient } from '../../../lib/index.js';
 import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
 import { historyKeys, lineKeys, stateKey } from '../../../lib/stores/redis/keys.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
-import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
+import type { LockStoreContractOptions } from '../cases/options.js';
 import { uniquePrefix } from '../../support/redis-server.js';
 
 /** A client of the user's: what the store needs, and the commands with which a test looks behind its back. */

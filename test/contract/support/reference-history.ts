@@ -16,7 +16,9 @@ import {
   type RunEntry,
   type RunRecord,
 } from '../../../lib/contract/history-store.js';
-import type { AcquireRequest, AcquireResult, LeaseRef, ReleaseOutcome } from '../../../lib/index.js';
+import type { ReleaseOutcome } from '../../../lib/index.js';
+import type { AcquireRequest, AcquireResult } from '../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import type { ReferenceStore, StartEntry } from './reference-store.js';
 
 type Interrupted = Extract<AcquireResult, { acquired: true }>['interrupted'];

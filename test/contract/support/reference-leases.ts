@@ -1,16 +1,13 @@
+import type { JobInfo, LockInfo, LockStore, ReleaseOutcome } from '../../../lib/index.js';
 import type {
   AcquireRefusal,
   AcquireRequest,
   AcquireResult,
   ExtendResult,
-  JobInfo,
-  LeaseRef,
-  LockInfo,
-  LockStore,
   ReleaseOptions,
-  ReleaseOutcome,
   ReleaseResult,
-} from '../../../lib/index.js';
+} from '../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import { LockStateError } from '../../../lib/base/errors.js';
 import type { ManualClock } from '../../../lib/testing/index.js';
 

@@ -1,14 +1,13 @@
+import type { DeadLetter, ReleaseOutcome } from '../../../lib/index.js';
 import type {
-  DeadLetter,
   Enqueued,
   QueuedCallStore,
-  LeaseRef,
   LeftCalls,
   NewQueuedCall,
   NextOptions,
   NextResult,
-  ReleaseOutcome,
-} from '../../../lib/index.js';
+} from '../../../lib/contract/queued-call-store.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import { LOOK_FOR_QUEUED } from '../../../lib/contract/queued-call-store.js';
 import type { ReferenceStore } from './reference-store.js';
 

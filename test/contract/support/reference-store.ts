@@ -3,12 +3,11 @@ import type {
   AcquireRequest,
   AcquireResult,
   HintChannel,
-  LeaseRef,
   ReleaseOptions,
   ReleaseResult,
-  WaitRequest,
-} from '../../../lib/index.js';
-import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
+} from '../../../lib/contract/lock-store.js';
+import type { LeaseRef, WaitRequest } from '../../../lib/contract/lease-ref.js';
+import type { LockStoreContractOptions } from '../cases/options.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { ReferenceQueuedCalls } from './reference-queued-calls.js';
 import { ReferenceHistory } from './reference-history.js';

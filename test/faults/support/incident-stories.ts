@@ -1,4 +1,4 @@
-import type { MissEntry } from '../../../lib/index.js';
+import type { MissEntry } from '../../../lib/contract/history-store.js';
 import { until } from '../../support/until.js';
 import { GRACE, LEAD, type Member, type MemberSettings, type Stage } from './incident-stage.js';
 

@@ -1,4 +1,6 @@
-import type { AcquireRequest, LeaseRef, LockInfo, LockStore, ReleaseOptions } from '../../../lib/index.js';
+import type { LockInfo, LockStore } from '../../../lib/index.js';
+import type { AcquireRequest, ReleaseOptions } from '../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 
 /** A store whose calls can be held back before they reach it, and are counted. */
 export class StoreGate implements LockStore {

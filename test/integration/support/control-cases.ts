@@ -2,13 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
-import {
-  currentLock,
-  type LockStore,
-  type QueuedCallStore,
-  SchedulerLock,
-  SchedulerLockService,
-} from '../../../lib/index.js';
+import { currentLock, type LockStore, SchedulerLock, SchedulerLockService } from '../../../lib/index.js';
+import type { QueuedCallStore } from '../../../lib/contract/queued-call-store.js';
 import { until } from '../../support/until.js';
 import { gate } from '../app.js';
 import { ANNA, BOB, controlled, skips, useFleet } from './control-kit.js';

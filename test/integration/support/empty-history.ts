@@ -1,11 +1,11 @@
+import type { Clock } from '../../../lib/index.js';
 import type {
   BeatResult,
   HistoryEntry,
   HistoryStore,
   InstanceRecord,
   MissResult,
-  Clock,
-} from '../../../lib/index.js';
+} from '../../../lib/contract/history-store.js';
 
 /** A history in which no instance has ever started anything: each tick that somebody asks about was missed. */
 export class EmptyHistory implements HistoryStore {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { type HistoryEntry, type PauseResult, SchedulerLockService } from '../../../lib/index.js';
+import { type PauseResult, SchedulerLockService } from '../../../lib/index.js';
+import type { HistoryEntry } from '../../../lib/contract/history-store.js';
 import { until } from '../../support/until.js';
 import { gate } from '../app.js';
 import { ANNA, BOB, useFleet } from './control-kit.js';

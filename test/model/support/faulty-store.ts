@@ -1,12 +1,12 @@
+import type { LockStore } from '../../../lib/index.js';
 import type {
   AcquireRequest,
   AcquireResult,
   ExtendResult,
-  LeaseRef,
-  LockStore,
   ReleaseOptions,
   ReleaseResult,
-} from '../../../lib/index.js';
+} from '../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import { leaseDeadline } from '../../../lib/lock/lease.js';
 import type { ManualClock } from '../../../lib/testing/index.js';

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { AcquireRequest, LeaseRef, LockStore } from '../../../lib/index.js';
+import type { LockStore } from '../../../lib/index.js';
+import type { AcquireRequest } from '../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import type { HistoryEntry, HistoryStore } from '../../../lib/contract/history-store.js';
 import { HistoryModel, idOf, KEPT, type ModelRun } from './history-model.js';
 import { type HistoryStep, jobsOf, TTL } from './history-steps.js';

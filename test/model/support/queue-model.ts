@@ -1,4 +1,5 @@
-import type { NewQueuedCall, ReleaseOutcome } from '../../../lib/index.js';
+import type { ReleaseOutcome } from '../../../lib/index.js';
+import type { NewQueuedCall } from '../../../lib/contract/queued-call-store.js';
 import { byPlace, LineModel, type ModelPlace } from './line-model.js';
 
 /** A lease: its token, and which of the leases of that token it is, from 0. */

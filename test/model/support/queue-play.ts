@@ -1,13 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type {
-  AcquireRequest,
-  LeaseRef,
-  LockStore,
-  NewQueuedCall,
-  NextResult,
-  QueuedCallStore,
-  ReleaseOutcome,
-} from '../../../lib/index.js';
+import type { LockStore, ReleaseOutcome } from '../../../lib/index.js';
+import type { AcquireRequest } from '../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
+import type { NewQueuedCall, NextResult, QueuedCallStore } from '../../../lib/contract/queued-call-store.js';
 import { type ModelLease, type ModelNext, type ModelQueuedCall, QueueModel } from './queue-model.js';
 import { JOBS, type QueueStep } from './queue-steps.js';
 import { same } from './same.js';

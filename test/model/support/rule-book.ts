@@ -8,10 +8,10 @@ import type {
   AcquireRequest,
   AcquireResult,
   ExtendResult,
-  LeaseRef,
   ReleaseOptions,
   ReleaseResult,
-} from '../../../lib/index.js';
+} from '../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 
 export interface Rules {
   readonly acquire: typeof acquire;

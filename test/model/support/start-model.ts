@@ -1,4 +1,5 @@
-import type { AcquireRefusal, AcquireRequest, ReleaseOutcome } from '../../../lib/index.js';
+import type { ReleaseOutcome } from '../../../lib/index.js';
+import type { AcquireRefusal, AcquireRequest } from '../../../lib/contract/lock-store.js';
 
 /** What may be asked for about the start of a job. */
 export type StartFields = Pick<AcquireRequest, 'job' | 'tick' | 'rerun' | 'only' | 'interval'>;

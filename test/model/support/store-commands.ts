@@ -11,7 +11,9 @@ import {
   record,
   tuple,
 } from 'fast-check';
-import type { LeaseRef, LockStore, ReleaseOptions, ReleaseOutcome } from '../../../lib/index.js';
+import type { LockStore, ReleaseOutcome } from '../../../lib/index.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
+import type { ReleaseOptions } from '../../../lib/contract/lock-store.js';
 import { parameters } from './parameters.js';
 import { absolute, newLease, ofJob, ofTick, outcome, runOutcome } from './start-arbitraries.js';
 import type { StartFields } from './start-model.js';

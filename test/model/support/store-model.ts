@@ -3,10 +3,10 @@ import type {
   AcquireRequest,
   AcquireResult,
   ExtendResult,
-  LeaseRef,
   ReleaseOptions,
   ReleaseResult,
-} from '../../../lib/index.js';
+} from '../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import { type StartFields, StartModel } from './start-model.js';
 
 const HOUR = 3_600_000;

@@ -26,10 +26,18 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   schedule: { imports: ['base', 'contract'] },
   insight: { imports: ['base', 'contract', 'lock/access/time-limits'] },
   nest: {
+    // The default store, its options, and the names of its keys.
     imports: [
-      ...['base', 'contract', 'rules', 'lock', 'schedule', 'insight', 'stores/memory'],
-      // The default store, its options, and the names of its keys.
-      ...['stores/redis/redis-lock.store', 'stores/redis/connection-options', 'stores/redis/keys'],
+      'base',
+      'contract',
+      'rules',
+      'lock',
+      'schedule',
+      'insight',
+      'stores/memory',
+      'stores/redis/redis-lock.store',
+      'stores/redis/connection-options',
+      'stores/redis/keys',
     ],
     packages: [...NEST, 'reflect-metadata'],
   },

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AcquireRequest, AcquireResult, HintChannel } from '../../../lib/index.js';
+import type { AcquireRequest, AcquireResult, HintChannel } from '../../../lib/contract/lock-store.js';
 import type { SchedulerLockEvent } from '../../../lib/contract/events/events.js';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { LockCall, LockSettings, RunResult } from '../../../lib/lock/lock-call.js';

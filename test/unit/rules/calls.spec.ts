@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { AcquireRequest, LeaseRef } from '../../../lib/index.js';
+import type { AcquireRequest } from '../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { ReferenceDocuments } from '../../contract/support/reference-documents.js';

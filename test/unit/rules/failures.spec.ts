@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../../lib/base/clock.js';
-import type { AcquireRequest, AcquireResult, DocumentChange, LeaseRef } from '../../../lib/index.js';
+import type { DocumentChange } from '../../../lib/index.js';
+import type { AcquireRequest, AcquireResult } from '../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../../../lib/base/errors.js';
 import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';

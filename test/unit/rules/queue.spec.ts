@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { LeaseRef, NewQueuedCall, NextResult } from '../../../lib/index.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
+import type { NewQueuedCall, NextResult } from '../../../lib/contract/queued-call-store.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { Entry, LockEntries, NewEntry } from '../../../lib/rules/entries/entries.js';
 import { RememberingLockStore } from '../../../lib/rules/documents/remembering-lock-store.js';

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import type { LeaseRef, RunEntry } from '../../../lib/index.js';
+import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
+import type { RunEntry } from '../../../lib/contract/history-store.js';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import type { LockEntries, NewEntry } from '../../../lib/rules/entries/entries.js';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { array, assert, constantFrom, integer, option, property, record } from 'fast-check';
-import type { AcquireRequest, ReleaseOutcome } from '../../../lib/index.js';
+import type { ReleaseOutcome } from '../../../lib/index.js';
+import type { AcquireRequest } from '../../../lib/contract/lock-store.js';
 import { acquire } from '../../../lib/rules/lock/acquire.js';
 import { type LockDocument, NOTHING, become } from '../../../lib/rules/lock/document.js';
 import { extend } from '../../../lib/rules/lock/extend.js';

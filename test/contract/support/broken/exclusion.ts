@@ -1,4 +1,5 @@
-import type { AcquireRequest, AcquireResult, ExtendResult, LeaseRef } from '../../../../lib/index.js';
+import type { AcquireRequest, AcquireResult, ExtendResult } from '../../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import { type LockEntry, ReferenceStore, type StateEntry } from '../reference-store.js';
 import { broken, type BrokenStore } from './broken-store.js';
 

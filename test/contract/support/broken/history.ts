@@ -4,7 +4,9 @@ import type {
   Interruption,
   RunRecord,
 } from '../../../../lib/contract/history-store.js';
-import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOutcome } from '../../../../lib/index.js';
+import type { LockInfo, ReleaseOutcome } from '../../../../lib/index.js';
+import type { AcquireRequest } from '../../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import type { ManualClock } from '../../../../lib/testing/index.js';
 import { ReferenceQueuedCalls } from '../reference-queued-calls.js';
 import { LateReferenceHistory, ReferenceHistory } from '../reference-history.js';

@@ -1,11 +1,10 @@
 import type {
   AcquireRefusal,
   AcquireRequest,
-  LeaseRef,
   ReleaseOptions,
   ReleaseResult,
-  WaitRequest,
-} from '../../../../lib/index.js';
+} from '../../../../lib/contract/lock-store.js';
+import type { LeaseRef, WaitRequest } from '../../../../lib/contract/lease-ref.js';
 import { ReferenceStore, type Standing } from '../reference-store.js';
 import { broken, type BrokenStore } from './broken-store.js';
 

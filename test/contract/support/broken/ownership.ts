@@ -1,10 +1,10 @@
 import type {
   AcquireRequest,
   ExtendResult,
-  LeaseRef,
   ReleaseOptions,
   ReleaseResult,
-} from '../../../../lib/index.js';
+} from '../../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import { type LockEntry, ReferenceStore, type StateEntry } from '../reference-store.js';
 import { broken, type BrokenStore } from './broken-store.js';
 

@@ -1,4 +1,5 @@
-import type { Enqueued, LeaseRef, NewQueuedCall } from '../../../../lib/index.js';
+import type { Enqueued, NewQueuedCall } from '../../../../lib/contract/queued-call-store.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import type { ManualClock } from '../../../../lib/testing/index.js';
 import { LOOK_FOR_QUEUED } from '../../../../lib/contract/queued-call-store.js';
 import { type StoredCall, ReferenceQueuedCalls } from '../reference-queued-calls.js';

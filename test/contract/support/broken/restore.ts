@@ -1,4 +1,5 @@
-import type { ExtendResult, LeaseRef, ReleaseOptions, ReleaseResult } from '../../../../lib/index.js';
+import type { ExtendResult, ReleaseOptions, ReleaseResult } from '../../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import { ReferenceStore, type StateEntry } from '../reference-store.js';
 import { broken, type BrokenStore } from './broken-store.js';
 import { RecordsKnownEndsOnly, TrustsFormerHolders } from './ownership.js';

@@ -1,10 +1,10 @@
 import type {
   AcquireRequest,
   AcquireResult,
-  LeaseRef,
   ReleaseOptions,
   ReleaseResult,
-} from '../../../../lib/index.js';
+} from '../../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import { ReferenceStore, type StartEntry, type StartRefusal, type StateEntry } from '../reference-store.js';
 import { broken, type BrokenStore } from './broken-store.js';
 

@@ -1,4 +1,5 @@
-import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../../../lib/index.js';
+import type { AcquireRequest, ReleaseOptions } from '../../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import { instanceTime, type LockEntry, ReferenceStore, type StateEntry } from '../reference-store.js';
 import { broken, type BrokenStore } from './broken-store.js';
 

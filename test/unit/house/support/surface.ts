@@ -88,7 +88,9 @@ export class Surface {
   }
 
   #typeOf(symbol: ts.Symbol): ts.Type & Partial<ts.InterfaceType> {
-    return this.#checker.getDeclaredTypeOfSymbol(symbol);
+    const type = this.#checker.getDeclaredTypeOfSymbol(symbol);
+    // Of a type with a parameter all that it can be.
+    return this.#checker.getBaseConstraintOfType(type) ?? type;
   }
 }
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Kept, LeaseRef } from '../../../../lib/index.js';
+import type { Kept } from '../../../../lib/contract/history-store.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
 import { INSTANCES_KEPT, MAX_INSTANCES } from '../../../../lib/contract/history-store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { NewQueuedCall } from '../../../../lib/index.js';
+import type { NewQueuedCall } from '../../../../lib/contract/queued-call-store.js';
 import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 

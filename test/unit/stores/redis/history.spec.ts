@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import type { AcquireRequest, AcquireResult, LeaseRef, ReleaseOptions } from '../../../../lib/index.js';
+import type { AcquireRequest, AcquireResult, ReleaseOptions } from '../../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import type { HistoryEntry, Miss, RunRecord } from '../../../../lib/contract/history-store.js';
 import { commandsDuring } from '../../../support/local-redis.js';

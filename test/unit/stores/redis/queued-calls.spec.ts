@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { LeaseRef } from '../../../../lib/index.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import type { NewQueuedCall } from '../../../../lib/contract/queued-call-store.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { until } from '../../../support/until.js';

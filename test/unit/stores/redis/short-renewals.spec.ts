@@ -1,7 +1,8 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { systemClock } from '../../../../lib/base/clock.js';
-import type { ExtendResult, LeaseRef } from '../../../../lib/index.js';
+import type { ExtendResult } from '../../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import type { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { commandsDuring } from '../../../support/local-redis.js';
 import { ownStore } from './support/own-redis.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import type { LeaseRef } from '../../../../lib/index.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { commandsDuring } from '../../../support/local-redis.js';
 import { ownStore } from './support/own-redis.js';

@@ -1,6 +1,7 @@
 import { expect, jest, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import type { AcquireRequest, AcquireResult, LeaseRef } from '../../../../lib/index.js';
+import type { AcquireRequest, AcquireResult } from '../../../../lib/contract/lock-store.js';
+import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { commandsDuring } from '../../../support/local-redis.js';
 import { until } from '../../../support/until.js';

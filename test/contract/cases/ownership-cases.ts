@@ -1,4 +1,4 @@
-import { answers } from './assert.js';
+import { answers } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, MONTH, SHORT } from './kit.js';
 

@@ -1,4 +1,4 @@
-import { answers, check } from './assert.js';
+import { answers, check } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR } from './kit.js';
 import { CALLED, granted, leave, refused, stand, standAtRunOut, waits } from './line-moves.js';

@@ -1,5 +1,5 @@
-import { LOOK_FOR_QUEUED } from '../../contract/queued-call-store.js';
-import { check, show } from './assert.js';
+import { LOOK_FOR_QUEUED } from '../../../lib/contract/queued-call-store.js';
+import { check, show } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR } from './kit.js';
 import { queuedCalls, queuedCall, keep } from './queued-call-moves.js';

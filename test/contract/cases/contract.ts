@@ -1,5 +1,5 @@
 import { abandonCases } from './abandon-cases.js';
-import { check } from './assert.js';
+import { check } from '../../../lib/testing/port/assert.js';
 import { batchCases } from './batch-cases.js';
 import { endCases } from './end-cases.js';
 import { leftCallCases } from './left-call-cases.js';
@@ -23,20 +23,7 @@ import { queuedCallEndCases } from './queued-call-end-cases.js';
 import { intervalCases } from './interval-cases.js';
 import { tickCases } from './tick-cases.js';
 import { timeCases } from './time-cases.js';
-
-/** One case of the contract suite. */
-export interface ContractCase {
-  /** Number of the rule on the `LockStore` interface, and the sentence that the case checks. */
-  readonly name: string;
-  /** Rejects with a plain `Error` that says what the store did, and what it should have done. */
-  run(): Promise<void>;
-}
-
-/** The few functions of a test runner that the suite needs: those of Jest, Vitest, Mocha and `node:test` fit. */
-export interface TestRunner {
-  describe(name: string, body: () => void): unknown;
-  test(name: string, body: () => Promise<void>): unknown;
-}
+import type { ContractCase, TestRunner } from '../../../lib/testing/port/port-case.js';
 
 const definitions: readonly CaseDefinition[] = [
   ...exclusionCases,

@@ -1,4 +1,4 @@
-import { answers, check } from './assert.js';
+import { answers, check } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, SHORT } from './kit.js';
 import { attempt, JOB, OTHER, start, TICK } from './tick-moves.js';

@@ -1,5 +1,10 @@
-import type { AcquireRequest, AcquireResult, LeaseRef, WaitRequest } from '../../contract/lock-store.js';
-import { check, show } from './assert.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  LeaseRef,
+  WaitRequest,
+} from '../../../lib/contract/lock-store.js';
+import { check, show } from '../../../lib/testing/port/assert.js';
 import { HOUR, SHORT, type Kit } from './kit.js';
 
 /** How long a lock is reserved for the call that is called, and a little longer, ms. */

@@ -1,4 +1,4 @@
-import type { LockStore } from '../../contract/lock-store.js';
+import type { LockStore } from '../../../lib/contract/lock-store.js';
 
 /** A store for one case of the contract. */
 export interface ContractSubject {

@@ -1,5 +1,5 @@
-import type { AcquireRequest, LeaseRef } from '../../contract/lock-store.js';
-import { answers, check } from './assert.js';
+import type { AcquireRequest, LeaseRef } from '../../../lib/contract/lock-store.js';
+import { answers, check } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, type Kit, SHORT } from './kit.js';
 import { attempt, JOB, OTHER, start, TICK } from './tick-moves.js';

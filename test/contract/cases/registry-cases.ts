@@ -1,5 +1,5 @@
-import type { Beat, InstanceRecord, KnownJob } from '../../contract/history-store.js';
-import { answers, check, show } from './assert.js';
+import type { Beat, InstanceRecord, KnownJob } from '../../../lib/contract/history-store.js';
+import { answers, check, show } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { history } from './history-moves.js';
 import { HOUR, type Kit } from './kit.js';

@@ -1,7 +1,7 @@
 import { v4 as uuid } from 'uuid';
-import type { Kept } from '../../contract/history-store.js';
-import type { LeaseRef } from '../../contract/lock-store.js';
-import { answers, check, show } from './assert.js';
+import type { Kept } from '../../../lib/contract/history-store.js';
+import type { LeaseRef } from '../../../lib/contract/lock-store.js';
+import { answers, check, show } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import {
   begin,

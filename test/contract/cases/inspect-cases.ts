@@ -1,5 +1,5 @@
-import type { LockInfo } from '../../contract/lock-info.js';
-import { answers, check, show } from './assert.js';
+import type { LockInfo } from '../../../lib/contract/lock-info.js';
+import { answers, check, show } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { checkExpiry, HOUR, type Kit, SHORT } from './kit.js';
 

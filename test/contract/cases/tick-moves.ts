@@ -1,5 +1,5 @@
-import type { AcquireRequest, AcquireResult, LeaseRef } from '../../contract/lock-store.js';
-import { check, show } from './assert.js';
+import type { AcquireRequest, AcquireResult, LeaseRef } from '../../../lib/contract/lock-store.js';
+import { check, show } from '../../../lib/testing/port/assert.js';
 import type { Kit } from './kit.js';
 
 /** A tick long ago, so that no clock matters. */

@@ -1,5 +1,5 @@
-import { check, show } from './assert.js';
-import type { LeaseRef } from '../../contract/lock-store.js';
+import { check, show } from '../../../lib/testing/port/assert.js';
+import type { LeaseRef } from '../../../lib/contract/lock-store.js';
 import type { Kit } from './kit.js';
 
 /** The fencing token that the store has on record for a lease, read by a repeated acquire (rule 2). */

@@ -1,6 +1,11 @@
-import { SchedulerLockError } from '../../base/errors.js';
-import type { AcquireRequest, AcquireResult, ExtendResult, LeaseRef } from '../../contract/lock-store.js';
-import { answers, check, rejection, show } from './assert.js';
+import { SchedulerLockError } from '../../../lib/base/errors.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  LeaseRef,
+} from '../../../lib/contract/lock-store.js';
+import { answers, check, rejection, show } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, type Kit } from './kit.js';
 

@@ -1,5 +1,5 @@
-import type { QueuedCallStore } from '../../contract/queued-call-store.js';
-import { check, show } from './assert.js';
+import type { QueuedCallStore } from '../../../lib/contract/queued-call-store.js';
+import { check, show } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR } from './kit.js';
 import { queuedCalls, queuedCall, keep, next, takes, none, type Taken } from './queued-call-moves.js';

@@ -5,9 +5,9 @@ import type {
   NewQueuedCall,
   NextOptions,
   NextResult,
-} from '../../contract/queued-call-store.js';
-import type { LeaseRef } from '../../contract/lock-store.js';
-import { check, show } from './assert.js';
+} from '../../../lib/contract/queued-call-store.js';
+import type { LeaseRef } from '../../../lib/contract/lock-store.js';
+import { check, show } from '../../../lib/testing/port/assert.js';
 import { HOUR, type Kit } from './kit.js';
 
 export const TAKES = [{ job: 'job', ttl: HOUR }];

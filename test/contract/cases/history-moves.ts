@@ -1,5 +1,5 @@
 import { v4 as uuid } from 'uuid';
-import type { NextOptions } from '../../contract/queued-call-store.js';
+import type { NextOptions } from '../../../lib/contract/queued-call-store.js';
 import type {
   HistoryEntry,
   HistoryStore,
@@ -7,9 +7,9 @@ import type {
   Miss,
   RunEntry,
   RunRecord,
-} from '../../contract/history-store.js';
-import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../contract/lock-store.js';
-import { check, show } from './assert.js';
+} from '../../../lib/contract/history-store.js';
+import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../../lib/contract/lock-store.js';
+import { check, show } from '../../../lib/testing/port/assert.js';
 import { HOUR, type Kit, MONTH } from './kit.js';
 
 /** A tick of long ago. */

@@ -6,8 +6,8 @@ import type {
   ExtendResult,
   LeaseRef,
   LockStore,
-} from '../../contract/lock-store.js';
-import { answers, check, show } from './assert.js';
+} from '../../../lib/contract/lock-store.js';
+import { answers, check, show } from '../../../lib/testing/port/assert.js';
 import type { ContractSubject, LockStoreContractOptions } from './options.js';
 
 /** A ttl that no pause of a test machine outlasts: for leases that must still be held. */

@@ -1,5 +1,5 @@
-import type { Miss, MissEntry, MissResult } from '../../contract/history-store.js';
-import { answers, check, show } from './assert.js';
+import type { Miss, MissEntry, MissResult } from '../../../lib/contract/history-store.js';
+import { answers, check, show } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { begin, entries, history, KEPT, missOf, TICK } from './history-moves.js';
 import { HOUR, type Kit, SHORT } from './kit.js';

@@ -1,4 +1,4 @@
-import { answers, check, show } from './assert.js';
+import { answers, check, show } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, SHORT } from './kit.js';
 import { CALLED, granted, leave, refused, stand, standAtRunOut, waits } from './line-moves.js';

@@ -1,4 +1,4 @@
-import { answers, check, show } from './assert.js';
+import { answers, check, show } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { checkExpiry, HOUR, MONTH, SHORT } from './kit.js';
 

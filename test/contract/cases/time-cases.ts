@@ -1,5 +1,5 @@
-import type { LeaseRef } from '../../contract/lock-store.js';
-import { answers, check } from './assert.js';
+import type { LeaseRef } from '../../../lib/contract/lock-store.js';
+import { answers, check } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, type Kit, MONTH, SHORT } from './kit.js';
 import { JOB, TICK } from './tick-moves.js';

@@ -1,4 +1,4 @@
-import { answers, check } from './assert.js';
+import { answers, check } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { checkRecorded, JOB, TICK, since } from './restore-moves.js';
 
