@@ -25,7 +25,7 @@ export type WaitingRequest = AcquireRequest & { readonly wait: WaitRequest };
 
 export const isWaiting = (request: AcquireRequest): request is WaitingRequest => request.wait !== undefined;
 
-/** The calls that wait for one lock, by rules 10 to 14 of `LockStore`. Knows no clock: times are those of the store, ms. */
+/** The calls that wait for one lock, by the rules 10.1 to 14.2 of the contract. Knows no clock: times are those of the store, ms. */
 export class Line {
   /** In the order of their places. */
   #standing: Standing[];

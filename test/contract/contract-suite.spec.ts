@@ -1,10 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describeLockStore, lockStoreContract } from './cases/contract.js';
 import { brokenStores } from './support/broken-stores.js';
 import { memoryContract } from './support/memory-subject.js';
 import { LateReferenceHistory } from './support/reference-history.js';
 import { DurableReferenceStore, ReferenceStore, referenceContract } from './support/reference-store.js';
+import { projectRoot } from '../support/machine.js';
 
+/** What the case is called, without the number of its sentence in the page. */
+const sentenceOf = (name: string): string => name.replace(/^rule [\d.]+: /, '');
 const sentences = lockStoreContract(referenceContract()).map(({ name }) => name);
 const durable = { ...referenceContract((clock) => new DurableReferenceStore(clock)), durable: true };
 const late = referenceContract((clock) => {
@@ -20,16 +25,24 @@ describeLockStore('a correct store that is durable', durable, { describe, test }
 describeLockStore('a correct store that keeps records a second later', late, { describe, test });
 
 describe('every case of the contract suite', () => {
+  test('holds a sentence of the page, and every sentence there has a case', () => {
+    const page = readFileSync(join(projectRoot, 'docs/stores/contract.md'), 'utf8');
+    const numbers = [...page.matchAll(/^- (\d+\.\d+) /gm)].map(([, number]) => number);
+    const held = all.map((name) => /^rule ([\d.]+): /.exec(name)?.[1]);
+    expect(new Set(numbers).size).toBe(numbers.length);
+    expect([...new Set(held)].sort()).toEqual(numbers.sort());
+  });
+
   test('has a name of its own and a broken store that it is to catch', () => {
     expect(new Set(sentences).size).toBe(sentences.length);
-    expect(brokenStores.map(({ caught }) => caught).sort()).toEqual([...all].sort());
+    expect(brokenStores.map(({ caught }) => caught).sort()).toEqual(all.map(sentenceOf).sort());
   });
 
   test.each(brokenStores.map((broken) => [broken.caught, broken] as const))(
     'fails on a store that is broken in this way: %s',
     async (sentence, { make, message, durable: isDurable = false }) => {
       const found = lockStoreContract({ ...referenceContract(make), durable: isDurable }).find(
-        ({ name }) => name === sentence,
+        ({ name }) => sentenceOf(name) === sentence,
       );
       const failure: unknown = await found?.run().then(
         () => 'passed',
@@ -67,7 +80,7 @@ describe('the contract suite', () => {
   test('does not ask a durable store to restore, but never to', () => {
     const names = lockStoreContract(durable).map(({ name }) => name);
     expect(names.filter((name) => !sentences.includes(name))).toEqual([
-      'rule 3: a durable store does not extend a lease that ran out, though nobody took its lock',
+      'rule 3.10: a durable store does not extend a lease that ran out, though nobody took its lock',
     ]);
     const left = sentences.filter((name) => !names.includes(name));
     expect(left.length).toBe(10);

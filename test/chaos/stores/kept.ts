@@ -1,4 +1,5 @@
-import type { HistoryEntry, LockInfo, LockStore } from 'nestjs-scheduler-lock';
+import type { LockInfo, LockStore } from 'nestjs-scheduler-lock';
+import type { HistoryEntry } from '../../../lib/contract/history-store.js';
 import { RedisLockStore } from 'nestjs-scheduler-lock/redis';
 import { monotonic, type StoredLine } from '../history.js';
 import { MOST_KEPT } from '../jobs.js';

@@ -19,7 +19,7 @@ async function overtaken(kit: Kit, name: string, fields: Partial<AcquireRequest>
 /** Rule 4: what an abandoned lease takes back. */
 export const abandonCases: readonly CaseDefinition[] = [
   {
-    rule: 4,
+    rule: '4.4',
     sentence: 'an abandoned start gives back the tick, or the interval, that was there before',
     async run(kit) {
       const name = kit.name();
@@ -34,7 +34,7 @@ export const abandonCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.4',
     sentence: 'a start is also given back when it is abandoned after its lease has run out',
     async run(kit) {
       const name = kit.name();
@@ -51,7 +51,7 @@ export const abandonCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.4',
     sentence:
       'a start is given back also when it is abandoned after a later lease of its lock, of another job',
     async run(kit) {
@@ -80,7 +80,7 @@ export const abandonCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.4',
     sentence: 'an abandoned lease gives back no later start of its job, and none that ended',
     async run(kit) {
       const name = kit.name();

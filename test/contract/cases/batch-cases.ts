@@ -85,7 +85,7 @@ async function checkEnded(
 /** Rule 8: many leases in one call, broken locks. */
 export const batchCases: readonly CaseDefinition[] = [
   {
-    rule: 8,
+    rule: '8.1',
     sentence: 'extend judges each lease of a batch alone, and answers in their order',
     async run(kit) {
       const held = await kit.take(kit.name('held'));
@@ -112,14 +112,14 @@ export const batchCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 8,
+    rule: '8.1',
     sentence: 'extend of no leases answers no results',
     async run(kit) {
       checkLength(await kit.store.extend([]), 0);
     },
   },
   {
-    rule: 8,
+    rule: '8.2',
     sentence: 'extend takes any number of leases',
     async run(kit) {
       const leases = await takeAll(kit, LARGE, 'large');
@@ -140,7 +140,7 @@ export const batchCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 8,
+    rule: '8.1',
     sentence: 'a broken lock in a batch does not stop the others',
     needs: ['breakLock'],
     async run(kit) {
@@ -159,7 +159,7 @@ export const batchCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 8,
+    rule: '8.1',
     sentence: 'attempts and releases at the same time are each judged by their own request',
     async run(kit) {
       const [job, tick, schedule, interval] = ['Contract.job', 1_760_000_000_000, '0 4 * * *', HOUR];
@@ -191,7 +191,7 @@ export const batchCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 8,
+    rule: '8.1',
     sentence: 'attempts at the same time that need only the reason of a refusal are judged alike',
     async run(kit) {
       const [job, tick] = ['Contract.job', 1_760_000_000_000];
@@ -221,7 +221,7 @@ export const batchCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 8,
+    rule: '8.1',
     sentence: 'acquire and release of a broken lock fail with an error that names it',
     needs: ['breakLock'],
     async run(kit) {
@@ -239,7 +239,7 @@ export const batchCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 8,
+    rule: '8.3',
     sentence: 'job, tick and attempt do not change the life of a lease',
     async run(kit) {
       const run = { job: 'Contract.job:é%s', tick: 1_760_000_000_123, attempt: 1 };

@@ -6,7 +6,7 @@ import { CALLED, granted, leave, refused, stand, standAtRunOut, waits } from './
 /** Rules 12 to 14: who in line is called, and who is passed over. */
 export const calledCases: readonly CaseDefinition[] = [
   {
-    rule: 12,
+    rule: '12.2',
     sentence: 'a release gives the process of the first in line a hint',
     needs: ['lines', 'hints'],
     async run(kit) {
@@ -29,7 +29,7 @@ export const calledCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 12,
+    rule: '12.2',
     sentence: 'a lock that stays taken after its release is granted to no call in line',
     needs: ['lines'],
     async run(kit) {
@@ -41,7 +41,7 @@ export const calledCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 12,
+    rule: '12.2',
     sentence: 'the late release of a lease that has run out calls nobody',
     needs: ['lines'],
     async run(kit) {
@@ -51,7 +51,7 @@ export const calledCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 13,
+    rule: '13.2',
     sentence: 'a call that is abandoned is not in line any more',
     needs: ['lines'],
     async run(kit) {
@@ -64,7 +64,7 @@ export const calledCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 13,
+    rule: '13.1',
     sentence: 'if the call that is called is abandoned, the next one is called',
     needs: ['lines'],
     async run(kit) {
@@ -77,7 +77,7 @@ export const calledCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 13,
+    rule: '13.1',
     sentence: 'if the lease that was granted is abandoned, the next call is called',
     needs: ['lines'],
     async run(kit) {
@@ -91,7 +91,7 @@ export const calledCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 14,
+    rule: '14.1',
     sentence: 'a dead process costs the others one turn, however many of its calls stand in line',
     needs: ['lines'],
     async run(kit) {
@@ -105,7 +105,7 @@ export const calledCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 14,
+    rule: '14.1',
     sentence: 'a call that did not come in time has its place again when it asks',
     needs: ['lines'],
     async run(kit) {
@@ -131,7 +131,7 @@ export const calledCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 14,
+    rule: '14.2',
     sentence: 'calls whose limit has passed are passed over, and the lock is free for all if no call is left',
     needs: ['lines'],
     async run(kit) {

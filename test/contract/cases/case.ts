@@ -3,8 +3,8 @@ import type { ContractHook } from './options.js';
 
 /** A sentence of the contract, with its check. */
 export interface CaseDefinition {
-  /** Number of the rule on the `LockStore` interface. */
-  readonly rule: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18;
+  /** The number of the sentence in docs/stores/contract.md that the case holds, such as `3.1`. */
+  readonly rule: `${number}.${number}`;
   readonly sentence: string;
   readonly needs?: readonly ContractHook[];
   /** The case is about leases that the store lost, so it is left out for durable stores. */

@@ -47,7 +47,7 @@ const definitions: readonly CaseDefinition[] = [
   ...interruptionCases,
   ...missCases,
   ...registryCases,
-].sort((a, b) => a.rule - b.rule);
+].sort((a, b) => a.rule.localeCompare(b.rule, 'en', { numeric: true }));
 
 /**
  * The contract of `LockStore` as cases that any test runner can run, one after another. Cases for which `options`

@@ -5,7 +5,7 @@ import { checkExpiry, HOUR, MONTH, SHORT } from './kit.js';
 /** Rules 3 and 4: how a lease ends, and that it stays ended. */
 export const endCases: readonly CaseDefinition[] = [
   {
-    rule: 3,
+    rule: '3.6',
     sentence: 'a lease that was released stays ended: neither extend nor release brings it back',
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -17,7 +17,7 @@ export const endCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.6',
     sentence: 'of concurrent extends and a release the release wins in the end',
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -32,7 +32,7 @@ export const endCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.9',
     sentence: 'release with keepFor keeps the lock taken that long, and says who had it',
     async run(kit) {
       const lease = await kit.take(kit.name(), { ttl: 4 * HOUR });
@@ -43,7 +43,7 @@ export const endCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.9',
     sentence: 'a lock that was kept is free when keepFor has passed',
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -53,7 +53,7 @@ export const endCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.9',
     sentence: 'a kept lock can be neither extended nor freed by the lease that ended',
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -68,7 +68,7 @@ export const endCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.6',
     sentence: 'release of a lease that the store never knew is recorded as its end',
     async run(kit) {
       const unknown = kit.stranger(kit.name());
@@ -79,7 +79,7 @@ export const endCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.4',
     sentence: 'an abandoned lease stays ended',
     async run(kit) {
       const lease = await kit.take(kit.name(), { job: 'Contract.job', tick: 1_760_000_000_000, attempt: 1 });
@@ -90,7 +90,7 @@ export const endCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.4',
     sentence: 'the tick and attempt of an abandoned lease can be taken again',
     async run(kit) {
       const run = { job: 'Contract.job', tick: 1_760_000_000_000, attempt: 1 };
@@ -104,7 +104,7 @@ export const endCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.4',
     sentence: 'an abandon that arrives before its acquire blocks nobody, and one that follows undoes it',
     async run(kit) {
       const lost = kit.stranger(kit.name(), { fencingToken: 0 });

@@ -7,7 +7,7 @@ const CROWD = 40;
 /** Rules 1 and 2: which attempt gets a lock. */
 export const exclusionCases: readonly CaseDefinition[] = [
   {
-    rule: 1,
+    rule: '1.1',
     sentence: 'of many concurrent acquires of a free lock exactly one wins',
     async run(kit) {
       const name = kit.name();
@@ -17,7 +17,7 @@ export const exclusionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 1,
+    rule: '1.1',
     sentence: 'of many concurrent acquires of an expired lock exactly one wins',
     async run(kit) {
       const { name } = await kit.take(kit.name(), { ttl: SHORT });
@@ -26,7 +26,7 @@ export const exclusionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 1,
+    rule: '1.2',
     sentence: 'a refusal says that the lock is held, by whom, and for how long at most',
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -34,7 +34,7 @@ export const exclusionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 1,
+    rule: '1.3',
     sentence: 'holders with the same name are distinguished by their tokens',
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -44,7 +44,7 @@ export const exclusionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 2,
+    rule: '2.1',
     sentence: 'an acquire repeated by the holder is answered with the grant that was recorded',
     async run(kit) {
       const { fencingToken, ...request } = await kit.take(kit.name());
@@ -57,7 +57,7 @@ export const exclusionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 2,
+    rule: '2.1',
     sentence: 'a repeated acquire is answered the same after the lease was renewed',
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -67,7 +67,7 @@ export const exclusionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 2,
+    rule: '2.1',
     sentence: 'concurrent acquires with one token are one lease',
     async run(kit) {
       const request = kit.request(kit.name());
@@ -80,7 +80,7 @@ export const exclusionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 2,
+    rule: '2.2',
     sentence: 'the token of an ended lease does not pass while its lock is kept',
     async run(kit) {
       const { fencingToken, ...request } = await kit.take(kit.name());
@@ -94,7 +94,7 @@ export const exclusionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 2,
+    rule: '2.2',
     sentence: 'the token of an ended lease is not answered with the old grant once the lock is free',
     async run(kit) {
       const { fencingToken, ...request } = await kit.take(kit.name());
@@ -106,7 +106,7 @@ export const exclusionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 2,
+    rule: '2.2',
     sentence: 'the token of an expired lease does not pass once somebody else has the lock',
     async run(kit) {
       const stale = await kit.take(kit.name(), { ttl: SHORT });
@@ -117,7 +117,7 @@ export const exclusionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 8,
+    rule: '8.3',
     sentence: 'a refused attempt changes nothing',
     async run(kit) {
       const lease = await kit.take(kit.name());

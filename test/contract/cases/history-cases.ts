@@ -54,7 +54,7 @@ async function onlyOne(kit: Kit, { name, fencingToken }: LeaseRef, what: string)
 /** Rule 16: who ran what. */
 export const historyCases: readonly CaseDefinition[] = [
   {
-    rule: 16,
+    rule: '16.1',
     sentence: 'a release keeps who ran what, when, for how long, and how it ended',
     needs: ['history'],
     async run(kit) {
@@ -73,7 +73,7 @@ export const historyCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.1',
     sentence: 'fields that a run does not have are absent from its entry',
     needs: ['history'],
     async run(kit) {
@@ -85,7 +85,7 @@ export const historyCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.2',
     sentence: 'a release that is sent again keeps no second record, even if another lease had the lock since',
     needs: ['history'],
     async run(kit) {
@@ -102,7 +102,7 @@ export const historyCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.2',
     sentence: 'a run whose lease was lost keeps its record, which does not change the answer of its release',
     needs: ['history'],
     async run(kit) {
@@ -116,7 +116,7 @@ export const historyCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.2',
     sentence: 'of two records of a run, that of the release which ended the lease counts',
     needs: ['history'],
     async run(kit) {
@@ -142,7 +142,7 @@ export const historyCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.1',
     sentence: 'no record waits once the store has flushed',
     needs: ['history'],
     async run(kit) {
@@ -157,7 +157,7 @@ export const historyCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.2',
     sentence: 'nothing is kept of an abandoned lease',
     needs: ['history'],
     async run(kit) {
@@ -167,7 +167,7 @@ export const historyCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.1',
     sentence: 'nothing is kept of a release without a record',
     needs: ['history'],
     async run(kit) {
@@ -177,7 +177,7 @@ export const historyCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.4',
     sentence: 'old runs give way to new ones',
     needs: ['history'],
     async run(kit) {
@@ -187,7 +187,7 @@ export const historyCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.4',
     sentence: 'runs that completed do not push out those that went wrong',
     needs: ['history'],
     async run(kit) {
@@ -208,7 +208,7 @@ export const historyCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.4',
     sentence: 'the newest entries come first, with no more runs and misses than asked for',
     needs: ['history'],
     async run(kit) {
@@ -231,7 +231,7 @@ export const historyCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.1',
     sentence: 'the entries of each lock stay apart, and keep every text as it was',
     needs: ['history'],
     async run(kit) {
@@ -252,7 +252,7 @@ export const historyCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.1',
     sentence: '`next` keeps how the run has ended, with its fencing token',
     needs: ['history', 'queuedCalls'],
     async run(kit) {

@@ -23,7 +23,7 @@ async function info(kit: Kit, name: string): Promise<LockInfo> {
 /** Rule 9: looking without touching. */
 export const inspectCases: readonly CaseDefinition[] = [
   {
-    rule: 9,
+    rule: '9.1',
     sentence: 'inspect shows who holds a lock, since when, for how long, and with which fencing token',
     needs: ['inspects'],
     async run(kit) {
@@ -40,7 +40,7 @@ export const inspectCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 9,
+    rule: '9.1',
     sentence: 'inspect distinguishes kept, held and free locks',
     needs: ['inspects'],
     async run(kit) {
@@ -65,7 +65,7 @@ export const inspectCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 9,
+    rule: '9.1',
     sentence: 'inspect shows the last tick of each job and how it ended, or when its interval is due',
     needs: ['inspects'],
     async run(kit) {
@@ -92,7 +92,7 @@ export const inspectCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 9,
+    rule: '9.1',
     sentence: 'inspect of some names shows only those locks, and none that the store does not know',
     needs: ['inspects'],
     async run(kit) {
@@ -112,7 +112,7 @@ export const inspectCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 9,
+    rule: '9.1',
     sentence: 'inspect shows the time of the store, by which the leases of all locks began',
     needs: ['inspects'],
     async run(kit) {

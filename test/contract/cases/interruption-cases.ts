@@ -17,7 +17,7 @@ import { SHORT } from './kit.js';
 /** Rule 16: runs whose lease ended by itself. Rule 9: how they look. */
 export const interruptionCases: readonly CaseDefinition[] = [
   {
-    rule: 16,
+    rule: '16.3',
     sentence: 'a grant names the lease before it, if that one has ended by itself',
     needs: ['history'],
     async run(kit) {
@@ -28,7 +28,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.3',
     sentence: 'a grant names no lease that was released',
     needs: ['history'],
     async run(kit) {
@@ -45,7 +45,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.3',
     sentence: 'a grant names no lease unless the request asks for it',
     needs: ['history'],
     async run(kit) {
@@ -58,7 +58,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.3',
     sentence: 'an interruption is kept once',
     needs: ['history'],
     async run(kit) {
@@ -71,7 +71,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.3',
     sentence: 'an interruption never takes the place of the end of the run',
     needs: ['history'],
     async run(kit) {
@@ -83,7 +83,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.3',
     sentence: 'the end of a run takes the place of its interruption',
     needs: ['history'],
     async run(kit) {
@@ -100,7 +100,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 16,
+    rule: '16.3',
     sentence: 'a grant names the run of a queued call that was interrupted',
     needs: ['history', 'queuedCalls'],
     async run(kit) {
@@ -116,7 +116,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 9,
+    rule: '9.1',
     sentence: 'inspect shows whose the newest lease was, and whether it has ended by itself',
     needs: ['history', 'inspects'],
     async run(kit) {

@@ -7,7 +7,7 @@ const JOB = 'Contract.job';
 /** Rule 4: which starts an interval allows. */
 export const intervalCases: readonly CaseDefinition[] = [
   {
-    rule: 4,
+    rule: '4.3',
     sentence: 'an interval is refused until it has passed, and says when it will have',
     async run(kit) {
       const name = kit.name();
@@ -23,7 +23,7 @@ export const intervalCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.3',
     sentence: 'an interval whose length was changed counts from its last start by the new length',
     async run(kit) {
       const name = kit.name('shorter');
@@ -39,7 +39,7 @@ export const intervalCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.3',
     sentence: 'an interval whose due time lies further ahead than an interval can put it may start at once',
     needs: ['setClockBack'],
     async run(kit) {

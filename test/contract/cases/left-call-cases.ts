@@ -7,7 +7,7 @@ import { queuedCalls, queuedCall, keep } from './queued-call-moves.js';
 /** Rule 15: how queued calls are found that perhaps nobody is about to run. */
 export const leftCallCases: readonly CaseDefinition[] = [
   {
-    rule: 15,
+    rule: '15.7',
     sentence:
       'queued calls are found while their lock is free, and while it is held if no call in line has their priority',
     needs: ['queuedCalls', 'lines'],
@@ -41,7 +41,7 @@ export const leftCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.7',
     sentence: 'a queued call is found also if only calls of less priority stand in line',
     needs: ['queuedCalls', 'lines'],
     async run(kit) {
@@ -58,7 +58,7 @@ export const leftCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.7',
     sentence: 'a queued call is found also behind many of a job that nobody runs any more',
     needs: ['queuedCalls'],
     async run(kit) {
@@ -73,7 +73,7 @@ export const leftCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.7',
     sentence: 'announce() sends a hint to every process that hears hints',
     needs: ['queuedCalls', 'hints'],
     async run(kit) {

@@ -6,7 +6,7 @@ import { CALLED, granted, leave, refused, stand, standAtRunOut, waits } from './
 /** Rules 10 and 11: who stands in line for a lock, and where. */
 export const lineCases: readonly CaseDefinition[] = [
   {
-    rule: 10,
+    rule: '10.2',
     sentence: 'an acquire that waits learns how many calls stand before it in line',
     needs: ['lines'],
     async run(kit) {
@@ -20,7 +20,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 10,
+    rule: '10.2',
     sentence: 'a free lock for which nobody waits is granted to an acquire that waits',
     needs: ['lines'],
     async run(kit) {
@@ -31,7 +31,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 10,
+    rule: '10.2',
     sentence:
       'the line is by priority, then in the order in which they came, with greater fencing tokens each time',
     needs: ['lines'],
@@ -64,7 +64,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 10,
+    rule: '10.1',
     sentence: 'after a release nobody overtakes the first in line, whether it waits or not',
     needs: ['lines'],
     async run(kit) {
@@ -79,7 +79,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 10,
+    rule: '12.1',
     sentence: 'nobody overtakes the first in line after a lease has run out',
     needs: ['lines'],
     async run(kit) {
@@ -96,7 +96,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 10,
+    rule: '12.1',
     sentence: 'a call that has not come back, and whose wait is over, keeps nobody from a free lock',
     needs: ['lines'],
     async run(kit) {
@@ -114,7 +114,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 10,
+    rule: '10.1',
     sentence: 'nobody overtakes the first in line after the late release of a lease that has run out',
     needs: ['lines'],
     async run(kit) {
@@ -124,7 +124,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 11,
+    rule: '11.3',
     sentence: 'a call that asks again keeps its place',
     needs: ['lines'],
     async run(kit) {
@@ -137,7 +137,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 11,
+    rule: '11.1',
     sentence: 'a call that the store no longer knows enters at the place that it had',
     needs: ['lines'],
     async run(kit) {
@@ -158,7 +158,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 11,
+    rule: '11.2',
     sentence: 'a grant that is asked for again lives for its whole ttl from then on',
     needs: ['lines'],
     async run(kit) {
@@ -169,7 +169,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 11,
+    rule: '11.2',
     sentence: 'to ask again for a grant that lives for longer does not shorten it',
     needs: ['lines'],
     async run(kit) {
@@ -181,7 +181,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.1',
     sentence: 'a call that waits with a tick is refused at once if the tick was started',
     needs: ['lines'],
     async run(kit) {
@@ -202,7 +202,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '11.1',
     sentence:
       'a store that has lost everything grants the lock to nobody in line before its holder can have restored it',
     needs: ['forgetAll', 'lines'],

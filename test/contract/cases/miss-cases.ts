@@ -36,7 +36,7 @@ async function missed(kit: Kit, miss: Miss, what: string): Promise<MissResult> {
 /** Rule 17: ticks that nobody has started. */
 export const missCases: readonly CaseDefinition[] = [
   {
-    rule: 17,
+    rule: '17.1',
     sentence: 'a tick that nobody has started is kept as missed, with the reason',
     needs: ['history'],
     async run(kit) {
@@ -52,7 +52,7 @@ export const missCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 17,
+    rule: '17.1',
     sentence: 'a tick was not missed if it or a newer one was started',
     needs: ['history'],
     async run(kit) {
@@ -62,7 +62,7 @@ export const missCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 17,
+    rule: '17.1',
     sentence: 'a tick was not missed while a run of the job goes on',
     needs: ['history'],
     async run(kit) {
@@ -71,7 +71,7 @@ export const missCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 17,
+    rule: '17.1',
     sentence: 'a tick was missed while a run of another job has the lock',
     needs: ['history'],
     async run(kit) {
@@ -81,7 +81,7 @@ export const missCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 17,
+    rule: '17.1',
     sentence: 'the very first tick of a job can be missed',
     needs: ['history'],
     async run(kit) {
@@ -93,7 +93,7 @@ export const missCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 17,
+    rule: '17.2',
     sentence: 'of many instances that note that a miss was reported, exactly one is the first',
     needs: ['history'],
     async run(kit) {
@@ -115,7 +115,7 @@ export const missCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 17,
+    rule: '17.2',
     sentence: 'no instance is the first to note the report of a tick, if that of a newer one was noted',
     needs: ['history'],
     async run(kit) {
@@ -129,7 +129,7 @@ export const missCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 17,
+    rule: '17.2',
     sentence: 'an instance that notes a tick late is not the first, if the tick is missed after all',
     needs: ['history'],
     async run(kit) {
@@ -147,7 +147,7 @@ export const missCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 17,
+    rule: '17.2',
     sentence: 'of many instances that note one tick, exactly one is the first',
     needs: ['history'],
     async run(kit) {
@@ -167,7 +167,7 @@ export const missCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 17,
+    rule: '17.1',
     sentence: 'an interval was missed when its grace has passed since it was due, and not before',
     needs: ['history'],
     async run(kit) {

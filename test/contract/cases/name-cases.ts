@@ -7,7 +7,7 @@ import { confusableNames } from '../../../lib/testing/port/names.js';
 /** Rule 7: names and durations. */
 export const nameCases: readonly CaseDefinition[] = [
   {
-    rule: 7,
+    rule: '7.1',
     sentence: 'every name is a lock of its own',
     async run(kit) {
       const leases: LeaseRef[] = [];
@@ -27,7 +27,7 @@ export const nameCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 7,
+    rule: '7.1',
     sentence: 'release of one name frees no other',
     async run(kit) {
       const leases: LeaseRef[] = [];
@@ -43,7 +43,7 @@ export const nameCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 7,
+    rule: '7.2',
     sentence: 'a name has a problem exactly if an attempt rejects, where the store knows of problems',
     async run(kit) {
       if (kit.store.nameProblem === undefined) return;
@@ -62,7 +62,7 @@ export const nameCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 7,
+    rule: '7.3',
     sentence: 'a ttl may be as short as 1 ms',
     async run(kit) {
       const lease = await kit.take(kit.name(), { ttl: 1 });
@@ -70,7 +70,7 @@ export const nameCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 7,
+    rule: '7.3',
     sentence: 'a ttl may be as long as 30 days',
     async run(kit) {
       const lease = await kit.take(kit.name(), { ttl: MONTH });
@@ -81,7 +81,7 @@ export const nameCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 7,
+    rule: '7.3',
     sentence: 'a lock may be kept for 1 ms to 30 days after its lease',
     async run(kit) {
       const short = await kit.take(kit.name('short'));

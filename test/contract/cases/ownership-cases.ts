@@ -5,7 +5,7 @@ import { HOUR, MONTH, SHORT } from './kit.js';
 /** Rule 3, first half: only the owner of a live lease changes something. */
 export const ownershipCases: readonly CaseDefinition[] = [
   {
-    rule: 3,
+    rule: '3.1',
     sentence: 'extend by the owner renews the lease for its ttl from now on',
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -18,7 +18,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.1',
     sentence: 'extend of a lease whose token has a newer one answers who has the lock, and changes nothing',
     async run(kit) {
       const [older, newer] = await kit.twoOfOneToken(kit.name());
@@ -33,7 +33,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.1',
     sentence:
       'release of a lease whose token has a newer one answers that the lock is taken, and changes nothing',
     async run(kit) {
@@ -50,7 +50,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.3',
     sentence:
       'release of a grant that was never answered, with the fencing token 0, frees the lock of its token',
     async run(kit) {
@@ -66,7 +66,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.2',
     sentence: 'acquire again with the token of a live lease does not shorten it',
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -78,7 +78,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.1',
     sentence: 'extend by a stranger answers who has the lock, and changes nothing',
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -91,7 +91,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.1',
     sentence: 'release by a stranger answers that the lock is taken, and changes nothing',
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -105,7 +105,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.8',
     sentence: 'release by the owner frees the lock at once',
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -114,7 +114,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.8',
     sentence: 'every outcome of a run frees the lock alike',
     async run(kit) {
       for (const outcome of ['completed', 'failed', 'timed-out', 'aborted', 'abandoned'] as const) {
@@ -125,7 +125,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.1',
     sentence: 'extend by a holder whose lease somebody took over says so, and changes nothing',
     async run(kit) {
       const stale = await kit.take(kit.name(), { ttl: SHORT });
@@ -137,7 +137,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.1',
     sentence: 'release by a holder whose lease somebody took over frees nothing',
     async run(kit) {
       const stale = await kit.take(kit.name(), { ttl: SHORT });

@@ -7,7 +7,7 @@ import { queuedCalls, queuedCall, keep, next, takes, none, type Taken } from './
 /** Rule 15: how queued calls are kept, and in which order they are delivered. */
 export const queuedCallCases: readonly CaseDefinition[] = [
   {
-    rule: 15,
+    rule: '15.2',
     sentence:
       'a queued call is delivered as it was kept, with a greater fencing token, and leaves when its run has completed',
     needs: ['queuedCalls'],
@@ -35,7 +35,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.1',
     sentence: 'queued calls are delivered by priority, then in the order in which they came',
     needs: ['queuedCalls'],
     async run(kit) {
@@ -58,7 +58,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.1',
     sentence:
       'a queued call with the key of one that waits becomes one with it: its arguments, the other one’s place',
     needs: ['queuedCalls'],
@@ -84,7 +84,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.1',
     sentence: 'many queued calls at the same time with the key of one that waits all become one with it',
     needs: ['queuedCalls'],
     async run(kit) {
@@ -99,7 +99,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.1',
     sentence: 'queued calls without a key, and those of other jobs, stand alone',
     needs: ['queuedCalls'],
     async run(kit) {
@@ -118,7 +118,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.1',
     sentence: 'a queued call that comes while the run for its key goes on is run after it, once',
     needs: ['queuedCalls'],
     async run(kit) {
@@ -136,7 +136,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.6',
     sentence: 'no more queued calls are kept than `max`',
     needs: ['queuedCalls'],
     async run(kit) {
@@ -149,7 +149,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.6',
     sentence: 'simultaneous calls do not exceed `max` either',
     needs: ['queuedCalls'],
     async run(kit) {
@@ -163,7 +163,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.2',
     sentence:
       'only queued calls of the jobs that the caller can run are delivered, and only to a lease that is held',
     needs: ['queuedCalls'],
@@ -180,7 +180,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.2',
     sentence: 'a call in line that came before a queued call goes before it',
     needs: ['queuedCalls', 'lines'],
     async run(kit) {
@@ -197,7 +197,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.6',
     sentence: 'a queued call is kept once, and delivered once, however often the same request comes',
     needs: ['queuedCalls'],
     async run(kit) {

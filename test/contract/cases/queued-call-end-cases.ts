@@ -6,7 +6,7 @@ import { queuedCalls, queuedCall, keep, next, takes, none, type Taken } from './
 /** Rule 15: how queued calls end, and what becomes of those whose run did not complete. */
 export const queuedCallEndCases: readonly CaseDefinition[] = [
   {
-    rule: 15,
+    rule: '15.5',
     sentence:
       'a queued call stays until its run has ended: after the death of its holder the next one runs it again, at its place',
     needs: ['queuedCalls'],
@@ -25,7 +25,7 @@ export const queuedCallEndCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.5',
     sentence: 'a queued call that was interrupted too often becomes a dead letter, which can be put back',
     needs: ['queuedCalls'],
     async run(kit) {
@@ -46,7 +46,7 @@ export const queuedCallEndCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.5',
     sentence: 'a queued call that was put back takes no more calls: those that come for its key run after it',
     needs: ['queuedCalls'],
     async run(kit) {
@@ -65,7 +65,7 @@ export const queuedCallEndCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.5',
     sentence: 'a queued call whose run has failed becomes a dead letter at once',
     needs: ['queuedCalls'],
     async run(kit) {
@@ -79,7 +79,7 @@ export const queuedCallEndCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.4',
     sentence: 'release ends the queued call of its lease',
     needs: ['queuedCalls'],
     async run(kit) {
@@ -91,7 +91,7 @@ export const queuedCallEndCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.3',
     sentence:
       'the lease of a queued call ends the one before: a late call for the earlier lease changes nothing',
     needs: ['queuedCalls'],
@@ -126,7 +126,7 @@ export const queuedCallEndCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 15,
+    rule: '15.3',
     sentence: 'next for a lease that a newer lease of its token has ended gets nothing, and ends no run',
     needs: ['queuedCalls'],
     async run(kit) {

@@ -44,7 +44,7 @@ async function instance(kit: Kit, id: string): Promise<InstanceRecord> {
 /** Rule 18: which instances there are. */
 export const registryCases: readonly CaseDefinition[] = [
   {
-    rule: 18,
+    rule: '18.1',
     sentence: 'a list of jobs has to come once, from any instance',
     needs: ['history'],
     async run(kit) {
@@ -66,7 +66,7 @@ export const registryCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 18,
+    rule: '18.1',
     sentence: 'an instance is listed once, as of its last beat',
     needs: ['history'],
     async run(kit) {
@@ -96,7 +96,7 @@ export const registryCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 18,
+    rule: '18.2',
     sentence:
       "an instance is listed with the time when it was seen, and with the store's time, which goes on",
     needs: ['history'],
@@ -114,7 +114,7 @@ export const registryCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 18,
+    rule: '18.2',
     sentence: 'the times of instances are those of the store, whatever their own clocks say',
     needs: ['history', 'skewInstanceClock'],
     async run(kit) {

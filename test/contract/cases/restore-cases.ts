@@ -5,7 +5,7 @@ import { checkRecorded, JOB, TICK, since } from './restore-moves.js';
 /** Rule 3: leases that the store forgot, and that are restored. */
 export const restoreCases: readonly CaseDefinition[] = [
   {
-    rule: 3,
+    rule: '3.4',
     sentence: 'extend restores a lease whose lock was forgotten',
     needs: ['forget'],
     restore: true,
@@ -19,7 +19,7 @@ export const restoreCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.4',
     sentence: 'extend restores a lease after the store lost all data',
     needs: ['forgetAll'],
     restore: true,
@@ -32,7 +32,7 @@ export const restoreCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.4',
     sentence: 'extend writes side data back that was evicted while the lock was held',
     needs: ['forgetState'],
     async run(kit) {
@@ -44,7 +44,7 @@ export const restoreCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.5',
     sentence: 'extend restores a lease where an older one of its token still has the lock',
     restore: true,
     async run(kit) {
@@ -63,7 +63,7 @@ export const restoreCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.4',
     sentence: "a restored lease brings the lease's own fencing token back where that is the greater one",
     needs: ['forgetAll'],
     restore: true,
@@ -81,7 +81,7 @@ export const restoreCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.4',
     sentence:
       'extend restores a lease where the side data names only an older one, whether that has ended or not',
     needs: ['forget'],
@@ -104,7 +104,7 @@ export const restoreCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.5',
     sentence: 'extend restores a lease, with its tick, where an older one still has the lock',
     restore: true,
     async run(kit) {
@@ -129,7 +129,7 @@ export const restoreCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.4',
     sentence: 'a lease that is restored over an older one brings its tick back, which is not run again',
     restore: true,
     async run(kit) {
@@ -144,7 +144,7 @@ export const restoreCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.4',
     sentence:
       'a lease that is restored over an older one does not bring its tick back where a newer one is known',
     restore: true,

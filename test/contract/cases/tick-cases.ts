@@ -8,7 +8,7 @@ const INTERRUPTED = { outcome: 'aborted' } as const;
 /** Rule 4: which ticks may start. */
 export const tickCases: readonly CaseDefinition[] = [
   {
-    rule: 4,
+    rule: '4.1',
     sentence: 'a tick that was started is refused for good, and so is an older one; a newer one is not',
     async run(kit) {
       const name = kit.name();
@@ -20,7 +20,7 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.1',
     sentence: 'a tick is refused also when its lease has expired without a release',
     async run(kit) {
       const name = kit.name();
@@ -32,7 +32,7 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.6',
     sentence: 'jobs under one lock have ticks of their own',
     async run(kit) {
       const name = kit.name();
@@ -42,7 +42,7 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.6',
     sentence: 'a call without a tick is not refused because of a tick, and does not change it',
     async run(kit) {
       const name = kit.name();
@@ -52,7 +52,7 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.6',
     sentence: 'the end of a call without a tick does not count as the end of the interrupted tick before it',
     async run(kit) {
       const name = kit.name();
@@ -64,7 +64,7 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.6',
     sentence: 'a tick of a lock without a job runs once, too',
     async run(kit) {
       const [name, tick] = [kit.name(), TICK];
@@ -78,7 +78,7 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.2',
     sentence: "a tick too far in the future of the store's clock is refused with the store's time",
     async run(kit) {
       const tick = 8_000_000_000_000;
@@ -94,7 +94,7 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.5',
     sentence: 'an interrupted run is repeated as often as rerun says, and the attempts are counted',
     async run(kit) {
       const name = kit.name();
@@ -111,7 +111,7 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.5',
     sentence: 'a run that has ended is not repeated, however it ended',
     async run(kit) {
       for (const outcome of ['completed', 'failed', 'timed-out'] as const) {
@@ -123,7 +123,7 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.1',
     sentence: 'a refusal while the tick is running says so',
     async run(kit) {
       const name = kit.name();
@@ -137,7 +137,7 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.7',
     sentence: 'only: known and interrupted refuse what never started',
     async run(kit) {
       const name = kit.name();
@@ -154,7 +154,7 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.8',
     sentence: 'the answer to a start says if the last start came from another schedule',
     async run(kit) {
       const name = kit.name();
@@ -166,7 +166,7 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 4,
+    rule: '4.5',
     sentence: 'an acquire of a rerun that is sent again answers with its attempt',
     async run(kit) {
       const name = kit.name();

@@ -26,7 +26,7 @@ function growsAfter(
 /** Rules 5 and 6: time, and the order of leases. */
 export const timeCases: readonly CaseDefinition[] = [
   {
-    rule: 5,
+    rule: '5.2',
     sentence: 'a lease that is not renewed is over when its ttl has passed, and not before',
     async run(kit) {
       const [short, long] = [kit.name('short'), kit.name('long')];
@@ -37,7 +37,7 @@ export const timeCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 5,
+    rule: '5.2',
     sentence: 'a renewed lease lasts beyond its first ttl, and ends after the last one',
     async run(kit) {
       const lease = await kit.take(kit.name(), { ttl: HOUR });
@@ -46,7 +46,7 @@ export const timeCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 5,
+    rule: '5.2',
     sentence: "expiry does not depend on the instances' clocks",
     needs: ['skewInstanceClock'],
     async run(kit) {
@@ -68,7 +68,7 @@ export const timeCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 6,
+    rule: '6.2',
     sentence: 'a fencing token is a safe integer above 0',
     async run(kit) {
       const { fencingToken } = await kit.take(kit.name());
@@ -78,7 +78,7 @@ export const timeCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 6,
+    rule: '6.2',
     sentence: 'fencing tokens grow over leases that follow each other at once',
     async run(kit) {
       let before = await kit.take(kit.name());
@@ -91,7 +91,7 @@ export const timeCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 6,
+    rule: '6.1',
     sentence: 'fencing tokens grow after expiry',
     async run(kit) {
       const before = await kit.take(kit.name(), { ttl: SHORT });
@@ -100,20 +100,20 @@ export const timeCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 6,
+    rule: '6.1',
     sentence: 'fencing tokens grow after a lease was abandoned',
     run: growsAfter('after an abandoned lease', (kit, lease) =>
       kit.store.release(lease, { outcome: 'abandoned' }),
     ),
   },
   {
-    rule: 6,
+    rule: '6.1',
     sentence: 'fencing tokens grow after the lock was forgotten',
     needs: ['forget'],
     run: growsAfter('after the lock was forgotten', (kit, { name }) => kit.forget(name)),
   },
   {
-    rule: 6,
+    rule: '6.1',
     sentence: 'fencing tokens grow after the side data was evicted',
     needs: ['forgetState'],
     run: growsAfter('after an eviction', async (kit, lease) => {
@@ -122,13 +122,13 @@ export const timeCases: readonly CaseDefinition[] = [
     }),
   },
   {
-    rule: 6,
+    rule: '6.1',
     sentence: 'fencing tokens grow after the store lost all data',
     needs: ['forgetAll'],
     run: growsAfter('after the loss of all data', (kit) => kit.forgetAll()),
   },
   {
-    rule: 5,
+    rule: '5.1',
     sentence: "a released lock stays free when the store's clock is set back afterwards",
     needs: ['setClockBack'],
     async run(kit) {

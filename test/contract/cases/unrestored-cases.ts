@@ -6,7 +6,7 @@ import { since } from './restore-moves.js';
 /** Rule 3: leases that are not restored, as they have ended, or another one has come. */
 export const unrestoredCases: readonly CaseDefinition[] = [
   {
-    rule: 3,
+    rule: '3.7',
     sentence: 'a forgotten lease is not restored where the side data names a newer one of its token',
     needs: ['forget'],
     async run(kit) {
@@ -18,7 +18,7 @@ export const unrestoredCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.6',
     sentence: 'a lease that was released where an older one still has the lock frees it, and is not restored',
     restore: true,
     async run(kit) {
@@ -35,7 +35,7 @@ export const unrestoredCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.6',
     sentence: 'a lease that was released where the side data names only an older one is not restored',
     async run(kit) {
       const older = await kit.take(kit.name());
@@ -47,7 +47,7 @@ export const unrestoredCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.7',
     sentence: 'a forgotten lease is not restored while somebody else has the lock',
     needs: ['forget'],
     async run(kit) {
@@ -64,7 +64,7 @@ export const unrestoredCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.7',
     sentence: 'a forgotten lease is not restored once somebody else has had the lock',
     needs: ['forget'],
     async run(kit) {
@@ -78,7 +78,7 @@ export const unrestoredCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.7',
     sentence: 'a forgotten lease is not restored where the side data names a newer one',
     needs: ['forget'],
     async run(kit) {
@@ -91,7 +91,7 @@ export const unrestoredCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.6',
     sentence: 'a lease that was released is not restored, whatever was forgotten of its lock',
     needs: ['forget'],
     async run(kit) {
@@ -103,7 +103,7 @@ export const unrestoredCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.6',
     sentence: 'a lease that was released after its lock was forgotten is not restored',
     needs: ['forget'],
     async run(kit) {
@@ -118,7 +118,7 @@ export const unrestoredCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.6',
     sentence: 'a lease that was released after the store lost all data is not restored',
     needs: ['forgetAll'],
     async run(kit) {
@@ -131,7 +131,7 @@ export const unrestoredCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.6',
     sentence: 'a lease whose side data was evicted can be released, and stays ended',
     needs: ['forgetState'],
     async run(kit) {
@@ -143,7 +143,7 @@ export const unrestoredCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.9',
     sentence:
       'a lease whose side data was evicted can be released with keepFor, and is still known as its holder',
     needs: ['forgetState'],
@@ -160,7 +160,7 @@ export const unrestoredCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: 3,
+    rule: '3.10',
     sentence: 'a durable store does not extend a lease that ran out, though nobody took its lock',
     durable: true,
     async run(kit) {

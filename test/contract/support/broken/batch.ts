@@ -66,42 +66,42 @@ class CountsAttemptsTwice extends ReferenceStore {
 
 export const brokenBatches: readonly BrokenStore[] = [
   broken(
-    'rule 8: extend judges each lease of a batch alone, and answers in their order',
+    'extend judges each lease of a batch alone, and answers in their order',
     "lease 1 of the batch should answer {'held':false,'reason':'expired'}, but answered {'held':true}",
     AnswersTheHeldOnesFirst,
   ),
   broken(
-    'rule 8: extend of no leases answers no results',
+    'extend of no leases answers no results',
     'extend should answer 0 results, but answered 1',
     AlwaysAnswersSomething,
   ),
   broken(
-    'rule 8: extend takes any number of leases',
+    'extend takes any number of leases',
     'extend should answer 600 results, but answered 500',
     CutsBatches,
   ),
   broken(
-    'rule 8: a broken lock in a batch does not stop the others',
+    'a broken lock in a batch does not stop the others',
     "lease 4 of the batch should answer {'held':true}, but answered {'held':null,'error':'LockStateError: Lock \\'batch-2\\': broken on purpose'}",
     StopsAtABrokenLock,
   ),
   broken(
-    'rule 8: attempts and releases at the same time are each judged by their own request',
+    'attempts and releases at the same time are each judged by their own request',
     "one attempt of many at once, for started should answer {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':true}, but answered {'acquired':true,'fencingToken':1767225600000001}",
     JudgesAllAttemptsByTheFirst,
   ),
   broken(
-    'rule 8: attempts at the same time that need only the reason of a refusal are judged alike',
+    'attempts at the same time that need only the reason of a refusal are judged alike',
     "one brief attempt of many at once, for plain should answer {'acquired':true}, but answered {'acquired':false,'reason':'held'}",
     RefusesInBrief,
   ),
   broken(
-    'rule 8: acquire and release of a broken lock fail with an error that names it',
+    'acquire and release of a broken lock fail with an error that names it',
     "acquire of a broken lock should reject, but answered {'acquired':true,'fencingToken':1767225600000001}",
     TakesBrokenForFree,
   ),
   broken(
-    'rule 8: job, tick and attempt do not change the life of a lease',
+    'job, tick and attempt do not change the life of a lease',
     'the first attempt was asked for, but attempt 2 was granted',
     CountsAttemptsTwice,
   ),

@@ -94,57 +94,57 @@ class LetsRefusedAttemptsProlong extends ReferenceStore {
 
 export const brokenExclusion: readonly BrokenStore[] = [
   broken(
-    'rule 1: of many concurrent acquires of a free lock exactly one wins',
+    'of many concurrent acquires of a free lock exactly one wins',
     'one of 40 attempts should win, but 40 did',
     LooksThenTakes,
   ),
   broken(
-    'rule 1: of many concurrent acquires of an expired lock exactly one wins',
+    'of many concurrent acquires of an expired lock exactly one wins',
     'one of 40 attempts should win, but 40 did',
     CleansUpThenTakes,
   ),
   broken(
-    'rule 1: a refusal says that the lock is held, by whom, and for how long at most',
+    'a refusal says that the lock is held, by whom, and for how long at most',
     'during a lease: expiresIn should be within (1800000, 3600000] ms, but is 3600',
     TellsSeconds,
   ),
   broken(
-    'rule 1: holders with the same name are distinguished by their tokens',
+    'holders with the same name are distinguished by their tokens',
     "an attempt of the same instance: the lock should be taken, but an attempt was granted ({'acquired':true,'fencingToken':1767225600000001})",
     KnowsHoldersOnly,
   ),
   broken(
-    'rule 2: an acquire repeated by the holder is answered with the grant that was recorded',
+    'an acquire repeated by the holder is answered with the grant that was recorded',
     "the repeated acquire should answer {'acquired':true,'fencingToken':1767225600000000}, but answered {'acquired':false,'reason':'held','holder':'<holder>','expiresIn':3600000}",
     RefusesItsOwnHolder,
   ),
   broken(
-    'rule 2: a repeated acquire is answered the same after the lease was renewed',
+    'a repeated acquire is answered the same after the lease was renewed',
     "the acquire after it should answer {'acquired':true,'fencingToken':1767225600000000}, but answered {'acquired':true,'fencingToken':1767225600000001}",
     DrawsATokenPerRenewal,
   ),
   broken(
-    'rule 2: concurrent acquires with one token are one lease',
+    'concurrent acquires with one token are one lease',
     'all should be answered with one fencing token, but there were 40 of them',
     GrantsRepeatsAnew,
   ),
   broken(
-    'rule 2: the token of an ended lease does not pass while its lock is kept',
+    'the token of an ended lease does not pass while its lock is kept',
     "acquire with the token of an ended lease should answer {'acquired':false,'reason':'cooling-down'}, but answered {'acquired':true,'fencingToken':1767225600000000}",
     TakesEndedForRepeated,
   ),
   broken(
-    'rule 2: the token of an ended lease is not answered with the old grant once the lock is free',
+    'the token of an ended lease is not answered with the old grant once the lock is free',
     "a new grant should have a fencing token above 1767225600000000, but the answer was {'acquired':true,'fencingToken':1767225600000000}",
     AnswersFromSideData,
   ),
   broken(
-    'rule 2: the token of an expired lease does not pass once somebody else has the lock',
+    'the token of an expired lease does not pass once somebody else has the lock',
     "acquire with the token of an expired lease should answer {'acquired':false,'reason':'held','holder':'<holder>'}, but answered {'acquired':true,'fencingToken':1767225600000000}",
     RemembersEveryGrant,
   ),
   broken(
-    'rule 8: a refused attempt changes nothing',
+    'a refused attempt changes nothing',
     'after refused attempts with other ttls: expiresIn should be within (1800000, 3600000] ms, but is 2591999970',
     LetsRefusedAttemptsProlong,
   ),

@@ -159,7 +159,7 @@ const withHistory = (History: HistoryClass) => (clock: ManualClock) => {
 };
 
 const broken = (sentence: string, message: string, History: HistoryClass): BrokenStore => ({
-  caught: `rule 16: ${sentence}`,
+  caught: sentence,
   message,
   make: withHistory(History),
 });
@@ -261,7 +261,7 @@ export const brokenHistories: readonly BrokenStore[] = [
     TellsOfTheFirstGrant,
   ),
   {
-    caught: 'rule 16: `next` keeps how the run has ended, with its fencing token',
+    caught: '`next` keeps how the run has ended, with its fencing token',
     message: 'the run of the first queued call should be listed by now',
     make: (clock) => {
       const store = new ReferenceStore(clock);
@@ -270,7 +270,7 @@ export const brokenHistories: readonly BrokenStore[] = [
     },
   },
   {
-    caught: 'rule 9: inspect shows whose the newest lease was, and whether it has ended by itself',
+    caught: 'inspect shows whose the newest lease was, and whether it has ended by itself',
     message:
       "inspect of a lock whose lease ran out should answer {'job':'job','interrupted':true}, but answered {'name':'lock','time':1767225600040,'holder':'<holder>','since':1767225600000,'fencingToken':1767225600000000,'job':'job','jobs':[{'job':'job','tick':1760000000000,'attempt':1}],'state':'free'}",
     make: (clock) => new ShowsFreeLocksAlike(clock),

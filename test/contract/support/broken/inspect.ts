@@ -35,27 +35,27 @@ class HasNoTime extends ReferenceStore {
 
 export const brokenInspection: readonly BrokenStore[] = [
   broken(
-    'rule 9: inspect shows who holds a lock, since when, for how long, and with which fencing token',
+    'inspect shows who holds a lock, since when, for how long, and with which fencing token',
     "inspect of a held lock should answer {'state':'held','holder':'<holder>','fencingToken':1767225600000000}, but answered {'name':'lock','time':1767225600000,'since':1767225600000,'fencingToken':1767225600000000,'jobs':[],'state':'held','expiresIn':3600000}",
     KeepsHoldersSecret,
   ),
   broken(
-    'rule 9: inspect distinguishes kept, held and free locks',
+    'inspect distinguishes kept, held and free locks',
     "inspect of a kept lock should answer {'state':'cooling-down','holder':'<holder>'}, but answered {'name':'kept','time':1767225600000,'holder':'<holder>','since':0,'fencingToken':1767225600000000,'jobs':[],'state':'held','expiresIn':3600000}",
     CallsEveryTakenLockHeld,
   ),
   broken(
-    'rule 9: inspect shows the last tick of each job and how it ended, or when its interval is due',
+    'inspect shows the last tick of each job and how it ended, or when its interval is due',
     "inspect of a job that failed should answer {'tick':1760000000000,'attempt':1,'outcome':'failed'}, but answered {'job':'Contract.quick','tick':1760000000000,'attempt':1}",
     ForgetsHowJobsEnded,
   ),
   broken(
-    'rule 9: inspect of some names shows only those locks, and none that the store does not know',
+    'inspect of some names shows only those locks, and none that the store does not know',
     "inspect should show ['some'] only, but shows ['other','some']",
     ShowsAllWhoeverIsAskedFor,
   ),
   broken(
-    'rule 9: inspect shows the time of the store, by which the leases of all locks began',
+    'inspect shows the time of the store, by which the leases of all locks began',
     "inspect should answer the time, which goes on, but answered [{'name':'first','time':0,'holder':'<holder>','since':1767225600000,'fencingToken':1767225600000000,'jobs':[],'state':'held','expiresIn':3600000},{'name':'second','time':0,'holder':'<holder>','since':1767225600000,'fencingToken':1767225600000000,'jobs':[],'state':'held','expiresIn':3599970}]",
     HasNoTime,
   ),

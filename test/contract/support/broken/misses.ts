@@ -120,52 +120,52 @@ const broken = (
 
 export const brokenMisses: readonly BrokenStore[] = [
   broken(
-    'rule 17: a tick that nobody has started is kept as missed, with the reason',
+    'a tick that nobody has started is kept as missed, with the reason',
     "entries should answer {'lock':'lock','job':'job','instance':'host:1:é\\'','reason':'held','count':3,'holder':'it's','tick':1760003600000}, but answered {'type':'miss','lock':'lock','job':'job','instance':'host:1:é\\'','tick':1760003600000,'reason':'held','count':1,'holder':'it's','at':1767225600000}",
     KeepsNoCount,
   ),
   broken(
-    'rule 17: a tick was not missed if it or a newer one was started',
+    'a tick was not missed if it or a newer one was started',
     "a miss of a tick before the last should answer {'missed':false,'first':false}, but answered {'missed':true,'first':true,'tick':1759996400000}",
     LooksForTheVeryTick,
   ),
   broken(
-    'rule 17: a tick was not missed while a run of the job goes on',
+    'a tick was not missed while a run of the job goes on',
     "a miss while a run of the job goes on should answer {'missed':false,'first':false}, but answered {'missed':true,'first':true,'tick':1760003600000}",
     IgnoresRuns,
   ),
   broken(
-    'rule 17: a tick was missed while a run of another job has the lock',
+    'a tick was missed while a run of another job has the lock',
     "a miss while another job has the lock should answer {'missed':true,'first':true}, but answered {'missed':false,'first':false}",
     TakesAnyRunForThisJob,
   ),
   broken(
-    'rule 17: the very first tick of a job can be missed',
+    'the very first tick of a job can be missed',
     "a miss under an unknown lock should answer {'missed':true,'first':true}, but answered {'missed':false,'first':false}",
     MissesOnlyWhatItKnows,
   ),
   broken(
-    'rule 17: of many instances that note that a miss was reported, exactly one is the first',
+    'of many instances that note that a miss was reported, exactly one is the first',
     'of 20 that note an alarm one should be the first, but 20 were',
     LooksThenNotes,
   ),
   broken(
-    'rule 17: no instance is the first to note the report of a tick, if that of a newer one was noted',
+    'no instance is the first to note the report of a tick, if that of a newer one was noted',
     'an alarm of an older tick should not be the first',
     NotesEachAlarm,
   ),
   broken(
-    'rule 17: an instance that notes a tick late is not the first, if the tick is missed after all',
+    'an instance that notes a tick late is not the first, if the tick is missed after all',
     "a miss of the tick, as nothing newer was started should answer {'missed':true,'first':true}, but answered {'missed':true,'first':false,'tick':1760000000000}",
     CountsLateOnes,
   ),
   broken(
-    'rule 17: of many instances that note one tick, exactly one is the first',
+    'of many instances that note one tick, exactly one is the first',
     'of 20 misses of one tick one should be the first, but of 20 20 were',
     LooksThenKeeps,
   ),
   broken(
-    'rule 17: an interval was missed when its grace has passed since it was due, and not before',
+    'an interval was missed when its grace has passed since it was due, and not before',
     "a miss of an interval within its grace should answer {'missed':false,'first':false}, but answered {'missed':true,'first':true,'tick':1767225600030}",
     IgnoresGrace,
   ),
@@ -173,22 +173,22 @@ export const brokenMisses: readonly BrokenStore[] = [
 
 export const brokenRegistries: readonly BrokenStore[] = [
   broken(
-    'rule 18: a list of jobs has to come once, from any instance',
+    'a list of jobs has to come once, from any instance',
     "a beat with an unknown list of jobs should answer {'known':false}, but answered {'time':1767225600000,'known':true}",
     KnowsEveryList,
   ),
   broken(
-    'rule 18: an instance is listed once, as of its last beat',
+    'an instance is listed once, as of its last beat',
     "instances should tell the last beat {'instance':'instance','startedAt':1760000000000,'every':10000,'leads':['main'],'next':[null,1760000000000],'last':[1750000000000,null],'left':true,'withTicks':true,'application':'@shop/api','version':'1.2 \\'é\\'','clockOffset':-15,'stopped':[1]}, but got {'instance':'instance','startedAt':1760000000000,'every':30000,'leads':[],'next':[1760000000000,null],'last':[null,null],'left':false,'withTicks':true,'application':'@shop/api','version':'1.2 \\'é\\'','clockOffset':-15,'stopped':[1],'jobs':[{'job':'Jobs.é\\''%','lock':'a','kind':'cron','schedule':'0 3 * * *','timeZone':'UTC','enabled':true,'overdue':60000},{'job':'Jobs.often','kind':'interval','interval':5000,'enabled':false,'overdue':false}],'seenAt':1767225600000,'time':1767225600000}",
     FirstBeatCounts,
   ),
   broken(
-    "rule 18: an instance is listed with the time when it was seen, and with the store's time, which goes on",
+    "an instance is listed with the time when it was seen, and with the store's time, which goes on",
     'the time that instances tell should go on by now',
     TimeStandsStill,
   ),
   broken(
-    'rule 18: the times of instances are those of the store, whatever their own clocks say',
+    'the times of instances are those of the store, whatever their own clocks say',
     'the times should be about the same, but the later ones are [7200000,7200000,7200000] ms ahead',
     AsksTheInstance,
   ),

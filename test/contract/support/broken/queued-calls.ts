@@ -185,7 +185,7 @@ const broken = (
   message: string,
   Calls: new (store: ReferenceStore) => ReferenceQueuedCalls,
 ): BrokenStore => ({
-  caught: `rule 15: ${sentence}`,
+  caught: sentence,
   message,
   make: (clock: ManualClock) => {
     const store = new ReferenceStore(clock);

@@ -135,107 +135,107 @@ class RecordsEndsWithoutHolder extends ReferenceStore {
 
 export const brokenRestore: readonly BrokenStore[] = [
   broken(
-    'rule 3: extend restores a lease whose lock was forgotten',
+    'extend restores a lease whose lock was forgotten',
     "extend of a forgotten lease should answer {'held':true,'restored':true}, but answered {'held':false,'reason':'expired'}",
     NeverRestores,
   ),
   broken(
-    'rule 3: extend restores a lease after the store lost all data',
+    'extend restores a lease after the store lost all data',
     "extend of a forgotten lease should answer {'held':true,'restored':true}, but answered {'held':false,'reason':'expired'}",
     RestoresFromSideDataOnly,
   ),
   broken(
-    'rule 3: extend writes side data back that was evicted while the lock was held',
+    'extend writes side data back that was evicted while the lock was held',
     "after the renewal: an attempt should answer {'reason':'held','holder':'<holder>'}, but answered {'acquired':false,'reason':'held','expiresIn':3600000}",
     LeavesSideDataEvicted,
   ),
   broken(
-    'rule 3: a forgotten lease is not restored where the side data names a newer one of its token',
+    'a forgotten lease is not restored where the side data names a newer one of its token',
     "extend of the older lease should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
     RestoresWhatItsTokenNames,
   ),
   broken(
-    'rule 3: extend restores a lease where an older one of its token still has the lock',
+    'extend restores a lease where an older one of its token still has the lock',
     "extend over an older one of its token should answer {'held':true,'restored':true}, but answered {'held':true}",
     RestoresOverOtherTokensOnly,
   ),
   broken(
-    "rule 3: a restored lease brings the lease's own fencing token back where that is the greater one",
+    "a restored lease brings the lease's own fencing token back where that is the greater one",
     'the fencing token should be the greater one, 1768225600000000, but the store has 1767225600000000',
     IgnoresTheLeasesFencingToken,
   ),
   broken(
-    'rule 3: extend restores a lease where the side data names only an older one, whether that has ended or not',
+    'extend restores a lease where the side data names only an older one, whether that has ended or not',
     "extend after an older one was released should answer {'held':true,'restored':true}, but answered {'held':false,'reason':'expired'}",
     RestoresOverNothing,
   ),
   broken(
-    'rule 3: extend restores a lease, with its tick, where an older one still has the lock',
+    'extend restores a lease, with its tick, where an older one still has the lock',
     "extend over an older one that is live should answer {'held':true,'restored':true}, but answered {'held':false,'reason':'taken','holder':'<holder>'}",
     RestoresFreeLocksOnly,
   ),
   broken(
-    'rule 3: a lease that was released where an older one still has the lock frees it, and is not restored',
+    'a lease that was released where an older one still has the lock frees it, and is not restored',
     "release where an older one is live should answer {'released':false,'reason':'expired'}, but answered {'released':false,'reason':'taken'}",
     ReleasesOwnLocksOnly,
   ),
   broken(
-    'rule 3: a lease that is restored over an older one brings its tick back, which is not run again',
+    'a lease that is restored over an older one brings its tick back, which is not run again',
     "an attempt for the tick of the restored lease should answer {'acquired':false,'reason':'already-ran','tick':1760000000001,'finished':true}, but answered {'acquired':true,'fencingToken':1767225600000002,'attempt':1}",
     RestoresNoTicks,
   ),
   broken(
-    'rule 3: a lease that is restored over an older one does not bring its tick back where a newer one is known',
+    'a lease that is restored over an older one does not bring its tick back where a newer one is known',
     "an attempt for the newer tick should answer {'acquired':false,'reason':'already-ran','tick':1760000000001,'finished':true}, but answered {'acquired':true,'fencingToken':1767225600000002,'attempt':1}",
     RestoresEveryTick,
   ),
   broken(
-    'rule 3: a lease that was released where the side data names only an older one is not restored',
+    'a lease that was released where the side data names only an older one is not restored',
     "extend after it should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
     RecordsEndsOfTheNewestOnly,
   ),
   broken(
-    'rule 3: a forgotten lease is not restored while somebody else has the lock',
+    'a forgotten lease is not restored while somebody else has the lock',
     "extend of a lease since taken over should answer {'held':false,'reason':'taken','holder':'<holder>'}, but answered {'held':true}",
     TrustsFormerHolders,
   ),
   broken(
-    'rule 3: a forgotten lease is not restored once somebody else has had the lock',
+    'a forgotten lease is not restored once somebody else has had the lock',
     "extend after somebody else had the lock should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
     RestoresAfterOthersHaveEnded,
   ),
   broken(
-    'rule 3: a forgotten lease is not restored where the side data names a newer one',
+    'a forgotten lease is not restored where the side data names a newer one',
     "extend of the older lease should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
     RestoresWhateverIsAbsent,
   ),
   broken(
-    'rule 3: a lease that was released is not restored, whatever was forgotten of its lock',
+    'a lease that was released is not restored, whatever was forgotten of its lock',
     "extend of a released lease should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
     ForgetsEndsWithTheLock,
   ),
   broken(
-    'rule 3: a lease that was released after its lock was forgotten is not restored',
+    'a lease that was released after its lock was forgotten is not restored',
     "extend after it should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
     RecordsEndsOfHeldLocksOnly,
   ),
   broken(
-    'rule 3: a lease that was released after the store lost all data is not restored',
+    'a lease that was released after the store lost all data is not restored',
     "extend after it should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
     RecordsKnownEndsOnly,
   ),
   broken(
-    'rule 3: a lease whose side data was evicted can be released, and stays ended',
+    'a lease whose side data was evicted can be released, and stays ended',
     "release after the eviction should answer {'released':true}, but answered {'released':false,'reason':'expired'}",
     ReleasesBySideData,
   ),
   broken(
-    'rule 3: a lease whose side data was evicted can be released with keepFor, and is still known as its holder',
+    'a lease whose side data was evicted can be released with keepFor, and is still known as its holder',
     "an attempt while it is kept should answer {'reason':'cooling-down','holder':'<holder>'}, but answered {'acquired':false,'reason':'cooling-down','holder':'','expiresIn':3600000}",
     RecordsEndsWithoutHolder,
   ),
   {
-    caught: 'rule 3: a durable store does not extend a lease that ran out, though nobody took its lock',
+    caught: 'a durable store does not extend a lease that ran out, though nobody took its lock',
     message:
       "extend of a lease that ran out should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
     durable: true,
