@@ -100,3 +100,17 @@ export function notLoaded(name: string, error: unknown): string {
     ? `is not installed. Run: npm install ${name}`
     : `could not be loaded: ${String(message).split('\n')[0]}`;
 }
+
+// oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
+const NOT_ASCII = /[^\u0000-\u007f]/g;
+
+/**
+ * `JSON.stringify` in ASCII alone. A database that lacks a character, as one in LATIN1 does, would refuse the whole statement.
+ *
+ * @param value that JSON has
+ */
+export const asciiJson = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(
+    NOT_ASCII,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );

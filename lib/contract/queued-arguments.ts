@@ -1,3 +1,4 @@
+import { asciiJson } from '../base/wording.js';
 import type { ControlAct } from './history-store.js';
 
 /** The most that the arguments of a call may take as JSON, bytes. */
@@ -11,7 +12,7 @@ export interface Queued {
 }
 
 /** The arguments of a call that a person makes, behind that person: a store keeps both as one text. */
-export const writeQueued = (args: readonly unknown[], by: ControlAct): string => JSON.stringify({ by, args });
+export const writeQueued = (args: readonly unknown[], by: ControlAct): string => asciiJson({ by, args });
 
 /** Such a text: the person, and the arguments. A text of JSON inside of it has its quotes escaped. */
 const WITH_PERSON = /^(\{"by":.*?,"args":)(.*)\}$/s;

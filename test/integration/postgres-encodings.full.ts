@@ -1,7 +1,12 @@
+import 'reflect-metadata';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { POSTGRES } from '../support/database.js';
+import { POSTGRES, type TestPool } from '../support/database.js';
+import { Injectable } from '@nestjs/common';
+import { SchedulerLock, SchedulerLockInsight, SchedulerLockService } from '../../lib/index.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
+import { until } from '../support/until.js';
+import { closeApps, startApp } from './app.js';
 
 /* Databases that do not keep every character, or count bytes. */
 
@@ -13,21 +18,33 @@ beforeAll(async () => {
 
 afterAll(() => server?.stop());
 
+/** A pool to a database of its own, with this encoding. */
+async function inDatabase(encoding: string, use: (pool: TestPool) => Promise<void>): Promise<void> {
+  const name = uniqueTable('encoding');
+  const own = POSTGRES.pool(server.url, { max: 1 });
+  await own.write(
+    `CREATE DATABASE ${name} ENCODING '${encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`,
+  );
+  const url = new URL(server.url);
+  url.pathname = `/${name}`;
+  const pool = POSTGRES.pool(url.href);
+  try {
+    await use(pool);
+  } finally {
+    await closeApps();
+    await pool.end();
+    await own.write(`DROP DATABASE ${name}`);
+    await own.end();
+  }
+}
+
 test.each([
   ['LATIN1', 'naïve', 'задача', /LATIN1.*another name/],
   ['SQL_ASCII', 'задача', 'з'.repeat(128), /256 bytes/],
 ])(
   'in the encoding %s a name that it cannot keep is told, and stops no other',
   async (encoding, kept, not, problem) => {
-    const name = uniqueTable('encoding');
-    const own = POSTGRES.pool(server.url, { max: 1 });
-    await own.write(
-      `CREATE DATABASE ${name} ENCODING '${encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`,
-    );
-    const url = new URL(server.url);
-    url.pathname = `/${name}`;
-    const pool = POSTGRES.pool(url.href);
-    try {
+    await inDatabase(encoding, async (pool) => {
       const store = pool.store();
       await store.init();
       expect(store.nameProblem(kept)).toBeUndefined();
@@ -47,10 +64,47 @@ test.each([
         );
       }
       expect((await store.inspect([kept])).map((lock) => lock.name)).toEqual([kept]);
-    } finally {
-      await pool.end();
-      await own.write(`DROP DATABASE ${name}`);
-      await own.end();
-    }
+    });
   },
 );
+
+@Injectable()
+class Letters {
+  readonly sent: string[] = [];
+
+  @SchedulerLock({ name: 'letters', onHeld: 'queue', queue: { key: (text: string) => text } })
+  async send(text: string): Promise<void> {
+    this.sent.push(text);
+    throw new Error(`no stamp for ${text}`);
+  }
+}
+
+test('in LATIN1 the records of runs and queued calls keep every character', async () => {
+  const text = 'naïve задача 🔒';
+  await inDatabase('LATIN1', async (pool) => {
+    const app = await startApp([Letters], { store: pool.store(), instanceId: 'büro-задача' });
+    const [locks, insight, letters] = [
+      app.get(SchedulerLockService),
+      app.get(SchedulerLockInsight),
+      app.get(Letters),
+    ];
+    // At one moment: their records share a statement.
+    const failing = locks.run('failing', { history: true, job: 'задача' }, () =>
+      Promise.reject(new Error(text)),
+    );
+    const good = locks.run('good', { history: true }, () => undefined);
+    await Promise.allSettled([failing, good]);
+    let free!: () => void;
+    const holding = locks.run('letters', () => new Promise<void>((resolve) => (free = resolve)));
+    await until(() => free !== undefined);
+    await letters.send(text);
+    free();
+    await holding;
+    await until(() => letters.sent.length > 0);
+    expect(letters.sent).toEqual([text]);
+    const errorOf = async (lock: string) => (await insight.runs({ lock })).map(({ error }) => error);
+    expect(await errorOf('good')).toEqual([undefined]);
+    expect(await errorOf('failing')).toEqual([`Error: ${text}`]);
+    await until(async () => (await errorOf('letters')).includes(`Error: no stamp for ${text}`));
+  });
+});

@@ -180,7 +180,10 @@ describe('MySQL', () => {
     table = uniqueTable('locked');
   });
 
-  afterEach(() => pool.query(`DROP TABLE IF EXISTS ${table}`));
+  afterEach(async () => {
+    await closeApps();
+    await pool.query(`DROP TABLE IF EXISTS ${table}`);
+  });
 
   afterAll(async () => {
     await pool?.end();
@@ -229,18 +232,39 @@ describe('MySQL', () => {
     expect(await renewals(store)).toEqual([allButOne, all]);
   });
 
-  test('a server that cannot be told not to wait is asked first whether rows are locked', async () => {
-    const asked: string[] = [];
-    const query = async (text: string, values: unknown[]): Promise<unknown> => {
-      asked.push(text);
-      // To a MySQL, what is for a MariaDB alone is a comment.
+  /** The pool as one to a MySQL 8, to which what is for a MariaDB alone is a comment. */
+  const asMysql8 = {
+    query: async (text: string, values: unknown[]): Promise<unknown> => {
       const [rows, fields] = await pool.query(text.replaceAll(/\/\*M!.*?\*\//g, ''), values);
       for (const row of Array.isArray(rows) ? rows : []) if ('server' in row) row.server = '8.0.36';
       return [rows, fields];
-    };
-    const store = new MysqlLockStore({ query }, { table });
+    },
+  };
+
+  test('a server that cannot be told not to wait fails at once, too, where a row is locked', async () => {
+    const store = new MysqlLockStore(asMysql8, { table });
     await store.init();
     expect(await renewals(store)).toEqual([allButOne, all]);
-    expect(asked.filter((text) => text.endsWith('FOR UPDATE NOWAIT')).length).toBeGreaterThan(1);
+  });
+
+  test('on such a server a locked row stops its own job alone, of all jobs of that moment', async () => {
+    const app = await startApp([], { store: new MysqlLockStore(asMysql8, { table }) });
+    const locks = app.get(SchedulerLockService);
+    const round = (names: readonly string[]) =>
+      Promise.all(names.map(async (name) => (await locks.run(name, () => undefined)).ran));
+    await round(NAMES);
+    const stranger = await pool.getConnection();
+    try {
+      await stranger.query('START TRANSACTION');
+      await stranger.query(`SELECT * FROM ${table} WHERE name = ? FOR UPDATE`, [LOCKED]);
+      // The row stays locked until all of them are over.
+      expect(await round(NAMES)).toEqual(NAMES.map((name) => name !== LOCKED));
+      // A job that is alone there asks once, and does not wait either.
+      expect(await round([LOCKED])).toEqual([false]);
+    } finally {
+      await stranger.query('ROLLBACK');
+      stranger.release();
+    }
+    expect(await round([LOCKED])).toEqual([true]);
   });
 });

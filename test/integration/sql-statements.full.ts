@@ -86,6 +86,7 @@ const refused = (reason: string, statements: number) => ({
 
 describe.each(COUNTED.map((database) => [database.name, database] as const))('on %s', (name, database) => {
   const mysql = name === 'MySQL';
+  let asks = false;
   let server: DatabaseServer;
   let pool: Pool;
   let one: Instance;
@@ -105,6 +106,7 @@ describe.each(COUNTED.map((database) => [database.name, database] as const))('on
   beforeAll(async () => {
     server = await database.provide();
     pool = database.connect(server.url);
+    asks = mysql && !/mariadb/i.test(JSON.stringify(await pool.query('SELECT VERSION()', [])));
   }, 60_000);
 
   beforeEach(async () => {
@@ -119,7 +121,8 @@ describe.each(COUNTED.map((database) => [database.name, database] as const))('on
   });
 
   test('a lease and its release are one statement each, the first lease of a name a look besides', async () => {
-    expect(await one.acquire({ name: 'another' })).toEqual(granted(2));
+    // A MySQL that is no MariaDB is asked whether somebody else is making the row.
+    expect(await one.acquire({ name: 'another' })).toEqual(granted(asks ? 3 : 2));
     await one.release(await one.lease());
     for (let i = 0; i < 3; i++) {
       const request = one.request();

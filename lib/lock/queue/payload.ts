@@ -1,6 +1,6 @@
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { MOST_BYTES } from '../../contract/queued-arguments.js';
-import { show } from '../../base/wording.js';
+import { asciiJson, show } from '../../base/wording.js';
 
 /** The most characters of a key. */
 const MOST_KEY = 200;
@@ -18,14 +18,13 @@ export function writeArguments(where: string, args: readonly unknown[]): string 
     .map((value, index) => problemOf(value, `argument ${index + 1}`, []))
     .find((found) => found !== undefined);
   if (problem !== undefined) throw refused(where, problem);
-  const json = JSON.stringify(given);
-  const bytes = Buffer.byteLength(json);
+  const bytes = Buffer.byteLength(JSON.stringify(given));
   if (bytes > MOST_BYTES)
     throw refused(
       where,
       `the arguments take ${bytes} bytes as JSON, more than ${MOST_BYTES}. Pass an id instead of the data`,
     );
-  return json;
+  return asciiJson(given);
 }
 
 /**

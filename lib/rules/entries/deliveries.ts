@@ -1,3 +1,4 @@
+import { StoreUnavailableError } from '../../base/errors.js';
 import type { LeaseRef, ReleaseOutcome } from '../../contract/lock-store.js';
 import {
   DEAD_KEPT,
@@ -107,12 +108,16 @@ export class Deliveries {
     { name, token }: LeaseRef,
     { isAgain, dead }: { readonly isAgain: boolean; readonly dead: readonly DeadLetter[] },
   ): Promise<NextResult> {
-    const read = isAgain ? await this.#read({ lock: name, slots: [takenBy(token)] }) : undefined;
-    if (read !== undefined) {
-      const { call, now } = read;
-      await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 }, now)]);
-    }
+    if (isAgain) await this.#putBack(name, token);
     return { held: false, dead };
+  }
+
+  /** A queued call was taken with this token, and nobody has got it: that counts no delivery. */
+  async #putBack(lock: string, token: string): Promise<void> {
+    const read = await this.#read({ lock, slots: [takenBy(token)] });
+    if (read === undefined) return;
+    const { call, now } = read;
+    await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 }, now)]);
   }
 
   /** The first queued call of some jobs. @param but one that does not count: it leaves just now */
@@ -164,17 +169,26 @@ export class Deliveries {
     { takes, left, dead }: Delivering,
   ): Promise<NextResult | typeof AGAIN> {
     const { job } = call;
-    const isTakenNow = call.taken === lease.token;
-    if (!isTakenNow) {
-      const [written] = await this.entries.put([takenEntry(call, lease.token, now)], left());
-      // Another call was merged into it, or another holder has taken it, so the lease has run out.
-      if (written !== true) return AGAIN;
-    }
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
-    const fencingToken = await this.locks.regrant(lease, { job, ttl }, left());
-    // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
-    if (fencingToken === undefined) return AGAIN;
-    return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead };
+    const isTakenNow = call.taken === lease.token;
+    let mayBeGranted = false;
+    try {
+      if (!isTakenNow) {
+        const [written] = await this.entries.put([takenEntry(call, lease.token, now)], left());
+        // Another call was merged into it, or another holder has taken it, so the lease has run out.
+        if (written !== true) return AGAIN;
+      }
+      const limit = left();
+      mayBeGranted = true;
+      const fencingToken = await this.locks.regrant(lease, { job, ttl }, limit);
+      // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
+      if (fencingToken === undefined) return AGAIN;
+      return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead };
+    } catch (error) {
+      const isNotGranted = error instanceof StoreUnavailableError && error.outcome === 'not-applied';
+      if (!mayBeGranted || isNotGranted) await this.#putBack(lease.name, lease.token).catch(() => undefined);
+      throw error;
+    }
   }
 
   /** Makes a queued call a dead letter. Returns nothing if another holder has done so. */

@@ -8,6 +8,7 @@ import {
 import { mergedArguments } from '../../contract/queued-arguments.js';
 import { readable } from '../../contract/readable.js';
 import type { Entry, NewEntry } from './entries.js';
+import { asciiJson } from '../../base/wording.js';
 
 /**
  * The entries of a lock's queued calls
@@ -140,7 +141,7 @@ function factsOf({ entry: _entry, args: _args, ...facts }: StoredCall): Kept {
   return facts;
 }
 
-const bodyOf = (facts: Kept, args: string): string => `${JSON.stringify(facts)}\n${args}`;
+const bodyOf = (facts: Kept, args: string): string => `${asciiJson(facts)}\n${args}`;
 
 /** A queued call, or a dead letter; `undefined` if it cannot be read. */
 export function storedCall(entry: Entry): StoredCall | undefined {

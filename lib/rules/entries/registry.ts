@@ -7,6 +7,7 @@ import {
 } from '../../contract/history-store.js';
 import { instanceReader, isJobs, readable, readEach } from '../../contract/readable.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
+import { asciiJson } from '../../base/wording.js';
 
 /** Instances belong to no lock. */
 const LOCK = '';
@@ -39,7 +40,7 @@ export class Registry {
   async #listOf(catalogue: string, jobs: Beat['jobs']): Promise<[NewEntry] | undefined> {
     const id = listId(catalogue);
     const [known] = jobs === undefined ? (await this.entries.list({ lock: LOCK, ids: [id] })).entries : [];
-    const body = jobs === undefined ? known?.body : JSON.stringify(jobs);
+    const body = jobs === undefined ? known?.body : asciiJson(jobs);
     if (body === undefined) return undefined;
     return [{ lock: LOCK, id, version: JOBS, over: 'any', kind: JOBS, keep: LIST_KEPT, body }];
   }
@@ -81,12 +82,12 @@ export class Registry {
   }
 }
 
-const listId = (catalogue: string): string => JSON.stringify([JOBS, catalogue]);
+const listId = (catalogue: string): string => asciiJson([JOBS, catalogue]);
 
 /** An instance. Its version names its list of jobs. */
 function instanceEntry({ catalogue, ...told }: Omit<Beat, 'jobs'>): NewEntry {
-  const id = JSON.stringify([INSTANCE, told.instance]);
-  const body = JSON.stringify(told);
+  const id = asciiJson([INSTANCE, told.instance]);
+  const body = asciiJson(told);
   // It is remembered up to the last millisecond.
   const keep = INSTANCES_KEPT + 1;
   return { lock: LOCK, id, version: listId(catalogue), over: 'any', kind: INSTANCE, keep, body };

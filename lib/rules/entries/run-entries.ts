@@ -11,6 +11,7 @@ import type { LeaseRef, ReleaseOutcome } from '../../contract/lock-store.js';
 import { isMiss, isRun, readable } from '../../contract/readable.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
 import type { Entry, NewEntry } from './entries.js';
+import { asciiJson } from '../../base/wording.js';
 
 /**
  * The entries of a lock's history
@@ -27,7 +28,7 @@ export const SHOWN = ['completed', 'wrong', 'miss'] as const;
 
 const [INTERRUPTED, LATE, ENDED, ONCE] = ['interrupted', 'late', 'ended', 'once'];
 
-const idOf = (...parts: readonly unknown[]): string => JSON.stringify(parts);
+const idOf = (...parts: readonly unknown[]): string => asciiJson(parts);
 
 /**
  * The run of a lease that has ended; `undefined` if nothing ran under it. It takes the place of an interruption, and, unless it is late
@@ -63,14 +64,14 @@ function runEntry(
   how: { readonly version: string; readonly over: readonly (string | null)[] },
 ): NewEntry {
   const kind = facts.outcome === 'completed' ? 'completed' : 'wrong';
-  const body = JSON.stringify({ fencingToken, instance, job, tick, attempt, ...facts });
+  const body = asciiJson({ fencingToken, instance, job, tick, attempt, ...facts });
   return { lock, id: idOf('run', fencingToken), ...how, kind, keep, body };
 }
 
 /** What an instance reports of a missed tick. */
 export function missEntry(miss: Miss, tick: number): NewEntry {
   const { name: lock, job, instance, reason, count, holder, since, until, kept } = miss;
-  const body = JSON.stringify({ job, tick, instance, reason, count, holder, since, until });
+  const body = asciiJson({ job, tick, instance, reason, count, holder, since, until });
   return { lock, id: idOf('miss', job, tick, instance), kind: 'miss', ...once(kept), body };
 }
 

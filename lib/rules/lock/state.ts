@@ -4,6 +4,7 @@ import { byOf } from './by.js';
 import type { ReadDocument } from '../../contract/port.js';
 import type { Kept, Lease, LockDocument } from './document.js';
 import type { Start, Starts } from './starts.js';
+import { asciiJson } from '../../base/wording.js';
 
 /** The text that a document has of its lock, JSON. */
 interface State {
@@ -23,7 +24,7 @@ export function stateOf({ lease = NO_LEASE, ended, starts, more }: Kept): string
   const { token, holder, fencingToken: fence, job } = lease;
   const jobs = starts.size === 0 ? undefined : Object.fromEntries(starts);
   const state: State = { token, holder, fence, job, ended, jobs };
-  return JSON.stringify(more === undefined ? state : { ...more, ...state });
+  return asciiJson(more === undefined ? state : { ...more, ...state });
 }
 
 /**

@@ -247,11 +247,11 @@ function stagesOf(query: EntryQuery): object[] {
 
 const limited = (limit: number | undefined): object[] => (limit === undefined ? [] : [{ $limit: limit }]);
 
-/** Also keeps out what is over. */
+/** Also keeps out what is over. FerretDB takes `$$NOW` beside a field that has an index only inside of a `$not`. */
 const conditionsOf = ({ kinds, jobs }: Record<'kinds' | 'jobs', readonly string[] | undefined>): object => ({
   ...(kinds && { kind: { $in: kinds } }),
   ...(jobs && { job: { $in: jobs } }),
-  $expr: { $gt: ['$expiresAt', '$$NOW'] },
+  $expr: { $not: [{ $lte: ['$expiresAt', '$$NOW'] }] },
 });
 
 /** A slot, as it is stored: none, or one. */

@@ -86,7 +86,7 @@ export async function writeDocuments(
   table: MysqlTableInfo,
   changes: readonly Change[],
 ): Promise<Written[]> {
-  if (changes.length > 1 && !table.mariadb)
+  if (changes[0]?.seen === null && !table.mariadb)
     await read(
       client,
       unlockedStatement(
@@ -135,7 +135,6 @@ export async function renewDocuments(
   how: Parameters<typeof readDocuments>[3],
 ): Promise<boolean[]> {
   const names = renewals.map(({ name }) => name);
-  if (!table.mariadb) await read(client, unlockedStatement(table, names));
   const { affectedRows } = await write(client, renewStatement(table, renewals));
   if (Number(affectedRows) === renewals.length) return renewals.map(() => true);
   // Some were not renewed. One that is taken after the statement was taken when it was renewed.

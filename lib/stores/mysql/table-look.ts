@@ -66,13 +66,22 @@ function columnOf({ type, digits, length }: Row): Column {
   };
 }
 
+/** Ways to read SQL in which the store does not work, and why. */
+const MODES = [
+  ['NO_BACKSLASH_ESCAPES', 'mysql2 does not quote values safely'],
+  ['ORACLE', 'the name of a column is reserved, so that the store keeps neither histories nor queued calls'],
+  ['EMPTY_STRING_IS_NULL', 'an empty text is NULL, so that the store reads less than it wrote'],
+] as const;
+
 /** What keeps the store from using any table in such a session. */
 function sessionProblem({ autocommit, mode }: Row): string | undefined {
   if (Number(autocommit) !== 1) {
     return 'The pool has autocommit switched off: nothing that the store writes would ever be seen.';
   }
-  if (!String(mode).includes('NO_BACKSLASH_ESCAPES')) return undefined;
-  return 'The pool has the sql_mode NO_BACKSLASH_ESCAPES, in which mysql2 does not quote values safely.';
+  for (const [name, why] of MODES)
+    if (String(mode).split(',').includes(name))
+      return `The pool has the sql_mode ${name}, in which ${why}. Give its connections another one: SET SESSION sql_mode = 'TRADITIONAL'.`;
+  return undefined;
 }
 
 /** The unique index on this column alone, if there is one. Prefers the primary key. */

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../../base/errors.js';
+import { SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type { NewEntry } from '../../rules/entries/entries.js';
 import type { Row } from './strange-rows.js';
 
@@ -56,6 +56,7 @@ export interface EntriesDialect {
 
 /** The error of a statement says nothing of those before it, which have written something. */
 export function partly(error: unknown): unknown {
-  if (!(error instanceof StoreUnavailableError) || error.outcome === 'unknown') return error;
+  if (!(error instanceof SchedulerLockError)) return error;
+  if (error instanceof StoreUnavailableError && error.outcome === 'unknown') return error;
   return new StoreUnavailableError(`${error.message} Some entries are written.`, { outcome: 'unknown' });
 }

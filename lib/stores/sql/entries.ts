@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.js';
-import { SchedulerLockConfigError } from '../../base/errors.js';
+import { LockStateError, SchedulerLockConfigError } from '../../base/errors.js';
 import type {
   EntriesRead,
   EntryQuery,
@@ -59,8 +59,7 @@ export class SqlEntries<Table> implements LockEntries {
     if (entries.length === 0) return [];
     await this.#table.whenReady();
     const rows = entries.map((entry) => this.#rowOf(entry));
-    const [lock, ...others] = new Set(entries.map((entry) => entry.lock));
-    const written = await this.#write(rows, others.length === 0 ? lock : undefined);
+    const written = await this.#write(rows);
     this.#tidy();
     const left = rows.filter(({ slot }, i) => slot !== null && written[i] === false);
     if (left.length === 0) return written;
@@ -105,9 +104,26 @@ export class SqlEntries<Table> implements LockEntries {
     return this.#run(() => entries.write(text, values));
   }
 
-  /** @param lock that all of them belong to, for the error */
-  #write(rows: readonly EntryRow[], lock?: string): Promise<boolean[]> {
-    return this.dialect.entries.put(rows, (statement) => this.#run(statement, lock));
+  /** If the database refuses one of many, writes the halves: that one counts as not written, and stops no other. */
+  async #write(rows: readonly EntryRow[]): Promise<boolean[]> {
+    const { entries } = this.dialect;
+    const [lock = ''] = rows.map(({ name }) => entries.textOf(name));
+    try {
+      return await entries.put(rows, (statement) => this.#run(statement, lock));
+    } catch (error) {
+      if (!isOfOne(error) || rows.length === 1) throw error;
+      const half = Math.ceil(rows.length / 2);
+      const halves = [rows.slice(0, half), rows.slice(half)];
+      const answers = await Promise.allSettled(halves.map((some) => this.#write(some)));
+      const failed = answers.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []));
+      const other = failed.find((reason) => !isOfOne(reason));
+      if (other !== undefined) throw partly(other);
+      if (failed.length === halves.length) throw error;
+      return halves.flatMap((some, i) => {
+        const answer = answers[i];
+        return answer?.status === 'fulfilled' ? answer.value : some.map(() => false);
+      });
+    }
   }
 
   /** Deletes what is over, and still in the slots of these. Returns how many there were. */
@@ -176,3 +192,7 @@ const tooLong = (lock: string, name: string, table: string): SchedulerLockConfig
   new SchedulerLockConfigError([
     `the lock "${lock}": ${table} has no room for "${name.slice(0, 40)}…", as it is longer than ${LONGEST_NAME} characters. Give a shorter name.`,
   ]);
+
+/** Whether the database refuses what belongs to one lock. */
+const isOfOne = (error: unknown): boolean =>
+  error instanceof LockStateError || error instanceof SchedulerLockConfigError;

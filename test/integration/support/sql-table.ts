@@ -32,7 +32,8 @@ export function useTable(database: TestDatabase, label: string): UsedTable {
 
   afterEach(async () => {
     await closeApps();
-    await used.pool.write(`DROP TABLE IF EXISTS ${used.table}`);
+    for (const suffix of ['', '_entries'])
+      await used.pool.write(`DROP TABLE IF EXISTS ${used.table}${suffix}`);
   });
 
   afterAll(async () => {

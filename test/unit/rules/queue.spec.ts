@@ -441,3 +441,37 @@ describe('a database', () => {
     await expect(store.queuedCalls.init?.()).rejects.toThrow(StoreUnavailableError);
   });
 });
+
+describe('a queued call that was taken, and not granted', () => {
+  /** What keeps the store from the grant. */
+  const failures: [why: string, arm: () => object][] = [
+    [
+      'because the store did not carry the grant out',
+      () => {
+        const { write } = documents;
+        documents.write = async () => {
+          documents.write = write;
+          throw new StoreUnavailableError('away', { outcome: 'not-applied' });
+        };
+        return {};
+      },
+    ],
+    [
+      'because nobody waited for it any more',
+      () => {
+        entries.before = async () => clock.advance(20);
+        return { limit: 10 };
+      },
+    ],
+  ];
+
+  test.each(failures)('%s, counts no delivery', async (_why, arm) => {
+    const lease = await take();
+    const kept = call({ redeliver: 0 });
+    await keep(kept);
+    await expect(next(lease, arm())).rejects.toThrow(StoreUnavailableError);
+    await store.release(lease, { outcome: 'abandoned' });
+    const result = await next(await take());
+    expect(result).toMatchObject({ queuedCall: { id: kept.id, delivery: 1 }, dead: [] });
+  });
+});

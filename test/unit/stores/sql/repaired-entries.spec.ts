@@ -26,6 +26,7 @@ async function opened({ keeps }: { keeps: boolean }) {
     read,
     write: async () => 0,
     stored: (text: string) => text,
+    textOf: (text: string) => text,
     put: async (rows: unknown[]) => rows.map(() => ((table.puts += 1), true)),
   };
   const store = new SqlLockStore(

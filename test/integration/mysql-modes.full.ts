@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { MYSQL } from '../support/database.js';
+import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
+import { closeApps, startApp, startFailure } from './app.js';
+
+/* Ways in which a session reads SQL that keep the store from working. Not on MySQL, which has only the last one. */
+
+let server: DatabaseServer;
+
+beforeAll(async () => {
+  server = await MYSQL.provide();
+}, 60_000);
+
+afterAll(() => server?.stop());
+
+test.each([
+  ['ORACLE', /sql_mode ORACLE.*keeps neither histories nor queued calls/],
+  ['EMPTY_STRING_IS_NULL', /sql_mode EMPTY_STRING_IS_NULL.*an empty text is NULL/],
+  ['NO_BACKSLASH_ESCAPES', /sql_mode NO_BACKSLASH_ESCAPES/],
+])('an application does not start in the sql_mode %s', async (mode, problem) => {
+  const table = uniqueTable('modes');
+  const pool = MYSQL.pool(server.url, { max: 2, session: [`SET SESSION sql_mode = '${mode}'`] });
+  try {
+    const message = await startFailure(startApp([], { store: pool.store({ table }) }));
+    expect(message).toMatch(problem);
+    expect(message).toContain("SET SESSION sql_mode = '");
+  } finally {
+    await closeApps();
+    for (const suffix of ['', '_entries']) await pool.write(`DROP TABLE IF EXISTS ${table}${suffix}`);
+    await pool.end();
+  }
+});
