@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { LOOKED_AT_ONCE } from '../../lib/stores/redis/entry-looks.js';
@@ -48,6 +49,65 @@ test('a call behind more than one command goes through is found', async () => {
   const found = (await store.queuedCalls.left(['job'])).filter(({ name }) => name === 'long');
   expect(found).toEqual(own.queued ? [{ name: 'long', place: own.place }] : undefined);
   await store.close();
+});
+
+/** How many commands the server carries out, also those of scripts. */
+async function carriedOut(work: () => Promise<unknown>): Promise<number> {
+  await client.config('RESETSTAT');
+  await work();
+  const stats = await client.info('commandstats');
+  const calls = [...stats.matchAll(/^cmdstat_(?!config)\S+:calls=(\d+)/gm)].map(([, count]) => Number(count));
+  return calls.reduce((sum, count) => sum + count, 0);
+}
+
+describe('an idle look for queued calls', () => {
+  const jobs = Array.from({ length: 1_000 }, (_, i) => `job-${i}`);
+  const locks = Array.from({ length: 120 }, (_, i) => `idle-${i}`);
+
+  let store: RedisLockStore;
+  beforeEach(async () => {
+    await client.flushall();
+    store = new RedisLockStore(server.url);
+    await store.init();
+    const queue = (name: string) =>
+      store.queuedCalls.enqueue(queuedCall(name, { job: 'other', redeliver: 0 }));
+    await Promise.all(locks.map(queue));
+  });
+  afterEach(() => store.close());
+
+  const look = () => store.queuedCalls.left(jobs);
+
+  async function fail(name: string): Promise<void> {
+    const request = { name, token: randomUUID(), ttl: 60_000, holder: 'host' };
+    const result = await store.acquire(request);
+    if (!result.acquired) throw new Error(`refused: ${result.reason}`);
+    const lease = { ...request, fencingToken: result.fencingToken };
+    const taken = await store.queuedCalls.next(lease, { takes: [{ job: 'other', ttl: 60_000 }] });
+    if (!taken.held || taken.queuedCall === undefined) throw new Error('there is no queued call');
+    const run = { ...lease, fencingToken: taken.fencingToken, queuedCall: taken.queuedCall.id };
+    await store.release(run, { outcome: 'failed' });
+  }
+
+  test('costs a few commands for each lock that has calls, however many jobs there are', async () => {
+    await look();
+    expect(await carriedOut(look)).toBeLessThan(10 * locks.length);
+  });
+
+  test('costs nothing for locks that have dead letters only', async () => {
+    await Promise.all(locks.map(fail));
+    const [info] = await store.inspect(locks.slice(0, 1));
+    expect(info?.dead).toHaveLength(1);
+    // They were noted more than ten minutes ago: no call is on its way.
+    for (const lock of locks) await client.zadd('scheduler:queued', 1, lock);
+    for (let i = 0; i < 3; i++) await look();
+    expect(await carriedOut(look)).toBeLessThan(10);
+    // This process believes that it has just noted them.
+    const another = new RedisLockStore(server.url);
+    await another.init();
+    expect(await another.queuedCalls.redeliver('idle-0')).toBe(1);
+    expect(await store.queuedCalls.left(['other'])).toMatchObject([{ name: 'idle-0' }]);
+    await another.close();
+  });
 });
 
 test('calls that come at one moment do not note their lock one by one', async () => {

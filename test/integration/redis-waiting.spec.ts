@@ -103,4 +103,42 @@ describe('on Redis', () => {
     expect(await a.store.release(lease)).toEqual({ released: false, reason: 'ended' });
     expect(await a.store.extend([lease])).toMatchObject([{ held: false }]);
   });
+
+  /** Ends a reservation before its time. */
+  const timePasses = (): Promise<unknown> => client.del(`scheduler:${name}:lock`);
+
+  test('a dead call that did not come when it was called is not called again, though callers that do not wait ask first', async () => {
+    const lease = await took(a, a.call(name));
+    const [dead, alive] = [
+      { ...b.request(name), wait: { limit: 60_000, priority: 0, process: 'killed' } },
+      b.request(name),
+    ];
+    await b.store.acquire(dead);
+    await b.store.acquire(alive);
+    await a.store.release(lease);
+    await timePasses();
+    // A loop of callers that do not wait is there before the next ask of any call in line.
+    for (let i = 0; i < 3; i++) expect(await a.store.acquire(a.call(name))).toMatchObject({ reason: 'held' });
+    expect(await b.store.acquire(alive)).toMatchObject({ acquired: true });
+  });
+
+  test('calls behind more dead ones than one look goes through keep their order', async () => {
+    const lease = await took(a, a.call(name));
+    const dead = Array.from({ length: 2_500 }, () => ({
+      ...b.request(name),
+      wait: { limit: 60_000, priority: 0, process: 'killed' },
+    }));
+    await Promise.all(dead.map((request) => b.store.acquire(request)));
+    const [first, second] = [b.request(name), a.request(name)];
+    await b.store.acquire(first);
+    await a.store.acquire(second);
+    await a.store.release(lease);
+    let granted = false;
+    for (let i = 0; i < 8 && !granted; i++) {
+      await timePasses();
+      expect(await a.store.acquire(second)).toMatchObject({ acquired: false });
+      granted = (await b.store.acquire(first)).acquired;
+    }
+    expect(granted).toBe(true);
+  });
 });

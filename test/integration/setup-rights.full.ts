@@ -234,7 +234,7 @@ describe('on Redis', () => {
 
   test('a user who lacks a right is told the same, whatever it lacks', async () => {
     const text = shell('acl', '--user', 'jobs');
-    const rights = text.split('\n').at(-1)?.replace('on ><password> ', '') ?? '';
+    const rights = text.split('\n').at(-1)?.replace('on ><password> resetchannels ', '') ?? '';
     await server.command('ACL', 'SETUSER', 'jobs', 'reset', 'on', '>geheim', '+info');
     const connection = `redis://jobs:geheim@${server.host}:${server.port}`;
     const store = new RedisLockStore(connection);

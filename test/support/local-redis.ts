@@ -10,7 +10,7 @@ import { Redis } from 'ioredis';
 import { clearTimeout, setTimeout } from 'node:timers';
 import { freePort, LOOPBACK } from './machine.js';
 import { guard } from './child.js';
-import { findRedisBinary } from './server-programs.js';
+import { findRedisBinary, type RedisBinary } from './server-programs.js';
 import { until } from './until.js';
 
 const READY_TIMEOUT = 15_000;
@@ -28,6 +28,8 @@ export interface StartRedisOptions {
   /** Where data, configuration and log go. By default a temporary folder that `stop()` removes. */
   dir?: string;
   env?: NodeJS.ProcessEnv;
+  /** Another program than the usual one. */
+  program?: RedisBinary;
   /** Keeps every write on disk, over `kill()` and `restart()`. @default false: nothing is kept */
   persistent?: boolean;
   /** Lines of a configuration that replaces the usual one, for `--sentinel`. */
@@ -111,8 +113,8 @@ export class LocalRedis {
 
   /** @internal Starts the process and waits until it answers. */
   async launch({ keepConfig = false }: { keepConfig?: boolean } = {}): Promise<void> {
-    const { args = [], env, sentinel } = this.options;
-    const binary = await findRedisBinary();
+    const { args = [], env, sentinel, program } = this.options;
+    const binary = program ?? (await findRedisBinary());
     await mkdir(this.dir, { recursive: true });
     const config = join(this.dir, 'redis.conf');
     if (!keepConfig || !existsSync(config)) await writeFile(config, `${this.#config().join('\n')}\n`);

@@ -62,6 +62,36 @@ export function unpackedRedis(base: string = join(projectRoot, '.cache', 'redis'
   return unpackedProgram({ name: 'Redis', package: 'redis-tools', program }, base);
 }
 
+/** What the Redis and Valkey of Debian 13 need. */
+const LIBRARIES =
+  'libc6 libjemalloc2 liblzf1 libsystemd0 libssl3t64 liblua5.1-0 lua-cjson lua-bitop libatomic1 libcap2 libzstd1 libhiredis1.1.0 liblz4-1 liblzma5 libgcrypt20 libgpg-error0 libstdc++6 libgcc-s1 zlib1g';
+
+/** A Valkey 8 from the packages of Debian 13, unpacked into the project's `.cache/valkey/`. */
+export async function valkey8(): Promise<RedisBinary> {
+  const from = { suite: 'trixie', libraries: LIBRARIES.split(' ') };
+  const wanted = { name: 'Valkey 8', package: 'valkey-tools', from, program: valkeyProgram };
+  const base = join(projectRoot, '.cache', 'valkey');
+  return { ...(await unpackedProgram(wanted, base)), source: 'packages' };
+}
+
+async function valkeyProgram(root: string): Promise<string> {
+  const bin = join(root, 'usr/bin');
+  const command = join(bin, 'valkey');
+  const unpacked = await stat(join(bin, 'valkey-check-rdb')).catch(() => undefined);
+  if (!unpacked || (await stat(command).catch(() => undefined))) return command;
+  await symlink('valkey-check-rdb', join(bin, 'valkey-server'));
+  // The name by which it is called decides its role.
+  const start = [
+    '#!/bin/sh',
+    'bin=$(dirname "$(readlink -f "$0")")',
+    'loader=$(find "$bin/.." -name "ld-linux*.so.*" | head -1)',
+    'exec "$loader" --library-path "$(dirname "$loader"):$(echo "$bin"/../lib/*-linux-gnu)" --argv0 valkey-server "$bin/valkey-server" "$@"',
+    '',
+  ];
+  await writeFile(command, start.join('\n'), { mode: 0o755 });
+  return command;
+}
+
 async function program(root: string): Promise<string> {
   const command = join(root, 'bin', 'redis-server');
   const found = await stat(root).catch(() => undefined);
@@ -84,6 +114,8 @@ export interface Wanted {
   readonly name: string;
   /** The package to download, together with its dependencies. */
   readonly package: string;
+  /** A release of Debian to take it from, instead of the system's, and all packages with libraries that it needs, libc included. */
+  readonly from?: { readonly suite: string; readonly libraries: readonly string[] };
   /** Finds the program in the unpacked folder. */
   program(root: string): Promise<string>;
 }
@@ -123,7 +155,8 @@ export async function unpackedProgram(wanted: Wanted, base: string): Promise<Unp
 async function usable(wanted: Wanted, folder: string): Promise<UnpackedProgram | undefined> {
   const command = await wanted.program(folder).catch(() => '');
   if (command === '' || !(await stat(command).catch(() => undefined))) return undefined;
-  const env = withLibraries(await librariesIn(folder));
+  // The loader of another release is told where the libraries are: this system's own programs must not load them.
+  const env = wanted.from ? process.env : withLibraries(await librariesIn(folder));
   return (await canRun(command, env)) ? { command, env } : undefined;
 }
 
@@ -132,7 +165,7 @@ async function build(wanted: Wanted, base: string, target: string): Promise<void
   try {
     const root = join(work, 'root');
     await mkdir(root, { recursive: true });
-    const downloads = await download(work, wanted.package);
+    const downloads = await download(work, wanted);
     for (const file of downloads) await run('dpkg', ['-x', file, root], { env: process.env });
     await wanted.program(root);
     if (await usable(wanted, target)) return;
@@ -145,7 +178,7 @@ async function build(wanted: Wanted, base: string, target: string): Promise<void
 }
 
 /** Returns the package files. */
-async function download(work: string, name: string): Promise<string[]> {
+async function download(work: string, { package: name, from }: Wanted): Promise<string[]> {
   const lists = join(work, 'state', 'lists', 'partial');
   const archives = join(work, 'cache', 'archives', 'partial');
   await Promise.all([lists, archives].map((folder) => mkdir(folder, { recursive: true })));
@@ -157,7 +190,15 @@ async function download(work: string, name: string): Promise<string[]> {
     'Acquire::Retries=3',
     // As root, apt would fetch as a user that may not write here.
     'APT::Sandbox::User=root',
+    ...(from
+      ? [`Dir::Etc::sourcelist=${join(work, 'sources.list')}`, 'Dir::Etc::sourceparts=/dev/null']
+      : []),
   ].flatMap((option) => ['-o', option]);
+  if (from) {
+    const key = '/usr/share/keyrings/debian-archive-keyring.gpg';
+    const source = `deb [signed-by=${key}] http://deb.debian.org/debian ${from.suite} main\n`;
+    await writeFile(join(work, 'sources.list'), source);
+  }
   let complaints = '';
   const apt = async (...args: string[]): Promise<string> => {
     const done = run('apt-get', ['-q', ...options, ...args], {
@@ -173,7 +214,8 @@ async function download(work: string, name: string): Promise<string[]> {
   try {
     // One unreachable source fails the update. The next step shows whether the others suffice.
     await apt('update').catch(() => undefined);
-    const plan = await apt('--simulate', '--no-install-recommends', 'install', name);
+    if (from) await apt('download', name, ...from.libraries);
+    const plan = from ? '' : await apt('--simulate', '--no-install-recommends', 'install', name);
     const packages = [...plan.matchAll(/^Inst (\S+) (?:\[\S+\] )?\((\S+)/gm)].map(
       ([, name, version]) => `${name}=${version}`,
     );

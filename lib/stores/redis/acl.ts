@@ -60,7 +60,8 @@ export function aclText(options: AclOptions): string {
     line('histories (insight)', ACL_HISTORIES),
     line('inspect()', ACL_INSPECT),
     '# Add +cluster|slots on a Cluster, +select for a database with a number, and the keys that the option `key` makes.',
-    aclCommand(options, ['on', '><password>']),
+    '# Redis 6.0 has no rights for channels: leave out resetchannels, and what begins with &.',
+    aclCommand(options, ['on', '><password>', 'resetchannels']),
   ].join('\n');
 }
 

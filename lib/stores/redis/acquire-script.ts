@@ -99,8 +99,8 @@ end`;
 
 /**
  * Lua: the lock is free, and calls stand in line: calls the first of them, and refuses this one. If the first was called and did not
- * come, all of them have the same time once more. Goes on if none has come then either, or if every wait in this line is over: all of
- * them are dead.
+ * come, the others have the same time once more, and the next of them that asks removes it. Goes on if none has come then either, or if
+ * every wait in this line is over: all of them are dead.
  *
  * needs: head, lock, state, now
  * leaves: -
@@ -110,10 +110,10 @@ const IN_LINE = /* lua */ `
   local turn, over = w[1], w[2] and tonumber(w[2]) < now
   if turn == string.match(head, '^%S+') and not over then
     redis.call('SET', lock, 'next:-', 'PX', ${CALLED})
-    redis.call('HSET', state, 'turn', '-')
+    redis.call('HSET', state, 'turn', '-' .. turn)
     return { 'held', '', ${CALLED} }
   end
-  if turn ~= '-' and not over then ${CALL}
+  if string.sub(turn or '', 1, 1) ~= '-' and not over then ${CALL}
     return { 'held', '', ${CALLED} }
   end
   redis.call('HDEL', state, 'line', 'turn', 'ends')`;

@@ -1,5 +1,5 @@
-/** The error of Redis for a user who lacks a right. Before 7.2, a refusal within a script has no code. */
-export const DENIED = /\bNOPERM\b|executing the script/;
+/** The error for a user who lacks a right. A refusal within a script has a text of its own: before Redis 7, and in Redis 8 and Valkey. */
+export const DENIED = /\bNOPERM\b|executing the script|ACL failure in script/;
 
 /** What to do about a failure, by the message of Node, OpenSSL or Redis. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [

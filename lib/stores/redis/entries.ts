@@ -9,7 +9,7 @@ import type {
   SeenEntry,
   SumQuery,
 } from '../../rules/entries/entries.js';
-import { FIND, LIST, SUM } from './entry-looks.js';
+import { FIND, LIST, SUM, WALK } from './entry-looks.js';
 import { DROP, PROBE_ENTRIES, PUT } from './entry-scripts.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import { unusedKeys } from './probe.js';
@@ -28,7 +28,7 @@ type Found = [now: string, seen: string, ...idsAndStored: string[]];
 type Sums = [answer: number, ...kindsAndCounts: string[]];
 
 interface SumsOfLock {
-  /** Whether the lock has any entries. */
+  /** Whether the lock has any of these kinds, for whichever jobs. */
   readonly hasAny: boolean;
   readonly sums: readonly EntrySum[];
 }
@@ -39,6 +39,7 @@ export class RedisEntries implements LockEntries {
   readonly #puts: LeaseCalls<number>;
   readonly #drops: LeaseCalls<number>;
   readonly #lists: LeaseCalls<Found>;
+  readonly #walks: LeaseCalls<Found>;
   readonly #finds: LeaseCalls<Found>;
   readonly #sums: LeaseCalls<Sums>;
 
@@ -56,6 +57,7 @@ export class RedisEntries implements LockEntries {
     this.#puts = new LeaseCalls(commands, PUT, Number);
     this.#drops = new LeaseCalls(commands, DROP, Number);
     this.#lists = new LeaseCalls(commands, LIST, (reply) => reply as Found);
+    this.#walks = new LeaseCalls(commands, WALK, (reply) => reply as Found);
     this.#finds = new LeaseCalls(commands, FIND, (reply) => reply as Found);
     this.#sums = new LeaseCalls(commands, SUM, (reply) => reply as Sums);
   }
@@ -114,29 +116,39 @@ export class RedisEntries implements LockEntries {
     return written > 0;
   }
 
-  async #sumsOf(lock: string, which: Pick<SumQuery, 'kinds' | 'jobs'>): Promise<SumsOfLock> {
-    if (which.kinds === undefined) return this.#counted({ lock, ...which });
-    const args = [which.kinds, which.jobs].map(manyOf);
-    const [answer, ...found] = await this.#sums.ask(lock, args);
-    if (Number(answer) === 2) return this.#counted({ lock, ...which });
-    return { hasAny: Number(answer) === 1, sums: sumsIn(lock, found) };
+  async #sumsOf(lock: string, { kinds, jobs }: Pick<SumQuery, 'kinds' | 'jobs'>): Promise<SumsOfLock> {
+    const query = { lock, ...(kinds && { kinds }), ...(jobs && { jobs }) };
+    if (kinds === undefined) return { hasAny: true, sums: await this.#counted(query) };
+    const [answer, ...found] = await this.#sums.ask(lock, [manyOf(kinds), jobs === undefined ? '' : '1']);
+    if (Number(answer) === 0) return { hasAny: false, sums: [] };
+    if (Number(answer) === 2) return { hasAny: true, sums: await this.#counted(query) };
+    const own = jobs && new Set(jobs.map(wordOf));
+    const sums = await Promise.all(
+      sumsIn(lock, found, own).map(async ({ isFirst, ...sum }) => {
+        if (isFirst) return sum;
+        const [behind] = await this.#counted({ ...query, kinds: [sum.kind] }, 1);
+        return behind === undefined ? [] : { ...sum, place: behind.place };
+      }),
+    );
+    return { hasAny: true, sums: sums.flat() };
   }
 
   /** The same from a list. */
-  async #counted(query: EntryQuery): Promise<SumsOfLock> {
+  async #counted(query: EntryQuery, most = Infinity): Promise<EntrySum[]> {
     const sums = new Map<string, EntrySum>();
-    const { entries } = await this.#walk({ ...query, bare: true }, Infinity);
+    const { entries } = await this.#walk({ ...query, bare: true }, most, this.#walks);
     for (const { lock, kind, place } of entries) {
       const { count, ...first } = sums.get(kind) ?? { lock, kind, place, count: 0 };
       sums.set(kind, { ...first, count: count + 1 });
     }
-    return { hasAny: true, sums: [...sums.values()] };
+    return [...sums.values()];
   }
 
   /** Reads the first entries, page by page: others may come and go in between. */
   async #walk(
     { lock, kinds, jobs, before, newest, bare }: EntryQuery,
     most: number,
+    lists = this.#lists,
   ): Promise<{ now: number; entries: Entry[] }> {
     const fixed = [newest ? '1' : '', String(before ?? ''), bare ? '1' : ''];
     const which = [kinds, jobs].map(manyOf);
@@ -144,7 +156,7 @@ export class RedisEntries implements LockEntries {
     for (let from = 0; ;) {
       const left = Math.min(most - all.size, MOST);
       const args = [String(from), String(left), ...fixed, ...which];
-      const [now, seen, ...found] = await this.#lists.ask(lock, args);
+      const [now, seen, ...found] = await lists.ask(lock, args);
       for (const entry of entriesIn(lock, found)) if (!all.has(entry.id)) all.set(entry.id, entry);
       if (seen === '' || all.size >= most) return { now: Number(now), entries: [...all.values()] };
       from = Number(seen);
@@ -219,11 +231,27 @@ function entriesIn(lock: string, idsAndStored: readonly string[]): Stored[] {
   return entries;
 }
 
-function sumsIn(lock: string, found: readonly string[]): EntrySum[] {
-  const sums: EntrySum[] = [];
-  for (let i = 0; i < found.length; i += 3) {
-    const [kind = '', count, place] = found.slice(i, i + 3);
-    sums.push({ lock, kind: textOf(kind) ?? '', count: Number(count), place: Number(place) });
+/**
+ * What SUM has found for some jobs, or for any. The place is that of the first entry of the kind, which is for one of these jobs if
+ * `isFirst`.
+ */
+function sumsIn(
+  lock: string,
+  found: readonly string[],
+  jobs: ReadonlySet<string> | undefined,
+): (EntrySum & { readonly isFirst: boolean })[] {
+  const sums = [];
+  for (let i = 0; i < found.length; i += 5) {
+    const [kind = '', all, place, job = '', counts = ''] = found.slice(i, i + 5);
+    const count = jobs === undefined ? Number(all) : countOf(counts, jobs);
+    const isFirst = jobs?.has(job) ?? true;
+    if (count > 0) sums.push({ lock, kind: textOf(kind) ?? '', count, place: Number(place), isFirst });
   }
   return sums;
+}
+
+/** @param counts words of jobs, and how many entries each has, with blanks between */
+function countOf(counts: string, jobs: ReadonlySet<string>): number {
+  const words = counts.split(' ');
+  return words.reduce((sum, word, i) => (jobs.has(word) ? sum + Number(words[i + 1]) : sum), 0);
 }

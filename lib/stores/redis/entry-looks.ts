@@ -57,6 +57,9 @@ return all`,
   OF_ENTRIES,
 );
 
+/** The same for a lock alone: it may have to go through many. */
+export const WALK = { ...LIST, most: 1 };
+
 /**
  * Reads entries by their ids, or by what is in slots.
  *
@@ -84,43 +87,50 @@ return all`,
   OF_ENTRIES,
 );
 
+/** How many locks one command counts, and how many entries of a lock it goes through: less than a millisecond. */
+const [COUNTED_AT_ONCE, LOOKED_AT] = [10, 100];
+
 /**
  * Counts the entries of kinds.
  *
  * KEYS: entries, order
- * ARGV: kinds, jobs
+ * ARGV: kinds, byJob
  *
- * Words with blanks before, between and behind them; '*' for any job.
+ * The kinds are words with blanks before, between and behind them. If byJob is not '', they are counted by their jobs, too.
  *
- * Returns 1, and of each kind that there is the kind, how many there are, and the place of the first; 0 if the lock has no entries at all; 2
- * if only a list can tell: the time of some may be over, or many others stand before the first.
+ * Returns 1, and of each kind that there is the kind, how many there are, place and job of the first, and, if asked, each job and how many are
+ * for it, with blanks between; 0 if there are none; 2 if only a list can tell: the time of some may be over, or many others stand before the
+ * first.
  */
 export const SUM = leaseScript(
   /* lua */ `
 local entries, order = KEYS[k + 1], KEYS[k + 2]
-local kinds, jobs = ARGV[i], ARGV[i + 1]
-local earliest, t = redis.call('HGET', entries, 'earliest'), redis.call('TIME')
-if not earliest then return { 0 } end
-if tonumber(earliest) <= t[1] * 1000 + t[2] / 1000 then return { 2 } end
+local kinds, byJob = ARGV[i], ARGV[i + 1] ~= ''
 local all, counts, missing = { 1 }, {}, 0
 for kind in string.gmatch(kinds, '[^ ]+') do
-  local count = jobs == '*' and redis.call('HGET', entries, 'count ' .. kind) or 0
-  for job in string.gmatch(jobs == '*' and '' or jobs, '[^ ]+') do
-    count = count + (redis.call('HGET', entries, 'count ' .. kind .. ' ' .. job) or 0)
-  end
-  if tonumber(count) > 0 then
+  local count = redis.call('HGET', entries, 'count ' .. kind)
+  if count and count ~= '0' then
     counts[kind] = count
     missing = missing + 1
   end
 end
+if missing == 0 then return { 0 } end
+local t = redis.call('TIME')
+if tonumber(redis.call('HGET', entries, 'earliest') or 0) <= t[1] * 1000 + t[2] / 1000 then return { 2 } end
 local at, size = 0, 8
 while missing > 0 do
-  if at >= ${LOOKED_AT_ONCE} then return { 2 } end
+  if at >= ${LOOKED_AT} then return { 2 } end
   local found = redis.call('ZRANGE', order, at, at + size - 1, 'WITHSCORES')
   for n = 1, #found, 2 do
     local kind, job = string.match(found[n], '^([^ ]+) ([^ ]+) ')
-    if counts[kind] and (jobs == '*' or string.find(jobs, ' ' .. job .. ' ', 1, true)) then
+    if counts[kind] then
+      local jobs = {}
+      for each in string.gmatch(byJob and redis.call('HGET', entries, 'jobs ' .. kind) or '', '[^ ]+') do
+        local count = redis.call('HGET', entries, 'count ' .. kind .. ' ' .. each)
+        if count ~= '0' then jobs[#jobs + 1] = each .. ' ' .. count end
+      end
       all[#all + 1], all[#all + 2], all[#all + 3] = kind, counts[kind], found[n + 1]
+      all[#all + 1], all[#all + 2] = job, table.concat(jobs, ' ')
       counts[kind] = nil
       missing = missing - 1
     end
@@ -130,4 +140,5 @@ while missing > 0 do
 end
 return all`,
   OF_ENTRIES,
+  COUNTED_AT_ONCE,
 );

@@ -12,6 +12,7 @@ import { HOUR_MS, leaseScript, script } from './script.js';
  *   slot <slot>           the id of the entry that is in this slot
  *   count <kind>          how many entries of a kind there are
  *   count <kind> <job>    how many of these are for a job
+ *   jobs <kind>           the jobs of which there were any, each with a blank before it
  *   newest                the greatest place that was drawn here
  *   earliest              no entry's time is over before this, ms
  *   lives                 until when both keys are kept, ms
@@ -110,6 +111,9 @@ else
   if ends then${REMOVE}${LOOK}
   end
   facts = { 'count ' .. kind, (s[6] or 0) + 1, 'count ' .. of, (s[7] or 0) + 1 }
+  if not s[7] then
+    facts[5], facts[6] = 'jobs ' .. kind, (redis.call('HGET', entries, 'jobs ' .. kind) or '') .. ' ' .. job
+  end
 end
 if place == '' then
   place = string.format('%.0f', math.max(t[1] * 1000000 + t[2], (s[5] or 0) + 1))

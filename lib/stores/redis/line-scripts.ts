@@ -13,7 +13,7 @@ const SLACK = 1_000;
 
 /**
  * Lua: who is the first in line (`head`, nil if nobody is). Removes calls whose time is over, and those of processes that did not
- * come when they were called, a thousand at most.
+ * come when they were called, a thousand at most: the one behind them counts as the first, as it is.
  *
  * needs: line, who, now
  * leaves: head
@@ -32,6 +32,10 @@ for round = 0, 10 do
     end
   end
   more = not head and #found > 0
+end
+if more then
+  head = redis.call('ZRANGE', line, 0, 0)[1]
+  head = head and head .. ' ' .. (string.match(redis.call('HGET', who, head) or '', '^%d+ (.+)$') or '-')
 end`;
 
 /**
@@ -81,7 +85,8 @@ if own and newest == token then
 end
 local reserved = current and string.sub(current, 1, 5) == 'next:'
 local open = not current or current == 'next:-'
-if open and turn and turn ~= '-' then${MISSED}
+turn = string.match(turn or '', '^%-?(.+)$')
+if open and turn then${MISSED}
 end
 redis.call('HDEL', who, 'p:' .. channel)
 last = last and tonumber(last)

@@ -13,7 +13,7 @@ export function nodeRedisOptions(target: string | RedisConnectionOptions, connec
     reconnectStrategy: (retries: number) =>
       Math.min(50 * 2 ** Math.min(retries, 10), 1_000) + Math.random() * 50,
   };
-  const own = { disableOfflineQueue: true };
+  const own = { disableOfflineQueue: true, disableClientInfo: true };
   if (typeof target === 'string') {
     const path = URL.canParse(target) ? undefined : target.replace(/\?.*$/, '');
     return path === undefined ? { ...own, url: target, socket } : { ...own, socket: { ...socket, path } };

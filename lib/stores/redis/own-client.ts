@@ -35,6 +35,8 @@ export async function createClient(
     retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 1_000) + Math.random() * 50,
     // After a failover the old master refuses writes: connecting again finds the new one.
     reconnectOnError: (error: Error) => error.message.includes('READONLY'),
+    // A right that cannot be given before Redis 7.2, and of which later servers log that it is missing.
+    disableClientInfo: true,
     ...(typeof target === 'string' ? undefined : target),
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,

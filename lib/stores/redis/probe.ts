@@ -17,6 +17,7 @@ local function try(command, ...)
   local reply = redis.pcall(command, ...)
   local message = type(reply) == 'table' and reply.err or ''
   local refused = string.find(message, 'NOPERM') or string.find(message, 'user executing the script')
+    or string.find(message, 'ACL failure in script')
   if refused then denied[#denied + 1] = command end
   return not refused
 end`;

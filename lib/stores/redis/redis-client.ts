@@ -16,6 +16,8 @@ export interface Connection {
   /** Calls `send` with the connected client, or `failed` if there is none within the caller's limit. */
   use(patience: Patience, send: (client: RedisClient) => void, failed: (error: Error) => void): void;
   connected(patience: Patience): Promise<RedisClient>;
+  /** The server has refused a write, as a replica does. */
+  isReadOnly?(): void;
 }
 
 /**
@@ -34,7 +36,10 @@ export function sendScript(
 ): void {
   const { patience = told } = told;
   const answered = (reply: unknown): void => told.answered(reply);
-  const failed = (error: unknown): void => told.failed(translate(error));
+  const failed = (error: unknown): void => {
+    if (error instanceof Error && error.message.includes('READONLY')) connection.isReadOnly?.();
+    told.failed(translate(error));
+  };
   const byText = (client: RedisClient): void =>
     void client.eval(lua, numberOfKeys, ...keysAndArguments).then(answered, failed);
   const byDigest = (client: RedisClient): void =>

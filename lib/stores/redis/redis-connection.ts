@@ -47,6 +47,9 @@ const THEIR_SILENCE = 2_000;
 /** How long our own connection may owe an answer at most, ms: while the server is frozen, calls have to fail at once. */
 const OWN_LIMIT = 5_000;
 
+/** How often a user's client is connected anew at most because its server refuses writes, ms. Nothing else helps a user who connects to a replica. */
+const REPLACED_EVERY = 5_000;
+
 /** The client of a store, ours or the user's: opened with the first application that uses it, closed with the last. */
 export class RedisConnection {
   #client: RedisClient | undefined;
@@ -59,6 +62,8 @@ export class RedisConnection {
   #watch: SilenceWatch | undefined;
   #readiness: Readiness | undefined;
   readonly #listeners = new Set<() => void>();
+  /** When connections were last given up because the server refused a write, monotonic. */
+  #replacedAt = -Infinity;
   /** Why calls would reach another database than the configured one. */
   #wrongDatabase: string | undefined;
   readonly #available = (): void => this.#listeners.forEach((listener) => listener());
@@ -141,6 +146,19 @@ export class RedisConnection {
   /** Gives up connections that have died unnoticed. Resolves when they are closed: the next call waits for another one. */
   async reconnect(): Promise<void> {
     await this.#watch?.lookNow();
+  }
+
+  /**
+   * After a failover the old primary may stay up, and keep its connections: connecting anew finds the next one. Our own client does that by
+   * itself, a Cluster leads to the new primary.
+   */
+  isReadOnly(): void {
+    const client = this.#client;
+    const now = systemClock.monotonic();
+    if (client === undefined || this.#create !== undefined || now < this.#replacedAt + REPLACED_EVERY) return;
+    if (this.isCluster || !isConnected(client) || !connectsAgain(client)) return;
+    this.#replacedAt = now;
+    for (const connection of connectionsOf(client)) connection.disconnect(true);
   }
 
   #usable(): RedisClient {
@@ -245,6 +263,12 @@ function connectionsOf(client: RedisClient): WatchedClient[] {
   const { nodes } = client as { nodes?: () => unknown[] };
   const all = (nodes === undefined ? [client] : nodes.call(client)) as Partial<WatchedClient>[];
   return all.filter((one): one is WatchedClient => one.commandQueue !== undefined);
+}
+
+/** Whether a client connects again by itself: with `retryStrategy: null` one of ioredis does not. */
+function connectsAgain(client: RedisClient): boolean {
+  const { options } = client as { options?: { retryStrategy?: unknown } };
+  return client instanceof NodeRedis || typeof options?.retryStrategy === 'function';
 }
 
 function hasSocketTimeout(client: unknown): boolean {

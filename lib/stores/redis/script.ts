@@ -21,7 +21,7 @@ import { type KeysOf, OF_LOCK } from './keys.js';
  *   before:<job>  the record that it has overwritten, restored if nothing ran
  *   line     '<token> <channel>' of the first in line, while calls wait: so a release knows which call to call
  *   ends     the latest end of any wait since the line began, and a second more, epoch ms; also of calls that have left, or died
- *   turn     token of the call that is called, until it comes; '-' if it did not, and the calls behind it may
+ *   turn     token of the call that is called, until it comes; '-' before it if it did not, and the calls behind it may
  *   began    `since`, moved here while calls wait: a release finds no `since`, which costs nothing where nobody waits
  *   of       '<fencing token> <job>' of the newest lease whose run is remembered
  *   missed:<job>  the newest tick of the job that was noted as missed

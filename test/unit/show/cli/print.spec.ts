@@ -77,7 +77,7 @@ describe('acl', () => {
     const { code, out } = await said('acl');
     expect(code).toBe(0);
     expect(out.trimEnd().split('\n').at(-1)).toMatch(
-      /^ACL SETUSER <user> on ><password> ~scheduler:\* ~\{scheduler:\* &scheduler:wake:\* \+/,
+      /^ACL SETUSER <user> on ><password> resetchannels ~scheduler:\* ~\{scheduler:\* &scheduler:wake:\* \+/,
     );
   });
 
