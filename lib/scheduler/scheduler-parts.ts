@@ -184,9 +184,13 @@ function hasParts(instance: unknown): boolean {
   );
 }
 
-/** The orchestrator with these parts in place of its own: it mounts only the jobs in them. */
+/**
+ * Another orchestrator with these parts in place of its own: it mounts only the jobs in them. A copy, as a proxy around the orchestrator
+ * would mount its own jobs.
+ */
 export function overlay(orchestrator: JobOrchestrator, parts: Partial<JobOrchestrator>): JobOrchestrator {
-  return Object.assign(Object.create(orchestrator) as JobOrchestrator, parts);
+  const prototype = Object.getPrototypeOf(orchestrator) as object;
+  return Object.assign(Object.create(prototype) as JobOrchestrator, orchestrator, parts);
 }
 
 /** The handle of an interval; `undefined` if the registry has none of this name. */
