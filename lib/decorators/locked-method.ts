@@ -10,6 +10,8 @@ export interface LockedMethod {
   readonly options: SchedulerLockOptions;
   /** The method itself, without its lock. */
   readonly method: Method;
+  /** What stands in its place. */
+  readonly guard: Method;
 }
 
 /** Runs the original method of one instance through its lock. */
@@ -61,13 +63,6 @@ export function lockMethod(
   method: Method,
   options: SchedulerLockOptions,
 ): Method {
-  const declaration: LockedMethod = { key, options, method };
-  const before = declared.get(prototype);
-  if (before === undefined) {
-    tellOfStart(prototype);
-    prototypes.push(new WeakRef(prototype));
-  }
-  declared.set(prototype, [...(before ?? []), declaration]);
   const lockedMethod = async function (this: object, ...args: unknown[]): Promise<unknown> {
     const proceed = (): unknown => Reflect.apply(method, this, args);
     const binding = bindingsOf(this)?.get(declaration);
@@ -77,15 +72,26 @@ export function lockMethod(
     if (unlocked === undefined) throw new LockNotBoundError(job);
     return unlocked;
   };
-  return disguised(lockedMethod, method);
+  const guard = disguised(lockedMethod, method);
+  const declaration: LockedMethod = { key, options, method, guard };
+  const before = declared.get(prototype);
+  if (before === undefined) {
+    tellOfStart(prototype);
+    prototypes.push(new WeakRef(prototype));
+  }
+  declared.set(prototype, [...(before ?? []), declaration]);
+  return guard;
 }
 
-/** Copies name, length, and all that decorators below this one have attached to the function. */
+/**
+ * Copies name, length, and all that decorators below this one have attached to the function, or to one from which it inherits: the
+ * wrappers of aspects do.
+ */
 function disguised<T extends object>(wrapper: T, method: object): T {
   const { prototype: _prototype, ...properties } = Object.getOwnPropertyDescriptors(method);
   Object.defineProperties(wrapper, properties);
-  for (const metadataKey of Reflect.getOwnMetadataKeys(method) as unknown[]) {
-    Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), wrapper);
+  for (const metadataKey of Reflect.getMetadataKeys(method) as unknown[]) {
+    Reflect.defineMetadata(metadataKey, Reflect.getMetadata(metadataKey, method), wrapper);
   }
   return wrapper;
 }
