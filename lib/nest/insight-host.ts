@@ -1,7 +1,8 @@
 import { type BeforeApplicationShutdown, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { formatDuration } from '../duration.js';
 import { logWarning } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
-import { Beats, type ShownJob } from '../insight/beats.js';
+import { Beats, type Shown, type ShownJob } from '../insight/beats.js';
 import { HungRuns } from '../insight/hung-runs.js';
 import type { Refused, WatchedJob } from '../insight/watched-job.js';
 import { Reader, toldOf } from '../insight/read.js';
@@ -68,7 +69,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       jobs: () => this.#tell(),
       leads: () => host.elections.led,
       problem: (problem) => this.#refused(problem),
-      twin: (startedAt) => logWarning(() => twinOf(instance, startedAt)),
+      ...warnings(instance),
     });
   }
 
@@ -280,4 +281,18 @@ function strangerOf(application: string, { application: other, instance, jobs }:
     'Give each application a place of its own: keyPrefix on Redis, schema or table in a database. ' +
     'If they shall share these jobs, give both the same insight.application.'
   );
+}
+
+const warnings = (instance: string): Pick<Shown, 'skewed' | 'twin'> => ({
+  skewed: (offset) => logWarning(() => skewedBy(offset)),
+  twin: (startedAt) => logWarning(() => twinOf(instance, startedAt)),
+});
+
+function skewedBy(offset: number): string {
+  const differs = `${formatDuration(Math.abs(offset))} ${offset < 0 ? 'ahead of' : 'behind'}`;
+  const so =
+    offset < 0
+      ? 'Its first tick is newer than those that come in that time, so no other instance runs these any more.'
+      : 'Other instances start each tick before it, so it runs none.';
+  return `The clock of this machine is ${differs} that of the store. ${so} Keep the clocks of all machines in step (NTP).`;
 }

@@ -68,7 +68,10 @@ function minifiedJobs(found: readonly Found[]): string | undefined {
 /** A warning about methods with several schedules, in one line: `@nestjs/schedule` fires one of them, and ignores the others silently. */
 function schedulesLeftOut(found: readonly Found[]): string | undefined {
   const list = found.flatMap((one) => {
-    const { fires, leftOut } = schedulesOf(Reflect.get(one.instance, one.method.key) as object);
+    const { fires, leftOut } = schedulesOf(
+      Reflect.get(one.instance, one.method.key) as object,
+      one.method.method,
+    );
     if (fires === undefined || leftOut.length === 0) return [];
     return `${whereOf(one)} is fired by ${fires}, not by ${leftOut.join(' or ')}`;
   });

@@ -14,6 +14,9 @@ const METADATA = {
 
 /** The options of `@Cron()` that matter here. */
 export interface CronOptions {
+  readonly cronTime?: string | Date | undefined;
+  readonly timeZone?: string | undefined;
+  readonly utcOffset?: number | undefined;
   readonly disabled?: boolean | undefined;
   readonly initialDelay?: number | undefined;
   readonly waitForCompletion?: boolean | undefined;
@@ -48,15 +51,26 @@ export const intervalOptionsOf = (method: object): { readonly timeout: number } 
 const optionsOf = (kind: Kind, method: object): unknown =>
   isFiredAs(kind, method) ? Reflect.getMetadata(METADATA[kind], method) : undefined;
 
-/** The decorator that fires a method, and those that the scheduler leaves out because of it. */
-export function schedulesOf(method: object): {
+/**
+ * The decorator that fires a method, and those that the scheduler leaves out because of it.
+ *
+ * @param below the method below the lock: of two decorators of one kind, the one on top replaces what the other has written
+ */
+export function schedulesOf(
+  method: object,
+  below: object,
+): {
   readonly fires?: string;
   readonly leftOut: readonly string[];
 } {
   const kinds = RECORDS.filter((kind) => Reflect.hasMetadata(METADATA[kind], method));
   const fires = kinds.find((kind) => isFiredAs(kind, method));
+  if (fires === undefined) return { leftOut: [] };
+  const { name } = DECORATORS[fires];
   const leftOut = kinds.filter((kind) => kind !== fires).map((kind) => DECORATORS[kind].name);
-  return fires === undefined ? { leftOut: [] } : { fires: DECORATORS[fires].name, leftOut };
+  const other: unknown = Reflect.getMetadata(METADATA[fires], below);
+  const isTwice = other !== undefined && other !== Reflect.getMetadata(METADATA[fires], method);
+  return { fires: name, leftOut: isTwice ? [...leftOut, `another ${name}`] : leftOut };
 }
 
 /**
