@@ -243,11 +243,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   #check(instance: object, module: string, method: LockedMethod): readonly string[] {
     const { key } = method;
-    const outermost: unknown = Reflect.get(instance, key);
-    const { facts, problems } = readMethod(instance, method, this.host, isScheduled(outermost));
+    const { facts, problems } = readMethod(instance, method, this.host);
     if (facts === undefined) return problems;
-    if (isScheduled(outermost) && Reflect.get(instance, key) !== outermost)
-      return [...problems, `${facts.job}: ${ANEW}`];
     const call = (args: readonly unknown[]): unknown => Reflect.apply(method.method, instance, args);
     const bound = { ...facts, ...this.#firing(instance, key, facts.job), call };
     this.#found.push({ instance, module, method, bound });
@@ -289,7 +286,4 @@ function markFired(instance: object, key: string | symbol): void {
   if (isScheduled(outermost)) markScheduled(outermost, key, outsideOfLocks);
 }
 
-const ANEW =
-  'what wraps its provider makes another function each time the method is looked up. So calls by the scheduler could not be told from calls ' +
-  'by hand, and each tick would run on every instance. Have the wrapper keep the function that it has made.';
 const TWICE = 'it is imported more than once. Call forRoot() or forRootAsync() once, in the root module.';

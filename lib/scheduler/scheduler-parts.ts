@@ -48,6 +48,24 @@ export const cronOptionsOf = (method: object): CronOptions | undefined =>
 export const intervalOptionsOf = (method: object): { readonly timeout: number } | undefined =>
   optionsOf('intervals', method) as { timeout: number } | undefined;
 
+/** The longest time that the timers of Node keep, ms. They take a longer one for a millisecond. */
+export const MAX_TIMER = 2_147_483_647;
+
+/** The decorator that fires a method, if it does so by a timer that Node does not keep. */
+export function overlongTimerOf(
+  method: object,
+): { readonly text: string; readonly repeats: boolean } | undefined {
+  for (const kind of ['intervals', 'timeouts'] as const) {
+    const given = optionsOf(kind, method) as { timeout: number } | undefined;
+    if (given !== undefined && given.timeout > MAX_TIMER)
+      return {
+        text: DECORATORS[kind].name.replace('()', `(${given.timeout})`),
+        repeats: kind === 'intervals',
+      };
+  }
+  return undefined;
+}
+
 const optionsOf = (kind: Kind, method: object): unknown =>
   isFiredAs(kind, method) ? Reflect.getMetadata(METADATA[kind], method) : undefined;
 
