@@ -32,6 +32,8 @@ export interface Shown {
   readonly kept: Kept;
   /** The store has answered a beat. @param took how long that took, ms */
   readonly answered: (took: number) => void;
+  /** Called once, with the first answer, if the clocks differ much. @param offset by how much the store's is ahead, ms */
+  readonly skewed?: (offset: number) => void;
   /** Called once for each problem that keeps the store from keeping a history, with what to do. */
   readonly problem?: (problem: string) => void;
   /** Called once if another live process has the same instance id, with its start by its own clock, epoch milliseconds. */
@@ -47,6 +49,8 @@ const LONGEST = 86_400_000;
 const PATIENCE = 2_000;
 /** Before how many beats, after the first one, it looks for another process with its instance id. */
 const LOOKS = 4;
+/** From when on clocks differ so much that an instance starts the wrong ticks, ms. */
+const SKEWED = 10_000;
 /** How often it has to find one: a process that was killed may have beaten just before its end; one that shuts down says so. */
 const SIGHTINGS = 2;
 /** After what time it sends the list of jobs again, ms: the stored list may have been damaged, so that nobody can read it. */
@@ -208,12 +212,18 @@ export class Beats {
     if (isNew || !known) this.#toldAt = sent;
     // The store read its clock about half-way through the call.
     const took = this.clock.monotonic() - sent;
-    this.#clockOffset = Math.round(time - now - took / 2);
+    const clockOffset = Math.round(time - now - took / 2);
+    this.#measured(clockOffset);
     this.#known = catalogue;
     this.#answeredAt = this.clock.now();
     this.shown.answered(took);
     this.#problem = undefined;
-    if (!known) await this.history.beat({ ...beat, clockOffset: this.#clockOffset, jobs });
+    if (!known) await this.history.beat({ ...beat, clockOffset, jobs });
+  }
+
+  #measured(offset: number): void {
+    if (this.#clockOffset === undefined && Math.abs(offset) >= SKEWED) this.shown.skewed?.(offset);
+    this.#clockOffset = offset;
   }
 
   #tell(problem: string): void {

@@ -12,7 +12,7 @@ export interface Stranger {
 }
 
 /** An instance, and its jobs. */
-type Known = Pick<InstanceInfo, 'instance' | 'state' | 'application'> & {
+export type Known = Pick<InstanceInfo, 'instance' | 'state' | 'application'> & {
   readonly jobs: readonly KnownJob[];
 };
 
@@ -36,5 +36,5 @@ export function strangersOf(
   return [...strangers.values()];
 }
 
-const hasTicks = (job: KnownJob): boolean => isOn(job) && job.kind !== 'hand';
+export const hasTicks = (job: KnownJob): boolean => isOn(job) && job.kind !== 'hand';
 const keyOf = ({ job, lock }: KnownJob): string => JSON.stringify([job, lock]);

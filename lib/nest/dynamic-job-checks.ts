@@ -1,4 +1,4 @@
-import { intervalOf, type JobOrchestrator, overlay } from '../schedule/scheduler-parts.js';
+import { intervalOf, type JobOrchestrator, MAX_TIMER, overlay } from '../schedule/scheduler-parts.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
 import { unknownOptions } from './options/table.js';
 import { cronOptionProblems, invalidNames, readDuration } from './options/values.js';
@@ -21,9 +21,6 @@ export interface Wanted {
 
 /** Parameters of `cron` for a job, without its callback. */
 type CronParameters = ReturnType<typeof cronParameters>;
-
-/** The longest interval that Node's `setInterval()` keeps, ms. */
-const MAX_INTERVAL = 2_147_483_647;
 
 /** The job, its lock and its settings, with their problems. */
 export function checkJob(
@@ -90,7 +87,7 @@ export function noCronJob({ cronTime, timeZone }: CronParameters, error: unknown
 /** Whole milliseconds. */
 export function readInterval(every: unknown, problems: string[]): number {
   const interval = readDuration('every', every ?? Number.NaN, problems) ?? 1;
-  if (interval <= MAX_INTERVAL) return interval;
+  if (interval <= MAX_TIMER) return interval;
   problems.push(`every: ${show(every)} is longer than Node's timers keep, 24.8 days. Use a cron job.`);
   return 1;
 }

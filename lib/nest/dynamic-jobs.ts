@@ -39,6 +39,7 @@ import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/j
 import { logError, logWarning } from './log/log.js';
 import { readOption } from './options/values.js';
 import { InsightHost } from './insight-host.js';
+import { tellOfUnkeptRules } from './unkept-rules.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 
@@ -86,6 +87,8 @@ export class DynamicJobs implements OnModuleDestroy {
     // When a constructor made its jobs, it was not known yet whether the store keeps queued calls.
     for (const bound of this.known.made) this.#takeQueued(bound);
     this.#warnOfSharedLocks(this.known.all);
+    const later = tellOfUnkeptRules(this.known.all, this.host.settings.clock);
+    if (later !== undefined) this.#delays.add(later);
     this.insight.start(this.known);
   }
 
@@ -122,7 +125,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const bound: BoundJob = {
       ...facts,
       schedule: JobSchedule.ofCron(
-        { disabled, initialDelay, waitForCompletion, timeZone, utcOffset },
+        { disabled, initialDelay, waitForCompletion, timeZone, utcOffset, cronTime: expression },
         cronTimes,
         this.host.settings.clock.monotonic(),
       ),

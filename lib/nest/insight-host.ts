@@ -7,16 +7,17 @@ import type { Refused, WatchedJob } from '../insight/watched-job.js';
 import { Reader, toldOf } from '../insight/read.js';
 import type { Judgement } from '../insight/judgement.js';
 import { grantedAt } from '../insight/join.js';
-import { type Stranger, strangersOf } from '../insight/strangers.js';
+import { strangersOf } from '../insight/strangers.js';
+import { renamedAmong } from '../insight/renamed.js';
 import type { RunInfo } from '../insight/types.js';
 import { HUNG, Watch } from '../insight/watch.js';
 import type { CronTimeClass } from '../schedule/tick-finder.js';
 import { type HistoryStore, type HungRun, UNDATED } from '../contract/history-store.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
+import { renamedAs, strangerOf, warnings } from './fleet-warnings.js';
 import type { BoundJob } from './bound-job.js';
 import { graceOf, shownJob } from './shown-job.js';
-import { names } from './start-line.js';
 import type { KnownJobs } from './known-jobs.js';
 
 /** Shows the fleet that this instance is up, and notices jobs that did not run, where the store remembers such things. */
@@ -63,12 +64,12 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       answered: (took) => {
         host.heard(took);
         this.#watch?.answered(undefined);
-        this.#lookForStrangers(history, application);
+        this.#lookForOthers(history, application);
       },
       jobs: () => this.#tell(),
       leads: () => host.elections.led,
       problem: (problem) => this.#refused(problem),
-      twin: (startedAt) => logWarning(() => twinOf(instance, startedAt)),
+      ...warnings(instance),
     });
   }
 
@@ -229,14 +230,19 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     await this.#left;
   }
 
-  /** Looks once, after an answer of the store: so if two applications start at the same time, one sees the other. */
-  #lookForStrangers(history: HistoryStore, application: string | undefined): void {
-    if (this.#hasLooked || application === undefined) return;
+  /** Looks once, after an answer of the store: so if two start at the same time, one sees the other. */
+  #lookForOthers(history: HistoryStore, application: string | undefined): void {
+    if (this.#hasLooked) return;
     this.#hasLooked = true;
     const look = async (): Promise<void> => {
       const told = toldOf(await history.instances(undefined, UNDATED));
       const instances = told.map(({ info, jobs }) => ({ ...info, jobs }));
-      for (const stranger of strangersOf(application, this.#shownJobs(), instances))
+      const own = this.#shownJobs();
+      const isStrange = (other = application): boolean => other !== application && application !== undefined;
+      const ours = instances.filter((one) => !isStrange(one.application));
+      for (const renamed of renamedAmong(own, ours)) logWarning(() => renamedAs(renamed));
+      if (application === undefined) return;
+      for (const stranger of strangersOf(application, own, instances))
         logWarning(() => strangerOf(application, stranger));
     };
     // Only a hint: it looks again at the next answer of the store.
@@ -264,20 +270,3 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
 }
 
 const hungAs = (run: RunInfo): Judgement => ({ status: 'hung', attention: true, run });
-
-function twinOf(instance: string, startedAt: number): string {
-  return (
-    `instanceId: another live process is called "${instance}" too (started ${new Date(startedAt).toISOString()} by its clock). ` +
-    'Locks keep the two apart, but people cannot: status, histories and logs take them for one. ' +
-    'Give each process an instanceId of its own, such as the name of its pod, or leave it out.'
-  );
-}
-
-function strangerOf(application: string, { application: other, instance, jobs }: Stranger): string {
-  return (
-    `The application "${other}" (instance ${instance}) has jobs of the same names in this store as "${application}": ${names(jobs)}. ` +
-    'Each of their ticks runs in one of the two applications, not in both. ' +
-    'Give each application a place of its own: keyPrefix on Redis, schema or table in a database. ' +
-    'If they shall share these jobs, give both the same insight.application.'
-  );
-}

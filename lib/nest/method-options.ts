@@ -3,6 +3,7 @@ import { checkLockOptions, withoutEffect } from './options/check.js';
 import { readQueue } from './options/queue.js';
 import { unknownOptions } from './options/table.js';
 import { invalidNames } from './options/values.js';
+import { isScheduled, overlongTimerOf } from '../schedule/scheduler-parts.js';
 import type { BoundJob } from './bound-job.js';
 import type { LockHost } from './lock-host.js';
 
@@ -18,13 +19,14 @@ export function readMethod(
   instance: object,
   method: LockedMethod,
   { settings: module, problems: ofModule }: Pick<LockHost, 'settings' | 'problems'>,
-  scheduled: boolean,
 ): MethodOptions {
   const { key, options } = method;
   const where = `${instance.constructor.name}.${String(key)}`;
   if (typeof options !== 'object' || options === null)
     return { problems: [`${where}: @SchedulerLock(${String(options)}): expected a name or options.`] };
   const { job = where, name = job } = options;
+  const outermost: unknown = Reflect.get(instance, key);
+  const scheduled = isScheduled(outermost);
   const { settings, problems } = checkLockOptions(options, module, name);
   const found = [
     ...unknownOptions(options, 'decorator'),
@@ -32,6 +34,7 @@ export function readMethod(
       ? [NAMELESS]
       : nameProblems(job, name, scheduled)),
     ...(isBound(instance, method) ? [BOUND_ALREADY] : []),
+    ...(scheduled ? firingProblems(instance, key, outermost) : []),
     // Problems of the module's own options are reported elsewhere.
     ...problems.filter((problem) => !ofModule.includes(problem)),
   ];
@@ -40,6 +43,19 @@ export function readMethod(
   const placed = queue === undefined ? options : { ...options, priority: undefined };
   if (problems.length === 0) found.push(...withoutEffect(placed, settings));
   return { facts: { job, name, settings, queue }, problems: found.map((problem) => `${where}: ${problem}`) };
+}
+
+function firingProblems(instance: object, key: string | symbol, outermost: object): string[] {
+  const overlong = overlongTimerOf(outermost);
+  const pause = overlong?.repeats ? 'at once, again and again' : 'at once';
+  return [
+    ...(Reflect.get(instance, key) === outermost ? [] : [ANEW]),
+    ...(overlong === undefined
+      ? []
+      : [
+          `${overlong.text} is longer than the timers of Node keep, 24.8 days: it would fire ${pause}. Use @Cron().`,
+        ]),
+  ];
 }
 
 function nameProblems(job: string, name: BoundJob['name'], scheduled: boolean): string[] {
@@ -55,3 +71,6 @@ const NO_ARGUMENTS =
   'name: the scheduler calls the method without arguments, of which this function makes the name. Give a fixed name; for a lock per tenant, ' +
   'let this method call another one with @SchedulerLock(), or SchedulerLockService.run(), for each tenant. If it is called by hand too, ' +
   'give each parameter of the function a default value.';
+const ANEW =
+  'what wraps its provider makes another function each time the method is looked up. So calls by the scheduler could not be told from calls ' +
+  'by hand, and each tick would run on every instance. Have the wrapper keep the function that it has made.';

@@ -6,8 +6,18 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { declaredElection, type LeaderHooks } from './decorators/leader-election.decorator.js';
-import { bind, type BoundMethod, type LockedMethod, lockedMethods } from './decorators/locked-method.js';
+import {
+  type DeclaredElection,
+  declaredElection,
+  type LeaderHooks,
+} from './decorators/leader-election.decorator.js';
+import {
+  bind,
+  type BoundMethod,
+  identityOf,
+  type LockedMethod,
+  lockedMethods,
+} from './decorators/locked-method.js';
 import { SchedulerLockConfigError } from '../base/errors.js';
 import { outsideOfLocks } from '../lock/current-lock.js';
 import { checkElection, ofModule } from './options/check.js';
@@ -47,6 +57,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   readonly #logger = new Logger('SchedulerLock');
   readonly #undo: (() => void)[] = [];
   readonly #seen = new Set<object>();
+  /** Other proxies around the objects that were seen: where providers are wrapped, so are their aliases. */
+  readonly #aliases: object[] = [];
   readonly #found: Found[] = [];
   readonly #methods = new Map<Found, BoundMethod>();
   #orchestrators: readonly JobOrchestrator[] = [];
@@ -79,6 +91,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     await this.host.startQueues(this.#found.some(({ bound }) => bound.queue !== undefined));
     await this.host.checkNames(knownNames(this.#found, elections.declaredAt));
     for (const found of this.#found) this.#bind(found);
+    for (const alias of this.#aliases) for (const { key } of lockedMethods(alias)) markFired(alias, key);
   }
 
   /** The scheduler has looked up its methods by now: from here on, code that looks one up calls it by hand. */
@@ -186,16 +199,28 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       return isNotMetatype || !metatype?.prototype ? [] : comesAndGoes(metatype);
     }
     const instance: unknown = wrapper.instance;
-    // An alias (useExisting) shows the same instance again.
-    if (typeof instance !== 'object' || instance === null || this.#seen.has(instance)) return [];
-    this.#seen.add(instance);
-    const module = wrapper.host?.name ?? 'unknown';
-    const ofMethods = lockedMethods(instance).map((method) => this.#check(instance, module, method));
-    return [...this.#elect(instance), ...ofMethods.flat()];
+    if (typeof instance !== 'object' || instance === null) return [];
+    return this.#exploreInstance(instance, wrapper.host?.name ?? 'unknown');
   }
 
-  #elect(instance: object): string[] {
+  #exploreInstance(instance: object, module: string): string[] {
+    const methods = lockedMethods(instance);
     const election = declaredElection(instance.constructor);
+    if ((methods.length === 0 && election === undefined) || this.#isAlias(instance)) return [];
+    const ofMethods = methods.map((method) => this.#check(instance, module, method));
+    return [...this.#elect(instance, election), ...ofMethods.flat()];
+  }
+
+  /** An alias (useExisting) shows the same object again. */
+  #isAlias(instance: object): boolean {
+    const identity = identityOf(instance);
+    const isKnown = this.#seen.has(identity);
+    if (isKnown) this.#aliases.push(instance);
+    else this.#seen.add(identity);
+    return isKnown;
+  }
+
+  #elect(instance: object, election: DeclaredElection | undefined): string[] {
     if (election === undefined) return [];
     const { name, options } = election;
     const leader = instance as LeaderHooks;
@@ -218,12 +243,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   #check(instance: object, module: string, method: LockedMethod): readonly string[] {
     const { key } = method;
-    const { facts, problems } = readMethod(
-      instance,
-      method,
-      this.host,
-      isScheduled(Reflect.get(instance, key)),
-    );
+    const { facts, problems } = readMethod(instance, method, this.host);
     if (facts === undefined) return problems;
     const call = (args: readonly unknown[]): unknown => Reflect.apply(method.method, instance, args);
     const bound = { ...facts, ...this.#firing(instance, key, facts.job), call };
@@ -252,13 +272,18 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   #bind(found: Found): void {
     const { instance, method, bound } = found;
     const { key } = method;
-    const outermost: unknown = Reflect.get(instance, key);
-    if (isScheduled(outermost)) markScheduled(outermost, key, outsideOfLocks);
+    markFired(instance, key);
     const kept = bind(instance, method, this.interceptor.binding(bound, instance, key));
     this.host.addQueueJob(bound);
     this.#methods.set(found, kept);
     this.#undo.push(kept.free);
   }
+}
+
+/** Has the calls of the scheduler marked. */
+function markFired(instance: object, key: string | symbol): void {
+  const outermost: unknown = Reflect.get(instance, key);
+  if (isScheduled(outermost)) markScheduled(outermost, key, outsideOfLocks);
 }
 
 const TWICE = 'it is imported more than once. Call forRoot() or forRootAsync() once, in the root module.';

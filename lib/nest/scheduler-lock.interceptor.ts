@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Timer } from '../base/clock.js';
-import type { Binding } from './decorators/locked-method.js';
+import { type Binding, isSameObject } from './decorators/locked-method.js';
 import {
   LockNotAcquiredError,
   LockStateError,
@@ -38,7 +38,8 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
 
   /** What happens when a method is called that is bound to its lock. */
   binding(bound: BoundJob, instance: object, key: string | symbol): Binding {
-    return (proceed, args) => this.intercept(bound, args, scheduledCall(instance, key), proceed);
+    const isOf = (fired: object): boolean => isSameObject(fired, instance);
+    return (proceed, args) => this.intercept(bound, args, scheduledCall(isOf, key), proceed);
   }
 
   /**

@@ -81,8 +81,8 @@ export function comesAndGoes({
 }
 
 /**
- * Methods with the same job. They would share their ticks: the other method would never run a tick that the first has started. Two classes
- * with the same name are allowed if each method has a lock of its own.
+ * Methods with the same job. Under one lock they would share their ticks: the other method would never run a tick that the first has started.
+ * Under two, histories, status and `why` would take them for one.
  */
 function sharedNames(found: readonly Found[]): string[] {
   const methods = new Map<string, Found[]>();
@@ -92,18 +92,16 @@ function sharedNames(found: readonly Found[]): string[] {
     if (!same.some((known) => isSameMethod(known, other))) methods.set(job, [...same, other]);
   }
   return [...methods].flatMap(([job, same]) => {
-    const pairs = same.flatMap((one, i) => same.slice(i + 1).map((other) => [one, other] as const));
-    const clash = pairs.find((pair) => pair.some(hasOwnJob) || lockOf(pair[0]) === lockOf(pair[1]));
-    if (clash === undefined) return [];
-    const [one, other] = clash;
-    if (clash.some(hasOwnJob)) {
+    const [first, second] = same;
+    if (first === undefined || second === undefined) return [];
+    const explicit = same.find(hasOwnJob);
+    if (explicit !== undefined) {
+      const [one, other] = [first, explicit === first ? second : explicit];
       return `${whereOf(other)}: job: "${job}" is the job of ${whereOf(one)} already, and they would share their ticks. Give one of them another.`;
     }
     return `${job}: two different classes of this name have this method, and both jobs would be "${job}". Give at least one of them a \`job\` (and a \`name\`) of its own.`;
   });
 }
-
-const lockOf = ({ bound: { name } }: Found): string => (typeof name === 'string' ? name : '');
 
 /**
  * Locks that a store cannot keep apart: two have the same key in Redis, and would silently exclude each other. Only a store that

@@ -1,5 +1,5 @@
 import { mayWait } from '../lock/lock-call.js';
-import { schedulesOf } from '../schedule/scheduler-parts.js';
+import { isScheduled, schedulesOf } from '../schedule/scheduler-parts.js';
 import type { BoundJob } from './bound-job.js';
 import { byMethod, type Found, hasOwnJob, isFired, whereOf } from './found.js';
 import { names } from './start-line.js';
@@ -10,7 +10,13 @@ import { names } from './start-line.js';
  * @param hasScheduler whether anything fires them
  */
 export function startWarnings(found: readonly Found[], hasScheduler: boolean): string[] {
-  const warnings = [minifiedJobs, schedulesLeftOut, severalInstances, ...(hasScheduler ? [] : [neverFired])];
+  const warnings = [
+    minifiedJobs,
+    schedulesLeftOut,
+    schedulesLost,
+    severalInstances,
+    ...(hasScheduler ? [] : [neverFired]),
+  ];
   return warnings.flatMap((warn) => warn(found) ?? []);
 }
 
@@ -62,13 +68,26 @@ function minifiedJobs(found: readonly Found[]): string | undefined {
 /** A warning about methods with several schedules, in one line: `@nestjs/schedule` fires one of them, and ignores the others silently. */
 function schedulesLeftOut(found: readonly Found[]): string | undefined {
   const list = found.flatMap((one) => {
-    const { fires, leftOut } = schedulesOf(Reflect.get(one.instance, one.method.key) as object);
+    const { fires, leftOut } = schedulesOf(
+      Reflect.get(one.instance, one.method.key) as object,
+      one.method.method,
+    );
     if (fires === undefined || leftOut.length === 0) return [];
     return `${whereOf(one)} is fired by ${fires}, not by ${leftOut.join(' or ')}`;
   });
   if (list.length === 0) return undefined;
   const all = [...new Set(list)].join('; ');
   return `A method has one schedule, that of the decorator on top: ${all}. Give the other schedule a method of its own.`;
+}
+
+/** A warning about methods whose schedule is on a function that nothing finds any more, in one line. */
+function schedulesLost(found: readonly Found[]): string | undefined {
+  const lost = new Set(found.filter((one) => isScheduled(one.method.guard) && !isFired(one)).map(whereOf));
+  if (lost.size === 0) return undefined;
+  return (
+    `${names([...lost])} had a schedule, and nothing fires ${lost.size === 1 ? 'it' : 'them'} any more: an override, or a decorator above, has replaced ` +
+    'the method that carries it. Put @Cron() on top of the other decorators, and on the override as well.'
+  );
 }
 
 /** A warning about classes of which the application has several instances, in one line: the scheduler fires the methods of each. */

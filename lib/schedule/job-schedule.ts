@@ -28,14 +28,7 @@ export class JobSchedule {
   }
 
   /** The schedule of a dynamic cron job. */
-  static ofCron(
-    options: CronOptions & {
-      readonly timeZone?: string | undefined;
-      readonly utcOffset?: number | undefined;
-    },
-    cronTimes: () => readonly CronTimeLike[],
-    madeAt: number,
-  ): JobSchedule {
+  static ofCron(options: CronOptions, cronTimes: () => readonly CronTimeLike[], madeAt: number): JobSchedule {
     const zoned = options.timeZone !== undefined || options.utcOffset !== undefined;
     return new JobSchedule(options, undefined, cronTimes, madeAt, zoned);
   }
@@ -79,6 +72,13 @@ export class JobSchedule {
     return this.cron !== undefined && this.cron.disabled !== true;
   }
 
+  /** Whether the zone of the process decides when this cron job runs. */
+  get isZoneless(): boolean {
+    if (this.cron === undefined || this.cron.disabled === true) return false;
+    const { cronTime, timeZone, utcOffset } = this.cron;
+    return timeZone === undefined && utcOffset === undefined && hasTimeOfDay(cronTime);
+  }
+
   /** Whether its cron job is not known yet: `cron` fires a job that it makes too late before that job is registered. */
   get isBeingMade(): boolean {
     return this.cron !== undefined && this.cronTimes().length === 0;
@@ -115,6 +115,14 @@ export class JobSchedule {
   prepare(now: number): void {
     this.startAt(now);
   }
+}
+
+/** Whether an expression names hours, days or months; `*` for all of them is the same in each zone. */
+function hasTimeOfDay(expression: unknown): boolean {
+  if (typeof expression !== 'string') return false;
+  if (expression.startsWith('@')) return !/^@(secondly|minutely|hourly|every_second)$/.test(expression);
+  const fields = expression.trim().split(/\s+/);
+  return fields.slice(fields.length - 4).some((field) => !/^[*?]$/.test(field));
 }
 
 /** Rounds as Node's `setInterval()` does. */

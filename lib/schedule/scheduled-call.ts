@@ -86,16 +86,22 @@ export function markByHand(instance: object, key: string | symbol): () => void {
     value: byHand,
   });
   return () => {
-    if (Reflect.get(instance, key) === byHand) Reflect.deleteProperty(instance, key);
+    // What a proxy answers may be another function.
+    const own: unknown = Object.getOwnPropertyDescriptor(instance, key)?.value;
+    if (own === byHand) Reflect.deleteProperty(instance, key);
   };
 }
 
 /**
  * The call by the scheduler that this very call belongs to, if any. Only until the job begins: calls that the job itself
  * makes are calls by hand.
+ *
+ * @param isOf whether what the scheduler fired a method of is the instance of this call, or stands for it
  */
-export function scheduledCall(instance: object, key: string | symbol): ScheduledCall | undefined {
+export function scheduledCall(
+  isOf: (instance: object) => boolean,
+  key: string | symbol,
+): ScheduledCall | undefined {
   const mark = marks.getStore();
-  if (mark === undefined || mark.over || mark.instance !== instance || mark.key !== key) return undefined;
-  return mark;
+  return mark === undefined || mark.over || mark.key !== key || !isOf(mark.instance) ? undefined : mark;
 }

@@ -14,6 +14,9 @@ const METADATA = {
 
 /** The options of `@Cron()` that matter here. */
 export interface CronOptions {
+  readonly cronTime?: string | Date | undefined;
+  readonly timeZone?: string | undefined;
+  readonly utcOffset?: number | undefined;
   readonly disabled?: boolean | undefined;
   readonly initialDelay?: number | undefined;
   readonly waitForCompletion?: boolean | undefined;
@@ -45,18 +48,47 @@ export const cronOptionsOf = (method: object): CronOptions | undefined =>
 export const intervalOptionsOf = (method: object): { readonly timeout: number } | undefined =>
   optionsOf('intervals', method) as { timeout: number } | undefined;
 
+/** The longest time that the timers of Node keep, ms. They take a longer one for a millisecond. */
+export const MAX_TIMER = 2_147_483_647;
+
+/** The decorator that fires a method, if it does so by a timer that Node does not keep. */
+export function overlongTimerOf(
+  method: object,
+): { readonly text: string; readonly repeats: boolean } | undefined {
+  for (const kind of ['intervals', 'timeouts'] as const) {
+    const given = optionsOf(kind, method) as { timeout: number } | undefined;
+    if (given !== undefined && given.timeout > MAX_TIMER)
+      return {
+        text: DECORATORS[kind].name.replace('()', `(${given.timeout})`),
+        repeats: kind === 'intervals',
+      };
+  }
+  return undefined;
+}
+
 const optionsOf = (kind: Kind, method: object): unknown =>
   isFiredAs(kind, method) ? Reflect.getMetadata(METADATA[kind], method) : undefined;
 
-/** The decorator that fires a method, and those that the scheduler leaves out because of it. */
-export function schedulesOf(method: object): {
+/**
+ * The decorator that fires a method, and those that the scheduler leaves out because of it.
+ *
+ * @param below the method below the lock: of two decorators of one kind, the one on top replaces what the other has written
+ */
+export function schedulesOf(
+  method: object,
+  below: object,
+): {
   readonly fires?: string;
   readonly leftOut: readonly string[];
 } {
   const kinds = RECORDS.filter((kind) => Reflect.hasMetadata(METADATA[kind], method));
   const fires = kinds.find((kind) => isFiredAs(kind, method));
+  if (fires === undefined) return { leftOut: [] };
+  const { name } = DECORATORS[fires];
   const leftOut = kinds.filter((kind) => kind !== fires).map((kind) => DECORATORS[kind].name);
-  return fires === undefined ? { leftOut: [] } : { fires: DECORATORS[fires].name, leftOut };
+  const other: unknown = Reflect.getMetadata(METADATA[fires], below);
+  const isTwice = other !== undefined && other !== Reflect.getMetadata(METADATA[fires], method);
+  return { fires: name, leftOut: isTwice ? [...leftOut, `another ${name}`] : leftOut };
 }
 
 /**
@@ -184,9 +216,13 @@ function hasParts(instance: unknown): boolean {
   );
 }
 
-/** The orchestrator with these parts in place of its own: it mounts only the jobs in them. */
+/**
+ * Another orchestrator with these parts in place of its own: it mounts only the jobs in them. A copy, as a proxy around the orchestrator
+ * would mount its own jobs.
+ */
 export function overlay(orchestrator: JobOrchestrator, parts: Partial<JobOrchestrator>): JobOrchestrator {
-  return Object.assign(Object.create(orchestrator) as JobOrchestrator, parts);
+  const prototype = Object.getPrototypeOf(orchestrator) as object;
+  return Object.assign(Object.create(prototype) as JobOrchestrator, orchestrator, parts);
 }
 
 /** The handle of an interval; `undefined` if the registry has none of this name. */

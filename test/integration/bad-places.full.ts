@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Inject, Injectable, Module, Scope, type Provider } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
-import { Cron } from '@nestjs/schedule';
+import { Cron, Interval, Timeout } from '@nestjs/schedule';
 import { type Duration, SchedulerLock, SchedulerLockModule } from '../../lib/index.js';
 import { closeApps, startApp, startModule, startFailure as failure } from './app.js';
 
@@ -49,6 +49,26 @@ describe('a place where a lock cannot work', () => {
     expect(await failure(startApp([Jobs]))).toBe(`${INTRO}: Jobs.report: ${COME_AND_GO}`);
   });
 
+  it('is refused on intervals and timeouts that are longer than the timers of Node, which would fire without a pause', async () => {
+    @Injectable()
+    class Jobs {
+      @Interval(30 * 86_400_000)
+      @SchedulerLock()
+      async monthly() {}
+      @SchedulerLock()
+      @Timeout(2_147_483_648)
+      async once() {}
+      @Interval(2_147_483_647)
+      @SchedulerLock()
+      async longest() {}
+    }
+    const why =
+      'is longer than the timers of Node keep, 24.8 days: it would fire at once, again and again. Use @Cron().';
+    expect(await failure(startApp([Jobs]))).toBe(
+      `${INTRO}, 2 problems:\n  - Jobs.monthly: @Interval(2592000000) ${why}\n  - Jobs.once: @Timeout(2147483648) ${why.replace(', again and again', '')}`,
+    );
+  });
+
   it('is refused when two classes of one name make two jobs of one default name', async () => {
     const make = (): new () => object => {
       @Injectable()
@@ -60,6 +80,21 @@ describe('a place where a lock cannot work', () => {
     };
     const [first, second] = [make(), make()];
     expect(await failure(startApp([first, second]))).toBe(
+      `${INTRO}: Jobs.report: two different classes of this name have this method, and both jobs would be "Jobs.report". ` +
+        'Give at least one of them a `job` (and a `name`) of its own.',
+    );
+  });
+
+  it('is refused when two classes of one name make one job of two locks, as mixins do', async () => {
+    const make = (name: string): new () => object => {
+      @Injectable()
+      class Jobs {
+        @SchedulerLock({ name })
+        async report() {}
+      }
+      return Jobs;
+    };
+    expect(await failure(startApp([make('invoices'), make('orders')]))).toBe(
       `${INTRO}: Jobs.report: two different classes of this name have this method, and both jobs would be "Jobs.report". ` +
         'Give at least one of them a `job` (and a `name`) of its own.',
     );

@@ -318,3 +318,31 @@ test('an option that does nothing is told of', async () => {
   // What the module says for all jobs may have an effect on others.
   expect(cron({ oncePerTick: false })).toEqual([]);
 });
+
+test('options that have no place on a job made at run time say what has it instead', async () => {
+  const locks = locksOf(await startApp([]));
+  const given = { onSkip: 'throw', onHeld: 'queue', name: 'x', keyPrefix: 'x' };
+  const common = [
+    'onSkip: there is no such option here. Nobody calls a job of the scheduler, so no caller can be told: listen to the event `skipped`.',
+    'onHeld: there is no such option here. Only calls of methods with @SchedulerLock() can be queued: what is stored is their arguments.',
+    'name: there is no such option here. The name of the job is the first argument, and that of its lock is `lock`.',
+    'keyPrefix: there is no such option here. It is one of the module: give it to SchedulerLockModule.forRoot().',
+  ];
+  const own = (kind: string) => common.map((problem) => `${kind}(x): ${problem}`);
+  expect(problemsOf(() => locks.cron('x', NIGHTLY, given as object, nothing))).toEqual(own('cron'));
+  const ticks = { rerun: 1, catchUp: '1h', maxClockSkew: '1m' };
+  const none = 'there is no such option here. An interval has no ticks, and misses none.';
+  expect(problemsOf(() => locks.interval('x', 60_000, { ...given, ...ticks } as object, nothing))).toEqual([
+    ...own('interval'),
+    ...Object.keys(ticks).map((option) => `interval(x): ${option}: ${none}`),
+  ]);
+});
+
+test('an option of a lock that an election has not is not said to be one of the module', async () => {
+  @Injectable()
+  @LeaderElection('other', { wait: '1m' } as object)
+  class Other extends Feed {}
+  expect(await startFailure(startApp([Other]))).toContain(
+    'Other: @LeaderElection(): wait: there is no such option here. There are ttl.',
+  );
+});

@@ -246,7 +246,7 @@ describe('an instance that was made outside of the application', () => {
 });
 
 describe('starting an application', () => {
-  it('without its Redis warns, starts and skips, and works when Redis comes up', async () => {
+  it('without its Redis says so, starts and skips, and works when Redis comes up', async () => {
     const port = await freePort();
     @Injectable()
     class Early implements OnModuleInit {
@@ -262,7 +262,7 @@ describe('starting an application', () => {
     jobs.ended.open();
     expect(await jobs.report()).toBeUndefined();
     expect(app.logs.own.filter((line) => !line.startsWith('debug'))).toEqual([
-      expect.stringMatching(/^warn: The lock store is not available: .*Redis cannot be reached/),
+      expect.stringMatching(/^error: The lock store is not available: .*Redis cannot be reached/),
       expect.stringMatching(
         `^log: 1 method runs on one instance at a time \\(Jobs.report\\): this is instance .+, its locks are in Redis 127.0.0.1:${port}$`,
       ),

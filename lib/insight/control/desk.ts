@@ -4,6 +4,7 @@ import type { ControlledEvent } from '../../contract/events/call-events.js';
 import type { Emit } from '../../contract/events/events.js';
 import { pauseNow } from '../controls.js';
 import { type Fleet, Reader } from '../read.js';
+import { displayName } from '../../base/lock-name.js';
 import type { PauseInfo } from '../types.js';
 import { PARTS } from '../../contract/allowances.js';
 import { TimeLimits } from '../../lock/access/time-limits.js';
@@ -150,12 +151,9 @@ export class Desk {
   /** The lock of a target, and the jobs that it stops. */
   async find({ lock, job }: Target): Promise<Found | NobodyHas> {
     const { jobs } = await this.fleet();
-    const locksOf = (name: string): (string | undefined)[] => jobs.listed(name).map((known) => known.lock);
-    const under = (name: string): string[] =>
-      jobs.names.filter((each) => locksOf(each).includes(name)).sort();
-    if (lock !== undefined) return { lock, jobs: under(lock) };
+    if (lock !== undefined) return { lock, jobs: jobsUnder(lock, jobs) };
     const known = jobs.listed(job);
-    if (known.length === 0) return this.nobodyHas(job, jobs.names);
+    if (known.length === 0) return this.nobodyKnows(job, jobs);
     const [name] = known.flatMap((each) => each.lock ?? []);
     if (name === undefined)
       return this.nobodyHas(
@@ -163,7 +161,16 @@ export class Desk {
         [],
         'The name of its lock is made from the arguments of each call: name the lock instead.',
       );
-    return { lock: name, jobs: under(name) };
+    return { lock: name, jobs: jobsUnder(name, jobs) };
+  }
+
+  /** The answer about a job that no instance knows: perhaps it is a lock. */
+  nobodyKnows(job: string, jobs: Fleet['jobs']): NobodyHas {
+    const under = jobsUnder(job, jobs);
+    if (under.length === 0) return this.nobodyHas(job, jobs.names);
+    const some = under.slice(0, SOME);
+    const why = `it is the lock of ${some.map(displayName).join(', ')}, and no job. Name the job, or give it as a lock.`;
+    return { result: 'nobody-has-it', job, jobs: some, why };
   }
 
   nobodyHas(job: string, names: readonly string[], why?: string): NobodyHas {
@@ -245,3 +252,6 @@ export const actOf = (
   ...(reason !== undefined && { reason }),
   ...(started !== undefined && { started }),
 });
+
+const jobsUnder = (lock: string, jobs: Fleet['jobs']): string[] =>
+  jobs.names.filter((job) => jobs.listed(job).some((known) => known.lock === lock)).sort();

@@ -120,7 +120,7 @@ export function checkRun({ job, actor, reason, wait, key, args = [] }: RunReques
 async function lockOf(desk: Desk, job: string): Promise<string | NobodyHas> {
   const { jobs } = await desk.fleet();
   const knownBy = jobs.get(job);
-  if (knownBy === undefined) return desk.nobodyHas(job, jobs.names);
+  if (knownBy === undefined) return desk.nobodyKnows(job, jobs);
   const why = whyNobody(knownBy);
   const { lock } = knownBy[0].job;
   return lock === undefined || why !== undefined ? desk.nobodyHas(job, [], why) : lock;

@@ -25,7 +25,7 @@ export interface LeaderHooks {
 }
 
 /** The arguments of `@LeaderElection()` on a class, unchecked. */
-interface DeclaredElection {
+export interface DeclaredElection {
   readonly name: unknown;
   readonly options: LeaderElectionOptions;
 }

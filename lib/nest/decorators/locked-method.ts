@@ -1,6 +1,6 @@
 import { LockNotBoundError } from '../../base/errors.js';
 import type { SchedulerLockOptions } from '../options/options.js';
-import { shared } from '../../base/shared.js';
+import { shared, sharedSymbol } from '../../base/shared.js';
 
 export type Method = (this: object, ...args: never[]) => unknown;
 
@@ -10,6 +10,8 @@ export interface LockedMethod {
   readonly options: SchedulerLockOptions;
   /** The method itself, without its lock. */
   readonly method: Method;
+  /** What stands in its place. */
+  readonly guard: Method;
 }
 
 /** Runs the original method of one instance through its lock. */
@@ -17,8 +19,14 @@ export type Binding = (proceed: () => unknown, args: readonly unknown[]) => Prom
 
 /** Guarded methods by the prototype that declares them. */
 const declared = shared('guarded methods', () => new WeakMap<object, LockedMethod[]>());
-/** Bindings by instance. The binding of a closed application stays: it skips calls that still come. */
-const bindings = shared('bindings', () => new WeakMap<object, Map<LockedMethod, Binding>>());
+/**
+ * Where an instance keeps its bindings: a property of its own, which is found through all proxies that stand before the object, and behind
+ * them. Libraries put such proxies around providers, and call methods on either side. The binding of a closed application stays: it skips
+ * calls that still come.
+ */
+const BINDINGS = sharedSymbol('bindings');
+/** Bindings of instances that take no more properties. */
+const ofFrozen = shared('bindings of frozen instances', () => new WeakMap<object, Bindings>());
 /** Bindings of applications that have started and have not been closed. */
 const open = shared('open bindings', () => new WeakSet<Binding>());
 
@@ -32,6 +40,7 @@ const used = shared('bound methods', () => new WeakSet<LockedMethod>());
 /** What listens for the start of an application: see `nest/unbound-methods`. */
 const starts = shared('starts', (): { listener?: (instance: object) => void } => ({}));
 
+type Bindings = Map<LockedMethod, Binding>;
 type Bypass = (proceed: () => unknown, job: string) => Promise<unknown> | undefined;
 
 /** @internal */
@@ -54,31 +63,35 @@ export function lockMethod(
   method: Method,
   options: SchedulerLockOptions,
 ): Method {
-  const declaration: LockedMethod = { key, options, method };
-  const before = declared.get(prototype);
-  if (before === undefined) {
-    tellOfStart(prototype);
-    prototypes.push(new WeakRef(prototype));
-  }
-  declared.set(prototype, [...(before ?? []), declaration]);
   const lockedMethod = async function (this: object, ...args: unknown[]): Promise<unknown> {
     const proceed = (): unknown => Reflect.apply(method, this, args);
-    const binding = bindings.get(this)?.get(declaration);
+    const binding = bindingsOf(this)?.get(declaration);
     if (binding !== undefined) return binding(proceed, args);
     const job = `${this?.constructor?.name ?? 'unknown'}.${String(key)}`;
     const unlocked = unbound.bypass?.(proceed, job);
     if (unlocked === undefined) throw new LockNotBoundError(job);
     return unlocked;
   };
-  return disguised(lockedMethod, method);
+  const guard = disguised(lockedMethod, method);
+  const declaration: LockedMethod = { key, options, method, guard };
+  const before = declared.get(prototype);
+  if (before === undefined) {
+    tellOfStart(prototype);
+    prototypes.push(new WeakRef(prototype));
+  }
+  declared.set(prototype, [...(before ?? []), declaration]);
+  return guard;
 }
 
-/** Copies name, length, and all that decorators below this one have attached to the function. */
+/**
+ * Copies name, length, and all that decorators below this one have attached to the function, or to one from which it inherits: the
+ * wrappers of aspects do.
+ */
 function disguised<T extends object>(wrapper: T, method: object): T {
   const { prototype: _prototype, ...properties } = Object.getOwnPropertyDescriptors(method);
   Object.defineProperties(wrapper, properties);
-  for (const metadataKey of Reflect.getOwnMetadataKeys(method) as unknown[]) {
-    Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), wrapper);
+  for (const metadataKey of Reflect.getMetadataKeys(method) as unknown[]) {
+    Reflect.defineMetadata(metadataKey, Reflect.getMetadata(metadataKey, method), wrapper);
   }
   return wrapper;
 }
@@ -119,7 +132,7 @@ export function neverBound(): string[] {
 
 /** `ClassName.methodName` of the guarded methods of an instance that no application has ever bound. */
 export function unboundMethods(instance: object): string[] {
-  const bound = bindings.get(instance);
+  const bound = bindingsOf(instance);
   const methods = lockedMethods(instance).filter((method) => bound?.has(method) !== true);
   return methods.map(({ key }) => `${instance.constructor.name}.${String(key)}`);
 }
@@ -140,7 +153,7 @@ export function lockedMethods(instance: object): LockedMethod[] {
 
 /** Whether an application that has started and has not been closed has bound the method. */
 export function isBound(instance: object, method: LockedMethod): boolean {
-  const binding = bindings.get(instance)?.get(method);
+  const binding = bindingsOf(instance)?.get(method);
   return binding !== undefined && open.has(binding);
 }
 
@@ -157,8 +170,7 @@ export interface BoundMethod {
 }
 
 export function bind(instance: object, method: LockedMethod, binding: Binding): BoundMethod {
-  const bound = bindings.get(instance) ?? new Map<LockedMethod, Binding>();
-  bindings.set(instance, bound.set(method, binding));
+  const bound = identityOf(instance).set(method, binding);
   used.add(method);
   return {
     keep: () => {
@@ -168,6 +180,26 @@ export function bind(instance: object, method: LockedMethod, binding: Binding): 
     },
     free: () => void open.delete(binding),
   };
+}
+
+/** Whether two are one object, or proxies around one. */
+export const isSameObject = (one: object, other: object): boolean =>
+  one === other || identityOf(one) === bindingsOf(other);
+
+/** What two proxies around one object have in common, and two objects never. */
+export function identityOf(instance: object): Bindings {
+  const known = bindingsOf(instance);
+  if (known !== undefined) return known;
+  const made: Bindings = new Map();
+  if (!Reflect.defineProperty(instance, BINDINGS, { value: made })) ofFrozen.set(instance, made);
+  return made;
+}
+
+/** Reads no property by its name: mocks have all of them. */
+function bindingsOf(instance: object | undefined): Bindings | undefined {
+  if (instance === undefined) return undefined;
+  const own: unknown = Object.getOwnPropertyDescriptor(instance, BINDINGS)?.value;
+  return own instanceof Map ? (own as Bindings) : ofFrozen.get(instance);
 }
 
 const prototypeOf = (value: object): object | null => Object.getPrototypeOf(value) as object | null;

@@ -203,7 +203,8 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
   },
   'shutdown-left': { level: 'log', text: (event) => `Shutdown: ${event.runs.map(left).join(', ')}` },
   'outage-started': {
-    level: ({ atStart }) => (atStart ? 'warn' : 'error'),
+    // Also at the start, where nothing was skipped yet: Nest's testing module shows nothing else.
+    level: 'error',
     // Does not say what happens to the jobs: that depends on the onStoreError of each.
     text: ({ lock, error }) =>
       lock === undefined

@@ -8,15 +8,17 @@ import { dirname, join, sep } from 'node:path';
  * @param main path of the main module
  */
 export function applicationOf(main: string | undefined): string | undefined {
-  if (main === undefined) return undefined;
-  const start = dirname(resolved(main));
-  if (start.split(sep).includes('node_modules')) return undefined;
-  for (let folder = start; ; folder = dirname(folder)) {
+  if (main === undefined || isTool(main)) return undefined;
+  for (let folder = dirname(resolved(main)); ; folder = dirname(folder)) {
     // A build may have a `package.json` without a name.
     const name = nameIn(join(folder, 'package.json'));
     if (name !== undefined || folder === dirname(folder)) return name;
   }
 }
+
+/** Whether a tool has started this process, such as a runner of tests. @param main path of the main module */
+export const isTool = (main: string | undefined): boolean =>
+  main !== undefined && dirname(resolved(main)).split(sep).includes('node_modules');
 
 /** `node dist/main` leaves the ending out, so there may be no such file. */
 function resolved(main: string): string {

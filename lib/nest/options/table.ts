@@ -122,14 +122,30 @@ export const OPTION_NAMES: Readonly<Record<Scope, readonly string[]>> = {
   election: at('election'),
 };
 
-/** What to do instead of giving these options to `run()`. */
-const INSTEAD_OF: Readonly<Record<string, string>> = {
-  onSkip: 'run() does not throw if it is skipped: look at `ran` of its result. acquire() always throws then.',
-  name: 'The name of the lock is the first argument.',
-  onHeld: 'Only calls of methods with @SchedulerLock() can be queued: what is stored is their arguments.',
-  oncePerTick: 'A call by hand has no tick but the one that `tick` gives it.',
-  rerun: 'Only jobs that the scheduler fires are run again: see @SchedulerLock() and cron().',
-  catchUp: 'Only jobs that the scheduler fires catch up: see @SchedulerLock() and cron().',
+const QUEUED =
+  'Only calls of methods with @SchedulerLock() can be queued: what is stored is their arguments.';
+const UNTICKED = 'An interval has no ticks, and misses none.';
+/** What goes for both kinds of jobs that are made at run time. */
+const MADE = {
+  onSkip: 'Nobody calls a job of the scheduler, so no caller can be told: listen to the event `skipped`.',
+  name: 'The name of the job is the first argument, and that of its lock is `lock`.',
+  onHeld: QUEUED,
+  queue: QUEUED,
+};
+
+/** What to do instead of giving these options in these scopes. */
+const INSTEAD_OF: Readonly<Partial<Record<Scope, Readonly<Record<string, string>>>>> = {
+  run: {
+    onSkip:
+      'run() does not throw if it is skipped: look at `ran` of its result. acquire() always throws then.',
+    name: 'The name of the lock is the first argument.',
+    onHeld: QUEUED,
+    oncePerTick: 'A call by hand has no tick but the one that `tick` gives it.',
+    rerun: 'Only jobs that the scheduler fires are run again: see @SchedulerLock() and cron().',
+    catchUp: 'Only jobs that the scheduler fires catch up: see @SchedulerLock() and cron().',
+  },
+  cron: MADE,
+  interval: { ...MADE, rerun: UNTICKED, catchUp: UNTICKED, maxClockSkew: UNTICKED },
 };
 
 /** ShedLock's names for our options. */
@@ -151,10 +167,13 @@ export function unknownOptions(given: object, scope: Scope): string[] {
 
 function advice(given: string, scope: Scope): string {
   const names = OPTION_NAMES[scope];
-  if (scope === 'run' && Object.hasOwn(INSTEAD_OF, given)) return String(INSTEAD_OF[given]);
-  if (OPTION_NAMES.module.includes(given))
-    return 'It is one of the module: give it to SchedulerLockModule.forRoot().';
+  const instead = INSTEAD_OF[scope] ?? {};
+  if (Object.hasOwn(instead, given)) return String(instead[given]);
+  if (isOfModuleOnly(given)) return 'It is one of the module: give it to SchedulerLockModule.forRoot().';
   const other = Object.hasOwn(OTHER_NAMES, given) ? OTHER_NAMES[given] : nearest(given, names);
   if (other !== undefined && names.includes(other)) return `Did you mean \`${other}\`?`;
   return `There are ${names.join(', ')}.`;
 }
+
+const isOfModuleOnly = (name: string): boolean =>
+  Object.hasOwn(OPTIONS, name) && OPTIONS[name as AnyOption].at === 'module';

@@ -74,6 +74,44 @@ const tsconfig = (compilerOptions: object): Record<string, string> => ({
   }),
 });
 
+/** Beside what watches an application from inside, with collectors that are not there. Sentry is for NestJS 11 at most. */
+const OBSERVE = { '@nestjs/observe': '^0.3.3' };
+const watched = (by: 'NestJS Observe' | 'NestJS Observe and Sentry'): SetUp => {
+  const bySentry = by.includes('Sentry');
+  return {
+    name: `beside ${by}`,
+    files: {
+      'src/instrument.ts': bySentry
+        ? `
+            import * as Sentry from '@sentry/nestjs';
+            Sentry.init({ dsn: 'http://key@127.0.0.1:9/1', tracesSampleRate: 1 });
+          `
+        : 'export {};',
+      'src/main.ts': `
+        import './instrument.js';
+        import { Module } from '@nestjs/common';
+        import { NestFactory } from '@nestjs/core';
+        import { createObserveModule } from '@nestjs/observe';
+        ${bySentry ? "import { SentryModule } from '@sentry/nestjs/setup';" : ''}
+        import { AppModule } from './app.module.js';
+
+        const { ObserveModule, ObserveInstrument } = createObserveModule();
+        const observe = { appKey: 'key', appSecret: 'secret', serviceId: 'app', endpoint: 'http://127.0.0.1:9' };
+
+        @Module({ imports: [${bySentry ? 'SentryModule.forRoot(), ' : ''}ObserveModule.forRoot(observe), AppModule] })
+        class WatchedModule {}
+
+        async function bootstrap(): Promise<void> {
+          const app = await NestFactory.create(WatchedModule, { instrument: ObserveInstrument });
+          app.enableShutdownHooks();
+          await app.listen(process.env.PORT ?? 3000, '127.0.0.1');
+        }
+        void bootstrap();
+      `,
+    },
+  };
+};
+
 /** All but the defaults, which `npm test` has. */
 export const GROUPS = {
   'NestJS 11: builders': {
@@ -114,6 +152,12 @@ export const GROUPS = {
       },
     ],
   },
+  'NestJS 11: watched': {
+    template: 'nest11',
+    packages: { ...OBSERVE, '@sentry/nestjs': '^10.0.0' },
+    setUps: [watched('NestJS Observe and Sentry')],
+  },
+  'NestJS 12: watched': { template: 'nest12', packages: OBSERVE, setUps: [watched('NestJS Observe')] },
   'NestJS 11: modules and versions of Node': {
     template: 'nest11',
     packages: { 'typescript5.7': 'npm:typescript@~5.7.0' },

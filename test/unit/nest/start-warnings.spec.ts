@@ -60,7 +60,7 @@ function methodsOf(instance: object, module: string): Found[] {
     key.startsWith('job'),
   );
   return keys.map((key) => {
-    const method: Found['method'] = { key, options: {}, method: () => undefined };
+    const method: Found['method'] = { key, options: {}, method: () => undefined, guard: () => undefined };
     const bound = { job: `${instance.constructor.name}.${key}` } as Found['bound'];
     return { instance, module, method, bound };
   });

@@ -274,7 +274,7 @@ describe('the log', () => {
     ],
     [
       { type: 'outage-started', ...outage, error, atStart: true },
-      'warn: The lock store is not available: no lock can be taken or renewed until it is. Redis is not connected.',
+      'error: The lock store is not available: no lock can be taken or renewed until it is. Redis is not connected.',
     ],
     [
       {
