@@ -11,7 +11,6 @@ import type {
   AcquireResult,
   ExtendOptions,
   ExtendResult,
-  HintChannel,
   LeaseRef,
   LockStore,
   ReleaseOptions,
@@ -19,12 +18,13 @@ import type {
 } from '../stores/lock-store.js';
 import type { LockInfo } from '../stores/lock-info.js';
 import { byOf } from './by.js';
+import type { Lines } from './lines.js';
 import { Moments } from './moments.js';
-import type { LockDocuments } from './port.js';
+import type { DocumentsRead, LockDocuments } from './port.js';
 import { Rounds } from './rounds.js';
 import type { Decision, Hint, LockDocument } from './rules/document.js';
 import { extend } from './rules/extend.js';
-import { acquireInLine, releaseInLine } from './rules/in-line.js';
+import { acquireInLine, givesUp, releaseInLine } from './rules/in-line.js';
 import { inspect } from './rules/inspect.js';
 import { readableLock } from './state.js';
 
@@ -43,6 +43,12 @@ export interface DocumentLockStoreOptions {
   readonly announce?: (text: string) => void | Promise<void>;
 }
 
+/** What a store that has entries adds. */
+export interface MoreOptions extends DocumentLockStoreOptions {
+  /** Absent: no call waits. */
+  readonly lines?: Lines;
+}
+
 /**
  * A `LockStore` of documents: the rules of a lock over any database that can read a document, and write it if nothing has changed.
  *
@@ -53,15 +59,18 @@ export interface DocumentLockStoreOptions {
 export class DocumentLockStore implements LockStore {
   readonly #rounds: Rounds;
   readonly #clock: Clock;
+  /** Whether calls can wait. */
+  readonly #hasLines: boolean;
   /** When calls come that wait, and calls that are queued. */
   protected readonly moments = new Moments();
 
   constructor(
     private readonly documents: LockDocuments,
-    { clock = systemClock, locked, hint }: DocumentLockStoreOptions = {},
+    { clock = systemClock, locked, hint, lines }: MoreOptions = {},
   ) {
     this.#clock = clock;
-    this.#rounds = new Rounds(documents, { clock, hint, locked });
+    this.#hasLines = lines !== undefined;
+    this.#rounds = new Rounds(documents, { clock, hint, locked, lines });
   }
 
   nameProblem(name: string): string | undefined {
@@ -95,13 +104,12 @@ export class DocumentLockStore implements LockStore {
 
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     if (names?.length === 0) return [];
-    const { now, documents } = await this.documents.read(names === undefined ? 'all' : [...new Set(names)]);
-    return documents.map((read) => inspect(read.name, readableLock(read), now));
+    return this.shown(await this.documents.read(names === undefined ? 'all' : [...new Set(names)]));
   }
 
-  /** No hints arrive: calls in line ask for their turn. A store that can tell other processes overrides it. */
-  hints(_process: string, _called: (token: string) => void): HintChannel | undefined {
-    return undefined;
+  /** What people see of these locks. @internal */
+  protected async shown({ now, documents }: DocumentsRead): Promise<LockInfo[]> {
+    return documents.map((read) => inspect(read.name, readableLock(read), now));
   }
 
   /** Does to a lock what a rule decides. @param limit how long the caller waits, ms @internal */
@@ -129,17 +137,22 @@ export class DocumentLockStore implements LockStore {
     return this.#clock.monotonic() + limit / 2;
   }
 
-  #acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
+  #acquire(asked: AcquireRequest, told: Told<AcquireResult>): void {
+    const { wait, ...bare } = asked;
+    const request: AcquireRequest = wait === undefined || this.#hasLines ? asked : bare;
     const { name, ttl } = request;
     const problem = this.documents.nameProblem?.(name);
     if (problem !== undefined)
       return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
+    const isWaiting = request.wait !== undefined;
+    let at: number | undefined;
     this.#rounds.add({
       name,
-      decide:
-        request.wait === undefined
-          ? (document, now) => acquireInLine(document, now, request)
-          : (document, now) => acquireInLine(document, now, { ...request, at: this.moments.at(now) }),
+      decide: !isWaiting
+        ? (document, now, line) => acquireInLine(document, now, request, line)
+        : (document, now, line) =>
+            acquireInLine(document, now, { ...request, at: (at ??= this.moments.at(now)) }, line),
+      line: isWaiting ? 'always' : 'marked',
       // A guess reckons the time too early: no interval is due by that, and nobody comes before those who came earlier.
       byClock: request.interval !== undefined || request.wait !== undefined,
       isAttempt: true,
@@ -157,7 +170,8 @@ export class DocumentLockStore implements LockStore {
   #giveBack(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     this.#rounds.add({
       name: lease.name,
-      decide: (document, now) => releaseInLine(document, now, lease, options),
+      decide: (document, now, line) => releaseInLine(document, now, lease, options, line),
+      line: givesUp(lease, options) ? 'always' : 'gives back',
       until: this.#until(told.limit),
       told,
     });
