@@ -42,13 +42,13 @@ export const CALLED = 2_000;
 export const STEP_OF_PRIORITY = 1e13;
 
 /**
- * Whether a call in line has the priority of a queued call, or a greater one. A worker with a lower priority runs the queued call only when
- * its own turn comes.
+ * Whether somebody in line runs a queued call when their turn comes. Whoever stands behind it may be without end, or not come to it: so
+ * it is those at its place, or before it.
  *
- * @param first the place of the first in line
+ * @param first the place of the first in line who runs queued calls
  */
 export const isAttended = ({ place }: { readonly place: number }, first: number | undefined): boolean =>
-  first !== undefined && first - place < STEP_OF_PRIORITY / 2;
+  first !== undefined && first <= place;
 
 const DAY = 86_400_000;
 /** How long a lock is remembered after its last lease, ms: fencing tokens and holders stay known overnight. Not in tables. */

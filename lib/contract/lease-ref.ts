@@ -37,6 +37,12 @@ export interface WaitRequest {
    * grants it to nobody in line until then: the holder of that lease may still write it back.
    */
   readonly notBefore?: number;
+  /**
+   * Whether the call runs queued calls when its turn comes. A call that does not goes before queued calls behind it.
+   *
+   * @default false
+   */
+  readonly drains?: boolean;
 }
 
 /** How a run ended. `abandoned`: nothing ran. */

@@ -11,6 +11,8 @@ export interface Standing {
   readonly place: number;
   /** When its wait is over. */
   readonly until: number;
+  /** Whether it runs queued calls when its turn comes. */
+  readonly drains?: boolean;
 }
 
 /** The call that was called last. */
@@ -80,28 +82,20 @@ export class Line {
   /**
    * The lock is free: calls the first in line, unless one is called already.
    *
-   * @param since when the lock became free, if no call was called since
    * @param asks the token of the call that asks now: if it was called, it is late, but not gone
-   * @returns the call that is called; `undefined`: none is left, and the lock is free for all
+   * @returns the call that is called, which need not stand in the line that was read: it may have come since. `undefined`: none is left,
+   *   and the lock is free for all
    */
-  call(
-    now: number,
-    { since = now, asks }: { since?: number; asks?: string } = {},
-  ): (Standing & Called) | undefined {
-    let from = this.#called === undefined ? since : now;
-    for (;;) {
-      const called = this.#standing.find(({ token }) => token === this.#called?.token);
-      if (this.#called !== undefined && this.#called.until > now && called !== undefined)
-        return { ...called, ...this.#called };
-      if (called !== undefined && called.token !== asks) {
-        this.#missed.add(called.process);
-        this.#standing = this.#standing.filter((one) => one !== called);
-      }
-      const first = this.#first(now);
-      if (first === undefined) return undefined;
-      this.#called = { token: first.token, until: from + CALLED };
-      from = now;
+  call(now: number, asks?: string): (Called & Partial<Standing>) | undefined {
+    const called = this.#standing.find(({ token }) => token === this.#called?.token);
+    if (this.#called !== undefined && this.#called.until > now) return { ...called, ...this.#called };
+    if (called !== undefined && called.token !== asks) {
+      this.#missed.add(called.process);
+      this.#standing = this.#standing.filter((one) => one !== called);
     }
+    const first = this.#first(now);
+    this.#called = first && { token: first.token, until: now + CALLED };
+    return first && { ...first, until: now + CALLED };
   }
 
   /** The first call that may come. A call that is passed over leaves the line, and comes back to its place when it asks. */

@@ -80,6 +80,7 @@ export class InLine extends WaitingCall {
       limit,
       priority: call.settings.priority ?? 0,
       process: engine.waits.process,
+      ...(call.kind === 'drain' && { drains: true }),
       ...(this.place === undefined ? undefined : { place: this.place }),
       ...(this.#leaseEnds > now ? { notBefore: Math.ceil(this.#leaseEnds - now) } : undefined),
     };

@@ -15,7 +15,6 @@ import type {
   AcquireResult,
   ExtendOptions,
   ExtendResult,
-  HintChannel,
   LeaseRef,
   LockStore,
   ReleaseOptions,
@@ -23,12 +22,13 @@ import type {
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { byOf } from '../lock/by.js';
+import type { Lines } from './lines.js';
 import { Moments } from '../entries/moments.js';
-import type { LockDocuments } from '../../contract/port.js';
+import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
 import { Rounds } from './rounds.js';
 import type { Decision, Hint, LockDocument } from '../lock/document.js';
 import { extend } from '../lock/extend.js';
-import { acquireInLine, releaseInLine } from '../lock/in-line.js';
+import { acquireInLine, givesUp, releaseInLine } from '../lock/in-line.js';
 import { inspect } from '../lock/inspect.js';
 import { readableLock } from '../lock/state.js';
 
@@ -47,6 +47,12 @@ export interface DocumentLockStoreOptions {
   readonly announce?: (text: string) => void | Promise<void>;
 }
 
+/** What a store that has entries adds. */
+export interface MoreOptions extends DocumentLockStoreOptions {
+  /** Absent: no call waits. */
+  readonly lines?: Lines;
+}
+
 /**
  * A `LockStore` of documents: the rules of a lock over any database that can read a document, and write it if nothing has changed.
  *
@@ -57,15 +63,18 @@ export interface DocumentLockStoreOptions {
 export class DocumentLockStore implements LockStore {
   readonly #rounds: Rounds;
   readonly #clock: Clock;
+  /** Whether calls can wait. */
+  readonly #hasLines: boolean;
   /** When calls come that wait, and calls that are queued. */
   protected readonly moments = new Moments();
 
   constructor(
     private readonly documents: LockDocuments,
-    { clock = systemClock, locked, hint }: DocumentLockStoreOptions = {},
+    { clock = systemClock, locked, hint, lines }: MoreOptions = {},
   ) {
     this.#clock = clock;
-    this.#rounds = new Rounds(documents, { clock, hint, locked });
+    this.#hasLines = lines !== undefined;
+    this.#rounds = new Rounds(documents, { clock, hint, locked, lines });
   }
 
   nameProblem(name: string): string | undefined {
@@ -99,13 +108,12 @@ export class DocumentLockStore implements LockStore {
 
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     if (names?.length === 0) return [];
-    const { now, documents } = await this.documents.read(names === undefined ? 'all' : [...new Set(names)]);
-    return documents.map((read) => inspect(read.name, readableLock(read), now));
+    return this.shown(await this.documents.read(names === undefined ? 'all' : [...new Set(names)]));
   }
 
-  /** No hints arrive: calls in line ask for their turn. A store that can tell other processes overrides it. */
-  hints(_process: string, _called: (token: string) => void): HintChannel | undefined {
-    return undefined;
+  /** What people see of these locks. @internal */
+  protected async shown({ now, documents }: DocumentsRead): Promise<LockInfo[]> {
+    return documents.map((read) => inspect(read.name, readableLock(read), now));
   }
 
   /** Does to a lock what a rule decides. @param limit how long the caller waits, ms @internal */
@@ -133,17 +141,22 @@ export class DocumentLockStore implements LockStore {
     return this.#clock.monotonic() + limit / 2;
   }
 
-  #acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
+  #acquire(asked: AcquireRequest, told: Told<AcquireResult>): void {
+    const { wait, ...bare } = asked;
+    const request: AcquireRequest = wait === undefined || this.#hasLines ? asked : bare;
     const { name, ttl } = request;
     const problem = this.documents.nameProblem?.(name);
     if (problem !== undefined)
       return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
+    const isWaiting = request.wait !== undefined;
+    let at: number | undefined;
     this.#rounds.add({
       name,
-      decide:
-        request.wait === undefined
-          ? (document, now) => acquireInLine(document, now, request)
-          : (document, now) => acquireInLine(document, now, { ...request, at: this.moments.at(now) }),
+      decide: !isWaiting
+        ? (document, now, line) => acquireInLine(document, now, request, line)
+        : (document, now, line) =>
+            acquireInLine(document, now, { ...request, at: (at ??= this.moments.at(now)) }, line),
+      line: isWaiting ? 'always' : 'marked',
       // A guess reckons the time too early: no interval is due by that, and nobody comes before those who came earlier.
       byClock: request.interval !== undefined || request.wait !== undefined,
       isAttempt: true,
@@ -161,7 +174,8 @@ export class DocumentLockStore implements LockStore {
   #giveBack(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     this.#rounds.add({
       name: lease.name,
-      decide: (document, now) => releaseInLine(document, now, lease, options),
+      decide: (document, now, line) => releaseInLine(document, now, lease, options, line),
+      line: givesUp(lease, options) ? 'always' : 'gives back',
       until: this.#until(told.limit),
       told,
     });

@@ -1,6 +1,7 @@
 import { afterThis, atEndOfTurn } from '../../base/clock.js';
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type { Told } from '../../contract/fast-port.js';
+import type { Standing } from '../../contract/line.js';
 import type { Written } from './changes.js';
 import type { Renewal, Seen } from '../../contract/port.js';
 import type { Decision, Hint, LockDocument } from '../lock/document.js';
@@ -11,8 +12,17 @@ const LONGEST_PAUSE = 100;
 /** One call for one lock. */
 export interface Task<T> {
   readonly name: string;
-  /** Decides by the rules; may be called several times, until what it has decided is written. */
-  decide(document: LockDocument | undefined, now: number): Decision<T>;
+  /**
+   * Decides by the rules; may be called several times, until what it has decided is written.
+   *
+   * @param standing the line, if it was read
+   */
+  decide(document: LockDocument | undefined, now: number, standing?: readonly Standing[]): Decision<T>;
+  /**
+   * Whether it goes by the line. `marked`: if the document says that there may be one. `gives back`: the same, but also if the line cannot
+   * be read: a release wins. Absent: it does not.
+   */
+  readonly line?: 'always' | 'marked' | 'gives back';
   /**
    * Whether the decision depends on what time it is at the place: then it takes a look. The time of a guess is only reckoned, and may run
    * ahead of the place's, whose clock was set back.
@@ -46,6 +56,9 @@ export interface Wanted extends Written {
   readonly lane: Lane;
   readonly answer: unknown;
   readonly hint?: Hint | undefined;
+  /** Calls in line that are over by then. */
+  readonly over?: readonly Standing[] | undefined;
+  readonly looksAgain?: boolean | undefined;
 }
 
 /** The change of the first call of a lane was not written. @param isWritten `undefined`: nobody can tell */

@@ -2,15 +2,20 @@ import { systemClock } from '../../base/clock.js';
 import type { FastPort } from '../../contract/fast-port.js';
 import type { HistoryStore } from '../../contract/history-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
-import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../../contract/lock-store.js';
+import type { HintChannel, LeaseRef, ReleaseOptions, ReleaseResult } from '../../contract/lock-store.js';
 import type { QueuedCallStore } from '../../contract/queued-call-store.js';
 import { DocumentLockStore, type DocumentLockStoreOptions } from './document-lock-store.js';
 import type { LockEntries } from '../entries/entries.js';
-import type { LockDocuments } from '../../contract/port.js';
+import { Lines } from './lines.js';
+import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
+import { lineInfo } from '../lock/in-line.js';
+import { hasLine } from '../lock/mark.js';
+import { inspect } from '../lock/inspect.js';
 import { EntryHistory, type EntryHistoryOptions } from '../entries/history.js';
 import { keeping } from '../entries/keeping.js';
 import { documentLocks } from '../entries/queue-locks.js';
-import { EntryQueue, type QueuedCallsInfo } from '../entries/queue.js';
+import { EntryQueue } from '../entries/queue.js';
+import { readableLock } from '../lock/state.js';
 
 /**
  * A {@link DocumentLockStore} that also keeps queued calls, and remembers who ran what, and which instances there are, in entries beside the
@@ -23,6 +28,7 @@ export class RememberingLockStore extends DocumentLockStore {
   readonly queuedCalls: QueuedCallStore;
   readonly #history: EntryHistory;
   readonly #queue: EntryQueue;
+  readonly #lines: Lines;
   declare readonly fastPort: FastPort;
 
   constructor(
@@ -30,10 +36,12 @@ export class RememberingLockStore extends DocumentLockStore {
     entries: LockEntries,
     options: DocumentLockStoreOptions & EntryHistoryOptions = {},
   ) {
-    super(documents, options);
+    const lines = new Lines(entries);
+    super(documents, { ...options, lines });
     const { clock = systemClock } = options;
+    this.#lines = lines;
     const history = new EntryHistory(entries, documents, clock, options);
-    const locks = documentLocks(documents, this.decide.bind(this));
+    const locks = documentLocks(documents, lines, this.decide.bind(this));
     this.history = this.#history = history;
     this.queuedCalls = this.#queue = new EntryQueue(entries, {
       locks,
@@ -60,15 +68,22 @@ export class RememberingLockStore extends DocumentLockStore {
     }
   }
 
-  override async inspect(names?: readonly string[]): Promise<LockInfo[]> {
-    const locks = await super.inspect(names);
-    const shown = await this.queuedIn(locks.map(({ name }) => name));
-    return locks.map((lock) => ({ ...lock, ...shown(lock.name) }));
+  /** No hints arrive: calls in line ask for their turn. A store that can tell other processes overrides it. */
+  hints(_process: string, _called: (token: string) => void): HintChannel | undefined {
+    return undefined;
   }
 
-  /** The fields of these locks that show their queued calls. @internal */
-  protected queuedIn(locks: readonly string[]): Promise<(lock: string) => QueuedCallsInfo> {
-    return this.#queue.shown(locks);
+  protected override async shown({ now, documents }: DocumentsRead): Promise<LockInfo[]> {
+    const locks = documents.map((read) => ({ name: read.name, document: readableLock(read) }));
+    const [queued, lines] = await Promise.all([
+      this.#queue.shown(locks.map(({ name }) => name)),
+      this.#lines.shown(locks.filter(({ document }) => hasLine(document, now)).map(({ name }) => name)),
+    ]);
+    return locks.map(({ name, document }) => ({
+      ...inspect(name, document, now),
+      ...lineInfo(document, now, lines.get(name) ?? []),
+      ...queued(name),
+    }));
   }
 
   protected override ending(lease: LeaseRef, options: ReleaseOptions): Promise<void> | undefined {

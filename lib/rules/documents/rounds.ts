@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.js';
 import type { SchedulerLockError } from '../../base/errors.js';
 import type { Told } from '../../contract/fast-port.js';
-import { changeOf, isSame, lookAt } from './changes.js';
-import { Guesses, type Look, nowOf } from './guesses.js';
+import { changeOf, isSame } from './changes.js';
+import { Guesses, nowOf } from './guesses.js';
 import {
   isRenewal,
   type Lane,
@@ -16,8 +16,12 @@ import {
   unsettled,
   type Wanted,
 } from './lanes.js';
-import type { DocumentsRead, LockDocuments, ReadDocument } from '../../contract/port.js';
-import type { Hint } from '../lock/document.js';
+import type { LockDocuments } from '../../contract/port.js';
+import type { Lines } from './lines.js';
+import { type Found, Looks } from './looks.js';
+import type { Hint, LineChange } from '../lock/document.js';
+import { callFirst } from '../lock/in-line.js';
+import { hasLine } from '../lock/mark.js';
 
 /** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
 const READ_AT_ONCE = 250;
@@ -30,6 +34,8 @@ interface RoundsOptions {
   readonly clock: Clock;
   readonly hint: ((hint: Hint) => void) | undefined;
   readonly locked: ((name: string) => SchedulerLockError) | undefined;
+  /** Absent: no call waits. */
+  readonly lines: Lines | undefined;
 }
 
 /**
@@ -41,6 +47,7 @@ export class Rounds {
   readonly #lanes = new Map<string, Lane>();
   #ready: Lane[] = [];
   readonly #guesses: Guesses;
+  readonly #looks: Looks;
 
   constructor(
     private readonly documents: LockDocuments,
@@ -48,6 +55,9 @@ export class Rounds {
   ) {
     this.#clock = options.clock;
     this.#guesses = new Guesses(options.clock);
+    this.#looks = new Looks(documents, options.lines, options.clock, ({ name, version }) =>
+      this.#guesses.saw(name, version),
+    );
   }
 
   add<T>(task: Task<T>): void {
@@ -132,8 +142,10 @@ export class Rounds {
   }
 
   /** A guess never refuses a call. */
-  #byGuess(lane: Lane, look: Look): Wanted | undefined {
-    if (lane.tasks[0]?.byClock === true) return undefined;
+  #byGuess(lane: Lane, look: Found): Wanted | undefined {
+    const { byClock, line } = lane.tasks[0] ?? {};
+    const isOfLine = line === 'always' || (line !== undefined && hasLine(look.document, look.time));
+    if (byClock === true || isOfLine) return undefined;
     try {
       return this.#decide(lane, look).wanted;
     } catch {
@@ -147,42 +159,56 @@ export class Rounds {
     if (asked.length === 0) return [];
     // Calls that are made from now on have to be judged by what is read from now on.
     const counts = asked.map(({ tasks }) => tasks.length);
-    let time: number;
-    let byName: Map<string, ReadDocument>;
-    let problems: DocumentsRead['problems'];
+    let found: (name: string) => Found;
     try {
-      const { now, documents, ...more } = await this.documents.read(asked.map(({ name }) => name));
-      [time, problems] = [now, more.problems];
-      byName = new Map(documents.map((document) => [document.name, document]));
+      found = await this.#looks.at(asked);
     } catch (error) {
       return this.#fail(asked, error);
     }
-    const at = this.#clock.monotonic();
-    const wanted = asked.flatMap((lane, i) => {
-      const document = byName.get(lane.name);
-      if (document !== undefined) this.#guesses.saw(lane.name, document.version);
-      return (
-        this.#byLook(lane, counts[i] ?? 0, () => lookAt(document, time, at, problems?.get(lane.name))) ?? []
-      );
-    });
+    const wanted = asked.flatMap(
+      (lane, i) => this.#byLook(lane, counts[i] ?? 0, () => found(lane.name)) ?? [],
+    );
     const open = wanted.filter((one) => !this.#isOver(one));
     return open.length === 0 ? [] : this.#write(open);
   }
 
   /** Answers the first tasks of a lane, so many at most, up to one for which something is to be written. */
-  #byLook(lane: Lane, count: number, look: () => Look): Wanted | undefined {
+  #byLook(lane: Lane, count: number, look: () => Found): Wanted | undefined {
     for (let i = 0; i < count && lane.tasks.length > 0; i++) {
       const found = this.#judged(lane, look);
       if ('wanted' in found) return found.wanted;
+      if ('first' in found) {
+        this.#inLine(lane, found.first, found.now);
+        continue;
+      }
       this.#tell(lane, (told) => ('error' in found ? told.failed(found.error) : told.answered(found.answer)));
     }
     this.#goOn(lane);
     return undefined;
   }
 
-  #judged(lane: Lane, look: () => Look): { answer: unknown } | { wanted: Wanted } | { error: Error } {
+  /** The line has to change first: the task comes back then, and holds up nobody meanwhile. */
+  #inLine(lane: Lane, { enters, leaves }: LineChange, now: number): void {
+    const { lines } = this.options;
+    const { name } = lane;
+    const task = takeFirst(lane, this.#clock.monotonic());
+    if (task === undefined || lines === undefined) return;
+    if (task.told.givenUp === true) return task.told.failed(tooLate());
+    const done =
+      enters === undefined ? lines.leave(name, leaves ? [leaves] : []) : lines.enter(name, enters, now);
+    void done.then(
+      () => this.add(task),
+      (error: unknown) => task.told.failed(error as Error),
+    );
+  }
+
+  #judged(
+    lane: Lane,
+    look: () => Found,
+  ): { answer: unknown } | { wanted: Wanted } | { error: Error } | { first: LineChange; now: number } {
     try {
-      const { answer, wanted } = this.#decide(lane, look());
+      const { answer, wanted, first, now } = this.#decide(lane, look());
+      if (first !== undefined) return { first, now };
       if (wanted !== undefined) return { wanted };
       return lane.isUnsure === true ? { error: overtaken() } : { answer };
     } catch (error) {
@@ -190,13 +216,20 @@ export class Rounds {
     }
   }
 
-  #decide(lane: Lane, look: Look): { answer: unknown; wanted?: Wanted } {
+  #decide(
+    lane: Lane,
+    look: Found,
+  ): { answer: unknown; wanted?: Wanted; first?: LineChange | undefined; now: number } {
     const [task] = lane.tasks;
     if (task === undefined) throw new Error('A lane without a task');
     const now = nowOf(look, this.#clock);
-    const { answer, change, hint } = task.decide(look.document, now);
-    if (change === undefined) return { answer };
-    return { answer, wanted: { lane, answer, hint, ...changeOf(lane.name, look, change, now) } };
+    const { line } = look;
+    if (line instanceof Error && task.line !== undefined && task.line !== 'gives back') throw line;
+    const standing = line instanceof Error ? undefined : line;
+    const { answer, change, hint, first, over, looksAgain } = task.decide(look.document, now, standing);
+    if (change === undefined) return { answer, first, now };
+    const wanted = { lane, answer, hint, over, looksAgain, ...changeOf(lane.name, look, change, now) };
+    return { answer, wanted, first, now };
   }
 
   /**
@@ -229,12 +262,27 @@ export class Rounds {
     }
   }
 
-  #wrote({ lane, change, after, answer, hint }: Wanted, isWritten: boolean | undefined): boolean {
+  #wrote(wanted: Wanted, isWritten: boolean | undefined): boolean {
+    const { lane, change, after, answer, hint, over = [], looksAgain } = wanted;
     if (isWritten !== true) return (miss(lane, change.seen, isWritten), false);
     this.#guesses.wrote(lane.name, after);
     if (hint !== undefined) this.options.hint?.(hint);
+    // Whoever reads the line next passes over those that are still there.
+    if (over.length > 0) void this.options.lines?.leave(lane.name, over).catch(() => undefined);
     this.#done(lane, answer);
+    if (looksAgain === true) this.#callFirst(lane.name);
     return true;
+  }
+
+  /** Calls somebody who has come just when the lock was given back. */
+  #callFirst(name: string): void {
+    this.add<undefined>({
+      name,
+      decide: (document, now, standing = []) => callFirst(document, now, standing),
+      line: 'always',
+      until: this.#clock.monotonic() + PATIENCE,
+      told: { answered: () => undefined, failed: () => undefined },
+    });
   }
 
   async #pause(missed: readonly Lane[]): Promise<void> {

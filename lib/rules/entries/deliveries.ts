@@ -92,8 +92,8 @@ export class Deliveries {
 
   /** The fencing token that the token of a lease has, NaN if none is live; and the place of the first call in line. */
   async #held({ name, token }: LeaseRef): Promise<{ fencingToken: number; inLine: number | undefined }> {
-    const { lease, first } = (await this.locks.taken([name])).get(name) ?? {};
-    return { fencingToken: lease?.token === token ? lease.fencingToken : NaN, inLine: first };
+    const { lease, waiting } = (await this.locks.taken([name])).get(name) ?? {};
+    return { fencingToken: lease?.token === token ? lease.fencingToken : NaN, inLine: waiting };
   }
 
   /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */

@@ -1,7 +1,7 @@
 import type { LeaseRef } from '../../contract/lock-store.js';
+import type { FirstInLine, Lines } from '../documents/lines.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { type Decision, isTaken, type LockDocument } from '../lock/document.js';
-import { firstPlace } from '../lock/in-line.js';
 import { regrant } from '../lock/regrant.js';
 import { readableLock } from '../lock/state.js';
 
@@ -24,17 +24,16 @@ export interface RegrantedRun {
   readonly ttl: number;
 }
 
-/** A lock that is taken. */
-export interface TakenLock {
+/** A lock that is taken, and who is first in its line. */
+export interface TakenLock extends FirstInLine {
   /** Its lease. Absent: it stays taken after one, or somebody else has it. */
   readonly lease?: Pick<LeaseRef, 'token' | 'fencingToken'> | undefined;
-  /** The place of the first call in line, if there is one. */
-  readonly first?: number | undefined;
 }
 
-/** The locks of documents. @param decide does to a lock what a rule decides */
+/** The locks of documents, and their lines. @param decide does to a lock what a rule decides */
 export const documentLocks = (
   documents: Pick<LockDocuments, 'read'>,
+  lines: Lines,
   decide: <T>(
     name: string,
     rule: (document: LockDocument | undefined, now: number) => Decision<T>,
@@ -42,13 +41,13 @@ export const documentLocks = (
   ) => Promise<T>,
 ): QueueLocks => ({
   async taken(names) {
-    const { now, documents: read } = await documents.read(names);
+    const [{ now, documents: read }, first] = await Promise.all([documents.read(names), lines.first(names)]);
     const taken = new Map<string, TakenLock>();
     for (const each of read) {
       const lock = readableLock(each);
       const isLive = lock.ended === undefined && lock.stranger === undefined;
       if (isTaken(lock, now))
-        taken.set(each.name, { first: firstPlace(lock), ...(isLive && { lease: lock.lease }) });
+        taken.set(each.name, { ...first(each.name), ...(isLive && { lease: lock.lease }) });
     }
     return taken;
   },

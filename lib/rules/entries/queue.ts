@@ -120,7 +120,7 @@ export class EntryQueue implements QueuedCallStore {
     const left = sums.map(({ lock, place }) => ({ name: lock, place }));
     return left.filter((call) => {
       const lock = taken.get(call.name);
-      return lock === undefined || !isAttended(call, lock.first);
+      return lock === undefined || !isAttended(call, lock.draining);
     });
   }
 

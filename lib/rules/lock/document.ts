@@ -1,4 +1,5 @@
 import { LockStateError } from '../../base/errors.js';
+import type { Standing } from '../../contract/line.js';
 import type { LeaseRef, ReleaseOutcome } from '../../contract/lock-store.js';
 import type { Starts } from './starts.js';
 
@@ -31,6 +32,18 @@ export interface Decision<T> {
   readonly change?: Next;
   /** Who is told when that is written: a call in line has its turn. */
   readonly hint?: Hint;
+  /** What the line must be first. When that is done, the rule decides once more, on what it then finds; so far nothing is decided. */
+  readonly first?: LineChange;
+  /** Calls in line that are over. They hold up nobody: the line need not lose them at once. */
+  readonly over?: readonly Standing[];
+  /** Whether the lock was given back with nobody in line: somebody may have come at that moment. */
+  readonly looksAgain?: boolean;
+}
+
+/** A change of a line. */
+export interface LineChange {
+  readonly enters?: Standing;
+  readonly leaves?: Standing;
 }
 
 /** A call in line, and its process. */

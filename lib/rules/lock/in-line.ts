@@ -1,4 +1,12 @@
-import { isWaiting, Line, placeAt, placed, shownLine, type WaitingRequest } from '../../contract/line.js';
+import {
+  isWaiting,
+  type Line,
+  placeAt,
+  placed,
+  shownLine,
+  type Standing,
+  type WaitingRequest,
+} from '../../contract/line.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type {
   AcquireRefusal,
@@ -10,44 +18,63 @@ import type {
 } from '../../contract/lock-store.js';
 import { NOTHING_RAN, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import { acquire } from './acquire.js';
-import { become, type Decision, type Hint, isTaken, type Kept, type LockDocument } from './document.js';
+import {
+  become,
+  type Decision,
+  type Hint,
+  isTaken,
+  type Kept,
+  type LockDocument,
+  type Next,
+  NOTHING,
+} from './document.js';
+import { changed, lineOf, markOf, overIn, withLine } from './mark.js';
 import { release } from './release.js';
 
 /** The most calls in a line: each look reads all of them. One more is refused, and has to ask again. */
-const MOST = 100;
-
-/** What a document holds of its line. */
-interface StoredLine {
-  readonly calls: Readonly<Record<string, { place: number; process: string; until: number }>>;
-  readonly called?: { readonly token: string; readonly until: number } | undefined;
-  readonly missed?: readonly string[];
-}
-
+export const MOST_IN_LINE = 100;
 /** A call, and when it came, in microseconds. Absent: now. */
 export type Arrival = AcquireRequest & { readonly at?: number };
 
 /**
- * Rules 1, 2, 10 and 11: one attempt to take a lock for which others may wait. The line stands in the document: whatever changes the line
- * writes the document, so nobody decides by a line that is another one by now.
+ * Rules 1, 2, 10 and 11: one attempt to take a lock for which others may wait. Who waits stands in the line beside the document, so nobody who
+ * comes or goes is in the way of another one. The document has a mark that there is a line: whoever finds it reads the line.
  *
  * @param now of the database
+ * @param standing the line, as it was read with the document, or later
  */
 export function acquireInLine(
   document: LockDocument | undefined,
   now: number,
   request: Arrival,
+  standing: readonly Standing[] = [],
 ): Decision<AcquireResult> {
   const decision = acquire(document, now, request);
+  const { answer } = decision;
   if (document !== undefined && isTaken(document, now))
-    return decision.answer.acquired ? decision : behindHolder(document, now, request, decision.answer);
-  if (!decision.answer.acquired || decision.change === undefined) return decision;
-  if (document === undefined && isKept(request)) return keptFree(now, request, new Line());
-  if (!hasLine(document)) return decision;
-  const line = lineOf(document);
-  const before = beforeOthers(document, now, request, line);
+    return answer.acquired ? decision : behindHolder(document, now, request, answer, standing);
+  if (!answer.acquired || decision.change === undefined) return decision;
+  if (document === undefined && isKept(request)) return keptFree(now, request, standing);
+  if (standing.length === 0 && markOf(document) === undefined) return decision;
+  return atFreeLock(document ?? NOTHING, now, request, standing, decision as Grant);
+}
+
+/** What is decided of a free lock if nobody stands in line. */
+type Grant = Decision<AcquireResult> & { readonly change: Next };
+
+function atFreeLock(
+  known: LockDocument,
+  now: number,
+  request: Arrival,
+  standing: readonly Standing[],
+  grant: Grant,
+): Decision<AcquireResult> {
+  const line = lineOf(known, standing);
+  const before = beforeOthers(known, now, request, line, standing);
   if (before !== undefined) return before;
   line.leave(request.token);
-  return { ...decision, change: { ...decision.change, kept: withLine(decision.change.kept, line) } };
+  const kept = withLine(grant.change.kept, line, now);
+  return { ...grant, change: { ...grant.change, kept }, over: overIn(standing, line, request.token) };
 }
 
 /** Whether a lock of which nothing is known is kept free for a while, for a call that waits. */
@@ -60,54 +87,89 @@ function beforeOthers(
   now: number,
   request: Arrival,
   line: Line,
+  standing: readonly Standing[],
 ): Decision<AcquireResult> | undefined {
-  const isFull = isWaiting(request) && !enters(line, now, request);
-  const { left, change, hint } = nextTurn(document, line, now, request.token);
+  const entered = isWaiting(request) ? enters(line, now, request) : undefined;
+  const { left, ...turn } = nextTurn(document, line, now, request.token);
+  const isFull = isWaiting(request) && entered === undefined;
   if (!isFull && left === undefined) return undefined;
-  return { answer: placed(heldFor(left ?? 0), line.find(request.token)), change, ...hint };
+  if (entered !== undefined && !standsIn(standing, request.token)) return mustEnter(entered);
+  const answer = placed(heldFor(left ?? 0), line.find(request.token));
+  return { answer, ...turn, over: overIn(standing, line, request.token) };
 }
 
-/** Rules 3, 12 and 13: a lease is released, or a call gives up its wait. @param now of the database */
+/**
+ * Rules 3, 12 and 13: a lease is released, or a call gives up its wait.
+ *
+ * @param now of the database
+ * @param standing the line, as it was read with the document, or later
+ */
 export function releaseInLine(
   document: LockDocument | undefined,
   now: number,
   lease: LeaseRef,
   options: ReleaseOptions,
+  standing: readonly Standing[] = [],
 ): Decision<ReleaseResult> {
   const decision = release(document, now, lease, options);
-  if (document === undefined || !hasLine(document)) return decision;
-  const line = lineOf(document);
-  const left = leave(line, lease, options);
-  const { answer, change } = decision;
-  const after = change === undefined ? document : become(document, change, now);
-  if (!isTaken(after, now) && (answer.released || left === 'called')) {
-    const turn = nextTurn(after, line, now);
-    return { ...decision, change: { ...change, ...turn.change }, ...turn.hint };
-  }
-  if (left === undefined) return decision;
-  return { ...decision, change: { ...change, kept: withLine(change?.kept ?? document, line) } };
+  const givenUp = givesUp(lease, options) ? lease.token : undefined;
+  const own = standing.find(({ token }) => token === givenUp);
+  if (own !== undefined) return { answer: decision.answer, first: { leaves: own } };
+  if (document === undefined || (markOf(document) === undefined && standing.length === 0)) return decision;
+  const line = lineOf(document, standing);
+  const wasCalled = line.called !== undefined && line.called.token === givenUp;
+  if (wasCalled) line.leave(lease.token);
+  if (!decision.answer.released && !wasCalled) return decision;
+  return givenBack(document, now, line, decision, standing);
 }
 
-/** A call that does not wait any more leaves the line. `undefined`: it is another call, or does not stand there. */
-function leave(
+/** The lock is free from now on, unless it is kept: calls the first in line. */
+function givenBack(
+  document: LockDocument,
+  now: number,
   line: Line,
-  { token, wait }: LeaseRef,
-  { outcome }: ReleaseOptions,
-): 'called' | 'waiting' | undefined {
-  if (wait === undefined || outcome !== NOTHING_RAN || line.find(token) === undefined) return undefined;
-  const was = line.called?.token === token ? 'called' : 'waiting';
-  line.leave(token);
-  return was;
+  decision: Decision<ReleaseResult>,
+  standing: readonly Standing[],
+): Decision<ReleaseResult> {
+  const { change } = decision;
+  const after = change === undefined ? document : become(document, change, now);
+  if (isTaken(after, now)) return decision;
+  const { left, change: turn, ...hint } = nextTurn(after, line, now);
+  return {
+    ...decision,
+    ...(turn !== undefined && { change: { ...change, ...turn } }),
+    ...hint,
+    over: overIn(standing, line),
+    looksAgain: left === undefined,
+  };
 }
 
-/** The place of the first call in line; `undefined`: nobody stands there. */
-export const firstPlace = (document: LockDocument | undefined): number | undefined =>
-  lineOf(document).standing[0]?.place;
+/** Whether this is the end of a wait. */
+export const givesUp = ({ wait }: LeaseRef, { outcome }: ReleaseOptions): boolean =>
+  wait !== undefined && outcome === NOTHING_RAN;
+
+/** A lock was given back when nobody stood in line: somebody may have come at that moment, and is called. */
+export function callFirst(
+  document: LockDocument | undefined,
+  now: number,
+  standing: readonly Standing[],
+): Decision<undefined> {
+  if (document === undefined || isTaken(document, now) || standing.length === 0) return { answer: undefined };
+  const { left: _left, ...turn } = nextTurn(document, lineOf(document, standing), now);
+  return { answer: undefined, ...turn };
+}
 
 /** The line of a lock, for people. @param now of the database */
-export function lineInfo(document: LockDocument, now: number): Pick<LockInfo, 'line'> {
-  const standing = lineOf(document).standing.filter(({ until }) => until > now);
-  return shownLine(standing, now);
+export function lineInfo(
+  document: LockDocument,
+  now: number,
+  standing: readonly Standing[],
+): Pick<LockInfo, 'line'> {
+  const line = lineOf(document, standing);
+  return shownLine(
+    line.standing.filter(({ process }) => !line.hasMissed(process)),
+    now,
+  );
 }
 
 /** The lock is taken: a call that waits stands in line from now on. */
@@ -116,37 +178,56 @@ function behindHolder(
   now: number,
   request: Arrival,
   refusal: AcquireRefusal,
+  standing: readonly Standing[],
 ): Decision<AcquireResult> {
   if (!isWaiting(request) || !['held', 'cooling-down'].includes(refusal.reason)) return { answer: refusal };
-  const line = lineOf(document);
-  const stood = !line.hasMissed(request.wait.process) && line.find(request.token) !== undefined;
-  if (!stood && !enters(line, now, request)) return { answer: refusal };
-  const answer = placed(refusal, line.find(request.token));
-  return stood ? { answer } : { answer, change: { kept: withLine(document, line) } };
+  const line = lineOf(document, standing);
+  const entered = enters(line, now, request);
+  if (entered === undefined) return { answer: refusal };
+  if (!standsIn(standing, request.token)) return mustEnter(entered);
+  const kept = withLine(document, line, now);
+  return { answer: placed(refusal, line.find(request.token)), ...changed(document, kept) };
 }
 
 /**
  * Nothing is known of the lock. If it was lost, its holder can write it back as long as nobody else has it: so it is kept free for a
  * while.
  */
-function keptFree(now: number, request: WaitingRequest & Arrival, line: Line): Decision<AcquireResult> {
+function keptFree(
+  now: number,
+  request: WaitingRequest & Arrival,
+  standing: readonly Standing[],
+): Decision<AcquireResult> {
   const { notBefore = 0 } = request.wait;
-  enters(line, now, request);
+  const line = lineOf(NOTHING, standing);
+  const entered = enters(line, now, request);
+  if (entered !== undefined && !standsIn(standing, request.token)) return mustEnter(entered);
   return {
     answer: placed(heldFor(notBefore), line.find(request.token)),
-    change: { kept: withLine({ starts: new Map() }, line), end: Math.ceil(notBefore) },
+    change: { kept: withLine({ starts: new Map() }, line, now), end: Math.ceil(notBefore) },
   };
 }
 
-/** A call stands in line from now on, or at its place there. Returns whether it does: there may be no room. */
-function enters(line: Line, now: number, { token, wait, at }: WaitingRequest & Arrival): boolean {
-  const { process, limit } = wait;
+/** Decides nothing yet: a call that is refused has to stand in line by then. */
+const mustEnter = (enters: Standing): Decision<AcquireResult> => ({ answer: heldFor(0), first: { enters } });
+
+const standsIn = (standing: readonly Standing[], token: string): boolean =>
+  standing.some((one) => one.token === token);
+
+/** A call stands in line from now on, or at its place there. Returns it; `undefined`: there is no room. */
+function enters(
+  line: Line,
+  now: number,
+  { token, wait, at }: WaitingRequest & Arrival,
+): Standing | undefined {
+  const { process, limit, drains } = wait;
   const known = line.find(token);
-  if (known === undefined && line.standing.length >= MOST) return false;
+  if (known === undefined && line.standing.length >= MOST_IN_LINE) return undefined;
   const place =
     known?.place ?? wait.place ?? newPlace(line, placeAt(at ?? Math.trunc(now * 1_000), wait.priority));
-  line.enter({ token, process, place, until: now + limit });
-  return true;
+  const one = { token, process, place, until: now + limit, ...(drains && { drains }) };
+  line.enter(one);
+  return one;
 }
 
 /** Behind all of its priority: two calls may come in one microsecond, or after the clock was set back. */
@@ -166,13 +247,14 @@ function nextTurn(
   line: Line,
   now: number,
   asks?: string,
-): { left: number | undefined; change: { kept: Kept }; hint: { hint?: Hint } } {
+): { left: number | undefined; change?: { kept: Kept }; hint?: Hint } {
   const before = line.called?.token;
-  const called = line.call(now, asks === undefined ? {} : { asks });
-  const change = { kept: withLine(document, line) };
-  if (called === undefined || called.token === asks) return { left: undefined, change, hint: {} };
+  const called = line.call(now, asks);
+  const change = changed(document, withLine(document, line, now));
+  if (called === undefined || called.token === asks) return { left: undefined, ...change };
   const { token, process } = called;
-  return { left: called.until - now, change, hint: token === before ? {} : { hint: { token, process } } };
+  const isNew = token !== before && process !== undefined;
+  return { left: called.until - now, ...change, ...(isNew && { hint: { token, process } }) };
 }
 
 const heldFor = (ms: number): AcquireRefusal => ({
@@ -180,20 +262,3 @@ const heldFor = (ms: number): AcquireRefusal => ({
   reason: 'held',
   expiresIn: Math.max(0, Math.ceil(ms)),
 });
-
-const hasLine = (document: LockDocument | undefined): document is LockDocument =>
-  document?.more?.['line'] !== undefined;
-
-function lineOf(document: LockDocument | undefined): Line {
-  const { calls = {}, called, missed } = (document?.more?.['line'] ?? {}) as Partial<StoredLine>;
-  const standing = Object.entries(calls).map(([token, call]) => ({ token, ...call }));
-  return new Line(standing, called, missed);
-}
-
-/** What is kept of a lock, with this line. */
-function withLine({ more = {}, ...kept }: Kept, line: Line): Kept {
-  const { line: _before, ...others } = more;
-  if (line.standing.length === 0) return { ...kept, more: others };
-  const calls = Object.fromEntries(line.standing.map(({ token, ...call }) => [token, call]));
-  return { ...kept, more: { ...others, line: { calls, called: line.called, missed: line.missed } } };
-}

@@ -1,7 +1,6 @@
 import type { LockInfo } from '../../contract/lock-info.js';
 import { lockState } from './cooling-down.js';
 import { expiresIn, holderOf, type LockDocument } from './document.js';
-import { lineInfo } from './in-line.js';
 import { jobInfos } from './starts.js';
 
 /** Rule 9: what `acquire` would find. @param now of the database */
@@ -24,6 +23,5 @@ export function inspect(name: string, document: LockDocument, now: number): Lock
     ...(lease?.job === undefined ? undefined : { job: lease.job }),
     ...(isInterrupted ? { interrupted: true } : undefined),
     jobs: jobInfos(starts),
-    ...lineInfo(document, now),
   };
 }

@@ -26,11 +26,16 @@ export class MemoryEntries implements LockEntries {
   constructor(private readonly clock: Clock) {}
 
   async put(entries: readonly NewEntry[]): Promise<boolean[]> {
-    return entries.map((entry) => this.#put(entry));
+    return entries.map((entry) => this.set(entry));
   }
 
   async list(query: EntryQuery): Promise<EntriesRead> {
-    return { now: this.#now(), entries: this.#young(query.lock)?.list(query) ?? [] };
+    return { now: this.#now(), entries: this.look(query) };
+  }
+
+  /** Reads at once. */
+  look(query: EntryQuery): readonly Entry[] {
+    return this.#young(query.lock)?.list(query) ?? [];
   }
 
   async sums({ locks, limit = Infinity, ...which }: SumQuery): Promise<EntrySum[]> {
@@ -43,7 +48,7 @@ export class MemoryEntries implements LockEntries {
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
-    return seen.filter((entry) => this.#drop(entry)).length;
+    return seen.filter((entry) => this.remove(entry)).length;
   }
 
   /** Whether there are entries of this lock. */
@@ -51,7 +56,8 @@ export class MemoryEntries implements LockEntries {
     return this.#young(lock) !== undefined;
   }
 
-  #put({ over, keep, place = this.#moments.at(this.clock.now()), ...entry }: NewEntry): boolean {
+  /** Writes an entry, at once. */
+  set({ over, keep, place = this.#moments.at(this.clock.now()), ...entry }: NewEntry): boolean {
     const shelf = this.#young(entry.lock) ?? new Shelf();
     if (!shelf.mayPut(entry, over)) return false;
     if (shelf.size === 0) this.#forget();
@@ -61,7 +67,8 @@ export class MemoryEntries implements LockEntries {
     return true;
   }
 
-  #drop({ lock, id, version }: SeenEntry): boolean {
+  /** Deletes an entry, at once. */
+  remove({ lock, id, version }: SeenEntry): boolean {
     const shelf = this.#locks.get(lock);
     const isSeen = shelf?.find(id)?.version === version;
     if (isSeen) shelf.remove(id);

@@ -4,8 +4,9 @@
  */
 import { systemClock, type Clock } from '../../base/clock.js';
 import { extend } from '../../rules/lock/extend.js';
-import { acquireInLine, releaseInLine } from '../../rules/lock/in-line.js';
+import { acquireInLine, lineInfo, releaseInLine } from '../../rules/lock/in-line.js';
 import { inspect } from '../../rules/lock/inspect.js';
+import { callsIn, lineOf, Lines } from '../../rules/documents/lines.js';
 import { Moments } from '../../rules/entries/moments.js';
 import { EntryHistory } from '../../rules/entries/history.js';
 import { documentLocks } from '../../rules/entries/queue-locks.js';
@@ -43,16 +44,18 @@ export class MemoryLockStore implements LockStore {
   readonly #moments = new Moments();
   readonly #locks: MemoryLocks;
   readonly #documents: MemoryDocuments;
+  readonly #entries: MemoryEntries;
 
   constructor({ clock = systemClock }: { clock?: Clock } = {}) {
     const documents = new MemoryDocuments(clock);
     const entries = new MemoryEntries(clock);
-    const locks = new MemoryLocks(documents, this.#hints, clock);
+    const locks = new MemoryLocks(documents, entries, this.#hints, clock);
     this.#documents = documents;
+    this.#entries = entries;
     this.#locks = locks;
     this.history = this.#history = new EntryHistory(entries, documents, clock);
     this.queuedCalls = this.#queue = new EntryQueue(entries, {
-      locks: documentLocks(documents, async (name, rule) => locks.decide(name, rule)),
+      locks: documentLocks(documents, new Lines(entries), async (name, rule) => locks.decide(name, rule)),
       history: this.#history,
       moments: this.#moments,
       clock,
@@ -63,8 +66,14 @@ export class MemoryLockStore implements LockStore {
 
   /** Like all calls, it takes effect before it returns its promise. */
   async acquire(request: AcquireRequest): Promise<AcquireResult> {
-    return this.#locks.decide(request.name, (document, now) =>
-      acquireInLine(document, now, request.wait ? { ...request, at: this.#moments.at(now) } : request),
+    let at: number | undefined;
+    return this.#locks.decide(request.name, (document, now, line) =>
+      acquireInLine(
+        document,
+        now,
+        request.wait ? { ...request, at: (at ??= this.#moments.at(now)) } : request,
+        line,
+      ),
     );
   }
 
@@ -77,8 +86,8 @@ export class MemoryLockStore implements LockStore {
   async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const ending = this.#queue.end(lease, options.outcome ?? 'completed');
     if (ending !== undefined) await ending;
-    const result = this.#locks.decide(lease.name, (document, now) =>
-      releaseInLine(document, now, lease, options),
+    const result = this.#locks.decide(lease.name, (document, now, line) =>
+      releaseInLine(document, now, lease, options, line),
     );
     this.#history.ended(lease, options, !result.released);
     return result;
@@ -88,8 +97,9 @@ export class MemoryLockStore implements LockStore {
     const { now, documents } = this.#documents.look(names ?? 'all');
     const queuedCalls = await this.#queue.shown(documents.map(({ name }) => name));
     return documents.map((read) => {
-      const shown = inspect(read.name, readableLock(read), now);
-      return { ...shown, ...queuedCalls(read.name) };
+      const document = readableLock(read);
+      const line = lineInfo(document, now, callsIn(this.#entries.look(lineOf(read.name))));
+      return { ...inspect(read.name, document, now), ...line, ...queuedCalls(read.name) };
     });
   }
 

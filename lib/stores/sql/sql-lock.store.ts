@@ -5,9 +5,7 @@
 import { type Clock, systemClock } from '../../base/clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../base/errors.js';
 import { RememberingLockStore } from '../../rules/documents/remembering-lock-store.js';
-import { inspect } from '../../rules/lock/inspect.js';
 import { RECORDS_WAIT } from '../../rules/entries/gatherer.js';
-import { readableLock } from '../../rules/lock/state.js';
 import type { HintChannel } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { SqlDialect } from './dialect.js';
@@ -132,13 +130,7 @@ export class SqlLockStore<Table> extends RememberingLockStore {
     const read = () => this.#documents.read(which, (error) => this.#reads.refused(shown, error));
     // To read all rows of a large table may take long.
     const limit = names === undefined ? Infinity : undefined;
-    const { now, documents } = await this.#reads.within(shown, read, limit);
-    const queued = await this.queuedIn(documents.map(({ name }) => name));
-    return documents.map((found) => {
-      const document = readableLock(found);
-      const { name } = found;
-      return { ...inspect(name, document, now), ...queued(name) };
-    });
+    return this.shown(await this.#reads.within(shown, read, limit));
   }
 }
 

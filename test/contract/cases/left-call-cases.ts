@@ -9,7 +9,7 @@ export const leftCallCases: readonly CaseDefinition[] = [
   {
     rule: '15.7',
     sentence:
-      'queued calls are found while their lock is free, and while it is held if no call in line has their priority',
+      'queued calls are found while their lock is free, and while it is held if nobody in line runs them in their turn',
     needs: ['queuedCalls', 'lines'],
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -22,12 +22,14 @@ export const leftCallCases: readonly CaseDefinition[] = [
         show(alone) === show(left),
         () => `the lock should be found with its place ${place}, but got ${show(alone)}`,
       );
-      const waiter = kit.request(lease.name, { wait: { limit: HOUR, priority: 0, process: 'one' } });
+      const one = { limit: HOUR, priority: 0, process: 'one', place };
+      const waiter = kit.request(lease.name, { wait: { ...one, drains: true } });
       await kit.store.acquire(waiter);
       const attended = await found(['job']);
       check(
         attended.length === 0,
-        () => `a lock with a holder and a line should not be among them, but got ${show(attended)}`,
+        () =>
+          `a lock with somebody in line for that call should not be among them, but got ${show(attended)}`,
       );
       await kit.store.release({ ...waiter, fencingToken: 0 }, { outcome: 'abandoned' });
       await kit.store.release(lease);
@@ -42,13 +44,13 @@ export const leftCallCases: readonly CaseDefinition[] = [
   },
   {
     rule: '15.7',
-    sentence: 'a queued call is found also if only calls of less priority stand in line',
+    sentence: 'a queued call is found also if those in line only wait, or run queued calls of less priority',
     needs: ['queuedCalls', 'lines'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      await kit.store.acquire(
-        kit.request(lease.name, { wait: { limit: HOUR, priority: 0, process: 'one' } }),
-      );
+      const one = { limit: HOUR, process: 'one' };
+      await kit.store.acquire(kit.request(lease.name, { wait: { ...one, priority: 2 } }));
+      await kit.store.acquire(kit.request(lease.name, { wait: { ...one, priority: 0, drains: true } }));
       const { place } = await keep(kit, queuedCall(lease.name, { priority: 1 }));
       const found = (await queuedCalls(kit).left(['job'])).filter(({ name }) => name === lease.name);
       check(

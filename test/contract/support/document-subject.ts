@@ -94,8 +94,7 @@ export function documentContract(remembers = false): LockStoreContractOptions {
       return farStores(clock, documents, remembers);
     },
     inspects: true,
-    lines: true,
-    ...(remembers && { history: true, queuedCalls: true }),
+    ...(remembers && { lines: true, history: true, queuedCalls: true }),
     setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),
     wait: (ms) => clock.advance(ms),
     forget: () => clock.advance(LONGER_THAN_ANY_LEASE),

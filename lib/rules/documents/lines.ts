@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import { StoreUnavailableError } from '../../base/errors.js';
+import type { Standing } from '../../contract/line.js';
+import { readable } from '../../contract/readable.js';
+import type { Entry, EntryQuery, LockEntries, NewEntry, SeenEntry } from '../entries/entries.js';
+import { MOST_IN_LINE } from '../lock/in-line.js';
+
+/** The kinds of entries of calls in line: those that only wait, and those that run queued calls when their turn comes. */
+export const [WAITS, DRAINS] = ['wait', 'drain'];
+
+/** The places of the first calls in a line. */
+export interface FirstInLine {
+  /** Of those that only wait. */
+  readonly waiting?: number | undefined;
+  /** Of those that run queued calls. */
+  readonly draining?: number | undefined;
+}
+
+/** What the entry of a call in line says. */
+type Kept = Pick<Standing, 'token' | 'process'>;
+
+/** A call in line, as it was read. */
+type Read = Standing & Pick<SeenEntry, 'version'>;
+
+/** The calls in line, an entry each. */
+export class Lines {
+  #isOpen = false;
+  #entering: {
+    readonly entry: NewEntry;
+    readonly done: () => void;
+    readonly failed: (e: unknown) => void;
+  }[] = [];
+
+  constructor(private readonly entries: LockEntries) {}
+
+  /** Reads the lines of these locks: the first calls of each. */
+  async read(locks: readonly string[]): Promise<ReadonlyMap<string, readonly Standing[]>> {
+    if (!this.#isOpen) await this.#open();
+    return this.shown(locks);
+  }
+
+  /** The same for people: nothing is made for them. */
+  async shown(locks: readonly string[]): Promise<ReadonlyMap<string, readonly Standing[]>> {
+    const all = await Promise.all(locks.map((lock) => this.#list(lock)));
+    return new Map(locks.map((lock, i) => [lock, all[i] ?? []]));
+  }
+
+  /** The places of the first calls in the lines of these locks. */
+  async first(locks: readonly string[]): Promise<(lock: string) => FirstInLine> {
+    const [only] = locks;
+    // One list goes along with others that are asked for in the same turn.
+    if (only !== undefined && locks.length === 1) {
+      const read = (kind: string) => this.entries.list({ lock: only, kinds: [kind], bare: true, limit: 1 });
+      const [waiting, draining] = await Promise.all([read(WAITS), read(DRAINS)]);
+      return () => ({ waiting: waiting.entries[0]?.place, draining: draining.entries[0]?.place });
+    }
+    const sums = await this.entries.sums({ locks, kinds: [WAITS, DRAINS] });
+    const placeOf = (lock: string, kind: string) =>
+      sums.find((sum) => sum.lock === lock && sum.kind === kind)?.place;
+    return (lock) => ({ waiting: placeOf(lock, WAITS), draining: placeOf(lock, DRAINS) });
+  }
+
+  /** A call stands in line. Those that come in one moment share a write. @param now of the database, as the rule was told */
+  enter(lock: string, call: Standing, now: number): Promise<void> {
+    return new Promise((done, failed) => {
+      this.#entering.push({ entry: entryOfCall(lock, call, now), done, failed });
+      if (this.#entering.length === 1) queueMicrotask(() => void this.#put());
+    });
+  }
+
+  async leave(lock: string, calls: readonly Standing[]): Promise<void> {
+    if (calls.length > 0) await this.entries.drop(calls.map((call) => seenCall(lock, call)));
+  }
+
+  async #put(): Promise<void> {
+    const all = this.#entering;
+    this.#entering = [];
+    try {
+      await this.entries.put(all.map(({ entry }) => entry));
+      for (const { done } of all) done();
+    } catch (error) {
+      for (const { failed } of all) failed(error);
+    }
+  }
+
+  async #list(lock: string): Promise<readonly Standing[]> {
+    const { entries } = await this.entries.list(lineOf(lock));
+    return callsIn(entries);
+  }
+
+  /** There may be no place for entries yet. */
+  async #open(): Promise<void> {
+    const problem = await this.entries.init?.();
+    if (problem !== undefined)
+      throw new StoreUnavailableError(`No call can wait in line. ${problem}`, {
+        outcome: 'not-applied',
+        refused: true,
+      });
+    this.#isOpen = true;
+  }
+}
+
+const idOf = (token: string): string => JSON.stringify([WAITS, token]);
+
+/** Finds the line of a lock. */
+export const lineOf = (lock: string): EntryQuery => ({ lock, kinds: [WAITS, DRAINS], limit: MOST_IN_LINE });
+
+/** @param now of the database */
+export function entryOfCall(
+  lock: string,
+  { token, process, place, until, drains }: Standing,
+  now: number,
+): NewEntry {
+  return {
+    lock,
+    id: idOf(token),
+    kind: drains === true ? DRAINS : WAITS,
+    version: randomUUID(),
+    over: 'any',
+    place,
+    keep: Math.max(1, until - now),
+    body: JSON.stringify({ token, process } satisfies Kept),
+  };
+}
+
+/** The entry of a call that was read. */
+export const seenCall = (lock: string, call: Standing): SeenEntry => ({
+  lock,
+  id: idOf(call.token),
+  version: (call as Read).version,
+});
+
+/** The calls that entries stand for. */
+export const callsIn = (entries: readonly Entry[]): Standing[] =>
+  entries.flatMap((entry) => callOf(entry) ?? []);
+
+function callOf({ version, place, until, kind, body }: Entry): Read | undefined {
+  const kept = readable(body, isKept);
+  return kept && { ...kept, version, place, until, ...(kind === DRAINS && { drains: true }) };
+}
+
+function isKept(value: unknown): value is Kept {
+  const { token, process } = (value ?? {}) as Partial<Kept>;
+  return typeof token === 'string' && typeof process === 'string';
+}
