@@ -69,6 +69,9 @@ export const systemClock: Clock = {
  */
 export const atEndOfTurn = (callback: () => void): void => void inModuleContext(setImmediate, callback);
 
+/** Resolves in a later turn of the event loop. Between two such turns the event loop has read all of its sockets. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => atEndOfTurn(resolve));
+
 /** Calls `callback` when the code that runs now, and what that one has begun to await, has run, {@link inModuleContext}. */
 export const afterThis = (callback: () => void): void =>
   void inModuleContext(() => Promise.resolve().then(callback));

@@ -1,7 +1,7 @@
 /** Copies of different versions share nothing. */
 const VERSION = '0.1.0';
 
-/** The same symbol in every copy of this library, so that each finds what another has made. */
+/** A symbol that is one and the same in every copy of this library, so that each finds what another has made. */
 export const sharedSymbol = (name: string): symbol => Symbol.for(`nestjs-scheduler-lock@${VERSION}: ${name}`);
 
 /**

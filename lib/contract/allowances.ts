@@ -53,7 +53,7 @@ export const isAttended = ({ place }: { readonly place: number }, first: number 
 const DAY = 86_400_000;
 /** How long a lock is remembered after its last lease, ms: fencing tokens and holders stay known overnight. Not in tables. */
 export const RETENTION = DAY;
-/** The same once a job with ticks or an interval was started, ms: a yearly job still knows its last run. */
+/** How long a lock is remembered once a job with ticks or an interval was started under it, ms: a yearly job still knows its last run. */
 export const TICK_RETENTION = 400 * DAY;
 
 /** The defaults of the parts of options that are objects; durations in milliseconds. */

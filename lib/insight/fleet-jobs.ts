@@ -94,7 +94,7 @@ export class FleetJobs {
     return new Set(found.map(({ info }) => info.instance));
   }
 
-  /** The same of all instances that are remembered. */
+  /** What all instances that are remembered know of a job, also those that are gone. */
   every(job: string): KnownByAll | undefined {
     return asKnown(this.#of(job, this.told));
   }

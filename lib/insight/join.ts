@@ -38,7 +38,7 @@ export interface LockFacts {
 /** The runs under a lock, newest first, with the one that goes on or was interrupted, of which no record is kept yet. */
 export const runsOf = (facts: LockFacts): RunInfo[] => leasesOf(facts).filter(isRun);
 
-/** The same with the acts of people. */
+/** The runs under a lock and the acts of people, newest first. */
 export function leasesOf(facts: LockFacts): readonly RunInfo[] {
   let leases = joined.get(facts);
   if (leases === undefined) joined.set(facts, (leases = join(facts)));
@@ -89,7 +89,7 @@ function triggerOf({ trigger, attempt = 1, tick }: Entry): Trigger {
   return trigger ?? (tick === undefined ? 'hand' : 'schedule');
 }
 
-/** The same of a run that has no record of its own: the store knows its tick, and which run of that it is. */
+/** What started a run that has no record of its own: the store knows its tick, and which run of that it is. */
 const openTriggerOf = ({ trigger, attempt = 1 }: Pick<Entry, 'trigger' | 'attempt'>): Trigger | undefined =>
   attempt > 1 ? 'rerun' : trigger;
 

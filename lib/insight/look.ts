@@ -10,7 +10,7 @@ import { attentionFirst, shortViewOf, viewOf } from './view.js';
 /** How many entries of a lock tell that all is well, and how many tell how a job is. */
 const LEAST = 3;
 const FEW = 20;
-/** The same where several jobs share a lock: one may push out the entries of the others. */
+/** How many entries of a lock tell how a job is that shares the lock: one job may push out the entries of the others. */
 export const SOME = 200;
 
 /** What one look at a store shows. */

@@ -8,7 +8,7 @@ export const NO_LINES =
 
 /** How often the first call in line of each lock asks whether its turn has come, ms: a hint may be lost, a holder may die. */
 const ASK_EVERY = 1_000;
-/** The same without hints, at first and at most, ms. */
+/** How often the first call in line asks where there are no hints, at first and at most, ms. */
 const POLL = 50;
 const LONGEST_POLL = 250;
 /** Asks that are due so soon after one that is due now go along with it, ms. */

@@ -195,7 +195,7 @@ export class DynamicJobs implements OnModuleDestroy {
     if (warning !== undefined) logWarning(() => warning);
   }
 
-  /** The same for a new job and the jobs under its lock. If two of those could lose a tick, an earlier warning has named them. */
+  /** Warns of a new job and the jobs under its lock. If two of those could lose a tick, an earlier warning has named them. */
   #warnOfSharedLock(bound: BoundJob): void {
     if (this.#shared.has(String(bound.name))) return;
     const mayLose = losesTicks(bound.settings);

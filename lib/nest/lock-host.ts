@@ -29,7 +29,7 @@ export type KnownName = readonly [where: string, name: string];
 
 /** How long the start waits for a store that does not answer, ms: a frozen server must not keep an instance from starting. */
 const START_LIMIT = 10_000;
-/** The same for the store's history, and for its warnings, ms: no lock needs these. */
+/** How long the start waits for the store's history, and for its warnings, ms: no lock needs these. */
 const HISTORY_LIMIT = 2_000;
 const WARNING_LIMIT = 2_000;
 /** How long the shutdown waits for a store that does not close, ms: the other parts of the application close after it. */

@@ -148,7 +148,7 @@ const [ofCalls, ofLooks] = [new KnownTicks(), new KnownTicks()];
 /** The ticks of one `CronTime`, for calls and those who ask about now. */
 export const ticksFor = (cronTime: CronTimeLike): CronTicks => ofCalls.of(cronTime);
 
-/** The same for those who look back: their questions must not end the search that is kept for the next call. */
+/** The ticks of one `CronTime`, for a look back: such questions must not end the search that is kept for the next call. */
 export const pastTicksFor = (cronTime: CronTimeLike): CronTicks => ofLooks.of(cronTime);
 
 /** A zone that luxon reads: `UTC+05:30`. */

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../base/clock.js';
+import { type Clock, nextTurn, type Timer } from '../base/clock.js';
 
 interface Pending {
   readonly at: number;
@@ -47,7 +47,7 @@ export class ManualClock implements Clock {
   async advance(milliseconds: number): Promise<void> {
     const end = this.#monotonic + milliseconds;
     for (;;) {
-      await settlePromises();
+      await nextTurn();
       let next: Pending | undefined;
       for (const timer of this.#timers)
         if (timer.at <= end && (next === undefined || timer.at < next.at)) next = timer;
@@ -57,7 +57,7 @@ export class ManualClock implements Clock {
       next.callback();
     }
     this.#move(end);
-    await settlePromises();
+    await nextTurn();
   }
 
   /** Moves time on, but fires no timer until the next `advance()`: like a blocked event loop. */
@@ -73,9 +73,4 @@ export class ManualClock implements Clock {
   #move(to: number): void {
     this.#monotonic = Math.max(this.#monotonic, to);
   }
-}
-
-/** Lets every promise that can settle do so: one turn of the event loop, which drains all microtasks. */
-async function settlePromises(): Promise<void> {
-  await new Promise<void>((resolve) => setImmediate(resolve));
 }

@@ -107,7 +107,7 @@ test('it holds both builds, script by script, and is a download of less than 640
 test('the page is at most 60 kB of it', async () => {
   const { files } = await packProjectDryRun();
   const ofPage = files.filter(({ path }) =>
-    /^dist\/(cjs\/)?board\/|^docs\/observe\/board\.md$|^monitoring\/board-api\.json$/.test(path),
+    /^dist\/(cjs\/)?show\/board\/|^docs\/observe\/board\.md$|^monitoring\/board-api\.json$/.test(path),
   );
   const texts = await Promise.all(ofPage.map(({ path }) => readFile(join(installed, path))));
   const packed = gzipSync(Buffer.concat(texts)).length;

@@ -87,7 +87,7 @@ export class Place {
     await this.desk.ask(this.desk.store.release(lease, { outcome: 'abandoned' }));
   }
 
-  /** The same, if the store answers. Otherwise the line passes over it soon. */
+  /** Leaves the line if the store answers. Otherwise the line passes over this call soon. */
   leave(): Promise<void> {
     return this.giveBack().catch(() => undefined);
   }

@@ -10,7 +10,7 @@ const logger = new Logger('SchedulerLock');
  */
 export const logError = (text: () => unknown): void => attempt(() => logger.error(text()));
 
-/** The same for warnings. */
+/** Logs a warning that has no caller, as {@link logError} does an error. */
 export const logWarning = (text: () => unknown): void => attempt(() => logger.warn(text()));
 
 function attempt(log: () => void): void {

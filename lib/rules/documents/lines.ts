@@ -39,7 +39,7 @@ export class Lines {
     return this.shown(locks);
   }
 
-  /** The same for people: nothing is made for them. */
+  /** The lines of these locks for people: nothing is made for them. */
   async shown(locks: readonly string[]): Promise<ReadonlyMap<string, readonly Standing[]>> {
     const all = await Promise.all(locks.map((lock) => this.#list(lock)));
     return new Map(locks.map((lock, i) => [lock, all[i] ?? []]));

@@ -128,7 +128,7 @@ export class Deliveries {
     return this.#read({ ...query, limit: 2 }, keyOfCall(lock, but).id);
   }
 
-  /** The same. The try before this one may have taken a call, and another one may have come before that since. */
+  /** The first queued call of some jobs, or the one that this lease has. The try before this one may have taken a call, and another one may have come before that since. */
   async #ownOrFirst(
     { name: lock, token }: LeaseRef,
     takes: NextOptions['takes'],

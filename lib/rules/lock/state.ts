@@ -40,7 +40,7 @@ export function lockOf(read: ReadDocument): LockDocument {
   return { lease, ended, stranger: isOurs ? undefined : by, starts, more, until, since };
 }
 
-/** The same for people: one with a broken state is anybody's. */
+/** A document as people see it: one with a broken state is anybody's. */
 export function readableLock(read: ReadDocument): LockDocument {
   try {
     return lockOf(read);

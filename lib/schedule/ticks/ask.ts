@@ -4,7 +4,7 @@ export type Ask =
   | 'begin'
   /** Begin it, if its job ran before: the tick may be older than the job's first deployment, or the store may have lost its data. */
   | 'known'
-  /** The same, once: the instance that runs the tick may give it back before the job begins. */
+  /** Begin it once, if its job ran before: the instance that runs the tick may give it back before the job begins. */
   | 'given-back'
   /** Run it if the instance that runs it is interrupted, or gives it back. */
   | 'watch'
@@ -45,7 +45,7 @@ export function nextAsk(ask: Ask, obstacle: Obstacle, rerun: boolean): Ask | und
 /** Whether the tick must be young for this. Else it is enough that it is the newest of its job. */
 export const beginsTick = (ask: Ask): boolean => ask !== 'watch' && ask !== 'interrupted';
 
-/** The same for the store. */
+/** What the store may start for this: see `only` of an attempt. */
 export function onlyOf(ask: Ask): 'known' | 'interrupted' | undefined {
   if (ask === 'begin') return undefined;
   return ask === 'interrupted' ? 'interrupted' : 'known';

@@ -129,7 +129,7 @@ export class MissedTicks {
   }
 
   /**
-   * The same for an instance that runs the jobs of the fleet from now on, with a minimum `catchUp` for each job.
+   * Catches up on an instance that runs the jobs of the fleet from now on, with a minimum `catchUp` for each job.
    *
    * @param maxAge the minimum `catchUp`, milliseconds; the ttl of the job's lock is added
    */

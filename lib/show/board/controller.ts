@@ -77,7 +77,7 @@ class Reading {
     send(response, await this.host.board.api.why(job, queryOf(request)));
   }
 
-  /** The same three with the name in the query: routers take no long names in a path, as Fastify's of more than 100 characters. */
+  /** A job, its runs and its `why`, with the name in the query: routers take no long names in a path, as Fastify's of more than 100 characters. */
   @Get('api/v1/job')
   async jobOf(@Req() request: PlatformRequest, @Res() response: PlatformResponse): Promise<void> {
     send(response, await this.host.board.api.job(jobIn(queryOf(request))));

@@ -120,7 +120,7 @@ export class Pages {
     return this.#pages.of(this.#sameSecond(shown), [question], () => made(shown));
   }
 
-  /** The same object for all who ask within a second: when it has gone, so have the pages that nobody can get any more. */
+  /** One object for all who ask within a second: when it has gone, so have the pages that nobody can get any more. */
   #sameSecond(shown: Snapshot): Snapshot {
     const { looked, age, failure } = this.#shown;
     if (looked !== shown.looked || age !== shown.age || failure !== shown.failure) this.#shown = shown;

@@ -109,7 +109,7 @@ export class MongoEntries implements LockEntries {
     return this.#problem;
   }
 
-  /** The same, unless that was done: MongoDB may have been away at the start, or nothing was to be kept. */
+  /** Does what `init` does, unless that was done: MongoDB may have been away at the start, or nothing was to be kept. */
   async ready(): Promise<string | undefined> {
     return this.#isReady ? this.#problem : this.init();
   }

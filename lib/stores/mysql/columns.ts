@@ -16,7 +16,7 @@ export interface MysqlTable {
 
 /** The time of the database in the form of the columns, rounded down to whole milliseconds. */
 export const nowOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAMP(3)');
-/** The same with microseconds. */
+/** The time of the database in the form of the columns, with microseconds. */
 export const clockOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAMP(6)');
 
 /** Microseconds since 1970. */

@@ -59,7 +59,7 @@ const columnsOf = (table: MysqlTable): Sql =>
 export const readRow = (table: MysqlTable, name: string): Sql =>
   sql`SELECT ${columnsOf(table)} FROM ${table.table} WHERE name = ${storedName(name)}`;
 
-/** The same, or one without a name if there is none. Costs a server half as much again. */
+/** Reads the row of a lock, or one without a name if there is none. Costs a server half as much again. */
 export const readOne = (table: MysqlTable, name: string): Sql =>
   sql`SELECT ${columnsOf(table)} FROM (SELECT 1 AS one) one LEFT JOIN ${table.table} ON name = ${storedName(name)}`;
 

@@ -21,7 +21,7 @@ const FAILURES: Readonly<Record<string, SqlFailure>> = {
   '08001': 'refused',
   '08004': 'refused',
 };
-/** The same for all other codes of a class, by their first two characters. */
+/** What all other codes of a class mean, by their first two characters. */
 const CLASSES: Readonly<Record<string, SqlFailure>> = {
   '28': 'denied',
   '22': 'lock',

@@ -55,7 +55,7 @@ interface Words {
   /** @param ms SQL: from now on, milliseconds */
   end(ms: string): string;
   /**
-   * The same for a lease that goes on. The statement may have waited, and a later one has prolonged the lease meanwhile: that end stays.
+   * The end of a lease that goes on, so many milliseconds from now. The statement may have waited, and a later one has prolonged the lease meanwhile: that end stays.
    * One that lies further ahead comes from no such statement, but from a longer ttl, or a clock that was set back since.
    */
   laterEnd(ms: string): string;
@@ -84,10 +84,10 @@ function readStatements({ table, epoch }: Words) {
     /* The rows of these locks, or one without a name if there is none. $1 names, a list in JSON. Answers the time with each. */
     readSome: `
 SELECT ${columns} FROM json_array_elements_text($1::text::json) w(name) LEFT JOIN ${table} l ON l.name = w.name`,
-    /* The same of one lock. $1 its name */
+    /* The row of one lock, or one without a name. $1 its name. Answers the time with it. */
     readOne: `
 SELECT ${columns} FROM (SELECT) one LEFT JOIN ${table} l ON l.name = $1::text`,
-    /* The same of all locks, in the order of their names. */
+    /* The rows of all locks, in the order of their names, or one without a name. Answers the time with each. */
     readAll: `
 SELECT ${columns} FROM (SELECT) one LEFT JOIN ${table} l ON true ORDER BY l.name`,
   };

@@ -50,7 +50,7 @@ export function aclCommand(options: AclOptions, more: readonly string[] = []): s
   return ['ACL SETUSER', user, ...more, ...aclKeys(options), aclChannels(options), ...commands].join(' ');
 }
 
-/** The same for a new user, with what each part is for. */
+/** All rights that an application may need, for a new user, with what each part is for. */
 export function aclText(options: AclOptions): string {
   const line = (what: string, rights: readonly string[]): string => `# ${what}: ${rights.join(' ')}`;
   return [

@@ -29,7 +29,7 @@ export async function loadDriver<Client>(): Promise<Driver<Client>> {
 }
 
 /**
- * The same, or `createClient()` of node-redis if only that is there.
+ * Loads ioredis, or `createClient()` of node-redis if only that is there.
  *
  * @throws SchedulerLockConfigError if neither can be loaded; the message is about ioredis
  */

@@ -133,7 +133,7 @@ export class RedisEntries implements LockEntries {
     return { hasAny: true, sums: sums.flat() };
   }
 
-  /** The same from a list. */
+  /** The sums of entries, counted in a list of them. */
   async #counted(query: EntryQuery, most = Infinity): Promise<EntrySum[]> {
     const sums = new Map<string, EntrySum>();
     const { entries } = await this.#walk({ ...query, bare: true }, most, this.#walks);

@@ -57,7 +57,7 @@ return all`,
   OF_ENTRIES,
 );
 
-/** The same for a lock alone: it may have to go through many. */
+/** A list of the entries of one lock alone: it may have to go through many. */
 export const WALK = { ...LIST, most: 1 };
 
 /**

@@ -51,7 +51,7 @@ return 0`,
   OF_RUNS,
 );
 
-/** The same for the stream of all others. */
+/** Keeps a record in the stream of all runs that did not complete. */
 export const RECORD_BAD = { ...RECORD_RUN, keys: OF_BAD };
 
 /** For how many locks at once: each may have some hundred entries, and nothing else goes on at the server meanwhile. */

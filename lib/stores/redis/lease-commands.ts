@@ -63,7 +63,7 @@ export class LeaseCalls<Result> {
     else this.#enter(call);
   }
 
-  /** The same with a promise. @param limit how long the caller waits, ms */
+  /** Makes a call, and promises its answer. @param limit how long the caller waits, ms */
   ask(name: string, args: readonly string[], limit?: number): Promise<Result> {
     return new Promise((answered, failed) => this.call(name, args, { answered, failed, limit }));
   }

@@ -80,7 +80,7 @@ export class QueuedIndex {
   }
 
   /**
-   * The same for a lock that has got its first queued call: the server may have lost its data since the lock was noted. Never rejects.
+   * Notes a lock that has got its first queued call: the server may have lost its data since the lock was noted. Never rejects.
    *
    * @param since what was noted after this time is there, monotonic
    */

@@ -57,7 +57,7 @@ export function sendScript(
   use(byDigest);
 }
 
-/** The same with a promise. */
+/** Sends a script, and promises its reply. */
 export function runScript(
   connection: Connection,
   script: Script,
@@ -70,7 +70,7 @@ export function runScript(
   );
 }
 
-/** The same, and fails as a store does. @param limit how long the caller waits, ms */
+/** Sends a script, promises its reply, and fails as a store does. @param limit how long the caller waits, ms */
 export function askScript(
   connection: Connection,
   script: Script,

@@ -138,7 +138,7 @@ export class RedisConnection {
     this.#readiness.wait(patience, sendLater, failed);
   }
 
-  /** The same with a promise. */
+  /** Promises a client that is connected. */
   connected(patience: Patience = {}): Promise<RedisClient> {
     return new Promise((resolve, reject) => this.use(patience, resolve, reject));
   }

@@ -8,7 +8,7 @@ import type { Script } from './script.js';
 
 /** How many instances to read in one command: each has dates of all its jobs, and neither side does anything else meanwhile. */
 const AT_ONCE = 25;
-/** The same for lists of jobs. */
+/** How many lists of jobs to read in one command: they are longer. */
 const LISTS = 5;
 
 /** The instances of a fleet in Redis, with the jobs that they know: see history-scripts.ts. */

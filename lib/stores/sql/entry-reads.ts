@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { afterThis } from '../../base/clock.js';
 import type {
   EntriesRead,
   Entry,
@@ -42,7 +43,7 @@ export class EntryReads {
   list(query: EntryQuery): Promise<EntriesRead> {
     return new Promise((answered, failed) => {
       this.#asked.push({ query, answered, failed });
-      if (this.#asked.length === 1) queueMicrotask(() => this.#send());
+      if (this.#asked.length === 1) afterThis(() => this.#send());
     });
   }
 

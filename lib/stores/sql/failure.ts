@@ -23,7 +23,7 @@ export type SqlFailure =
 
 /** Connection errors, before anything was sent. Not EHOSTUNREACH: an open connection can break with it. */
 const NOT_CONNECTED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'];
-/** The same in Prisma's adapters, which keep neither the code nor the message. */
+/** A connection error of Prisma's adapters, which keep neither the code nor the message. */
 const PRISMA_NOT_CONNECTED = 'DatabaseNotReachable';
 
 /** An error and the errors that it wraps, outermost first: object-relational mappers wrap those of the driver. */

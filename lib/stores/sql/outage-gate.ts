@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../base/clock.js';
+import { type Clock, nextTurn, systemClock } from '../../base/clock.js';
 import { StoreUnavailableError } from '../../base/errors.js';
 
 /** A database that has not answered for this time counts as away, ms: as long as a caller waits by default. */
@@ -76,9 +76,4 @@ export class OutageGate {
     }
     await this.enter();
   }
-}
-
-/** Resolves in a later turn of the event loop. Between two such turns, the event loop has read all of its sockets. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

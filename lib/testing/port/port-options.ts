@@ -5,7 +5,7 @@ import type { LockDocuments } from '../../contract/port.js';
 export interface PortSubject {
   /** A database that is ready for calls, without any document: a namespace of its own is enough. */
   readonly documents: LockDocuments;
-  /** The same documents once more, as other instances of an application have them. */
+  /** These documents once more, as other instances of an application have them. */
   readonly others?: readonly LockDocuments[];
   /** Called after the case, whether it passed or not. */
   close?(): void | Promise<void>;
@@ -28,7 +28,7 @@ export interface LockDocumentsContractOptions {
 /** What one case of the contract of {@link LockEntries} runs against: a namespace of its own, without any entry. */
 export interface EntriesSubject {
   readonly entries: LockEntries;
-  /** The same entries once more, as other instances of an application have them. */
+  /** These entries once more, as other instances of an application have them. */
   readonly others?: readonly LockEntries[];
   /** Called after the case, whether it passed or not. */
   close?(): void | Promise<void>;

@@ -77,6 +77,12 @@ describe('the house', () => {
     expect(openingProblems(sources)).toEqual([]);
   });
 
+  // In the hover of an editor nothing stands above it.
+  test('no docstring begins with "The same"', () => {
+    const vague = sources.filter(({ tree }) => /^ *(\/\*\*?|\*) The same\b/m.test(tree.text));
+    expect(vague.map(({ path }) => path)).toEqual([]);
+  });
+
   test('no getter of lib/nest changes anything', () => {
     const glue = sources.filter(({ path }) => path.startsWith('nest/'));
     expect(glue.flatMap(changingGetters)).toEqual([]);
@@ -218,6 +224,8 @@ describe('the rules catch', () => {
     'performance.now()',
     'const { now } = { now: performance.now };',
     'setTimeout(() => 1, 1)',
+    'setImmediate(() => 1)',
+    'queueMicrotask(() => 1)',
     'globalThis.setInterval(() => 1, 1)',
     'process.hrtime.bigint()',
     "import { scheduler } from 'node:timers/promises';",

@@ -74,7 +74,14 @@ function circles(nodes: readonly Pick<Source, 'path' | 'imports'>[]): string[] {
   return found;
 }
 
-const TIMERS = new Set(['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval']);
+const TIMERS = new Set([
+  'setTimeout',
+  'setInterval',
+  'clearTimeout',
+  'clearInterval',
+  'setImmediate',
+  'queueMicrotask',
+]);
 const CLOCKS = new Set([
   'Date.now',
   'performance.now',

@@ -12,16 +12,14 @@ afterAll(async () => {
 });
 
 /**
- * How often the blocks of the files in lib/lock and lib/lock/access were run meanwhile, all added up: a measure of work that a busy machine does
+ * How often the blocks of the files in lib/lock were run meanwhile, all added up: a measure of work that a busy machine does
  * not change.
  */
 export async function countWork(work: () => Promise<void>): Promise<number> {
   await session.post('Profiler.takePreciseCoverage');
   await work();
   const { result } = await session.post('Profiler.takePreciseCoverage');
-  return result
-    .filter(({ url }) => /\/lib\/(lease|store-access)\//.test(url))
-    .reduce((sum, file) => sum + runsOf(file), 0);
+  return result.filter(({ url }) => /\/lib\/lock\//.test(url)).reduce((sum, file) => sum + runsOf(file), 0);
 }
 
 function runsOf({ functions }: Profiler.ScriptCoverage): number {
