@@ -6,7 +6,7 @@ const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|wording)';
 
 /** What stores may know: the contract, its rules, and what stores of ours may have besides. */
 const CONTRACT =
-  'stores/(lock-store|lock-info|lease-ref|queued-call-store|history-store|readable|fast-port|line|pause|queued-arguments|rules|holder-text|foreign-clients|tested-channel)';
+  'stores/(lock-store|lock-info|lease-ref|queued-call-store|history-store|readable|fast-port|line|pause|queued-arguments|rules|holder-text|foreign-clients|tested-channel|quietly)';
 
 /** What a room may import, besides its own files and the leaves; and why no more. The first place that fits a path decides. */
 const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
@@ -89,7 +89,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     '(otel|prometheus)/',
-    'events/scheduler-lock.events|metrics/.+|lease/current-lock|nest/(beside|scheduler-lock-health|scheduler-lock.service)',
+    'events/scheduler-lock.events|metrics/.+|lease/current-lock|stores/quietly|nest/(beside|scheduler-lock-health|scheduler-lock.service)',
     'an entry for metrics listens from outside',
   ],
   [
