@@ -15,6 +15,7 @@ import { packageFor, partOf } from '../../nest/beside.js';
 import { SchedulerLockHealth } from '../../nest/scheduler-lock-health.js';
 import { SchedulerLockService } from '../../nest/scheduler-lock.service.js';
 import { unknownNames } from '../../base/wording.js';
+import { sendWithin } from '../../base/quietly.js';
 import { measureWith } from './meters.js';
 import { RunSpans } from './spans.js';
 
@@ -28,6 +29,8 @@ export interface SchedulerLockOtelOptions {
   readonly spans?: boolean | undefined;
 }
 
+/** The key by which the SDK of OpenTelemetry suppresses spans. */
+const SUPPRESS = Symbol.for('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
 const SCOPE = 'nestjs-scheduler-lock';
 const NAMES = ['meter', 'tracer', 'spans'];
 const MODULE = 'SchedulerLockOtelModule';
@@ -47,11 +50,13 @@ class OtelBridge implements OnModuleInit, OnModuleDestroy {
   ) {}
 
   onModuleInit(): void {
-    const { metrics, trace } = this.api;
+    const { context, metrics, trace } = this.api;
     const { meter = metrics.getMeter(SCOPE), tracer = trace.getTracer(SCOPE), spans = true } = this.options;
     const events = partOf(this.modules, SchedulerLockEvents, MODULE);
     const measurements = new Measurements(partOf(this.modules, SchedulerLockHealth, MODULE));
     this.#stops = measureWith(meter, measurements, events);
+    const quiet = sendWithin((send) => context.with(context.active().setValue(SUPPRESS, true), send));
+    this.#stops.push(quiet);
     if (!spans) return;
     const locks = partOf(this.modules, SchedulerLockService, MODULE);
     this.#stops.push(new RunSpans(tracer).start(locks, events));

@@ -1,4 +1,5 @@
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
+import { quietly } from '../../base/quietly.js';
 import { foreignClient, kindOfValue } from '../shared/foreign-clients.js';
 
 /** What the store needs of a `Db` of the package `mongodb`. */
@@ -54,9 +55,9 @@ export type MongoGiven = MongoDatabase | MongoClientLike | MongooseConnectionLik
 export function databaseOf(given: MongoGiven): () => MongoDatabase {
   const has = (name: string): boolean =>
     typeof (given as unknown as Record<string, unknown> | undefined)?.[name] === 'function';
-  if (has('getClient') && !has('command')) return () => connected(given as MongooseConnectionLike);
-  if (has('db')) return () => (given as MongoClientLike).db();
-  if (has('command') && has('collection')) return () => given as MongoDatabase;
+  if (has('getClient') && !has('command')) return () => quiet(connected(given as MongooseConnectionLike));
+  if (has('db')) return () => quiet((given as MongoClientLike).db());
+  if (has('command') && has('collection')) return () => quiet(given as MongoDatabase);
   const got = foreignClient(given, 'mongo', []) ?? `${kindOfValue(given)}. ${adviceFor(given)}`;
   throw new SchedulerLockConfigError([
     `store: MongoLockStore needs a Db or a MongoClient of \`mongodb\`, or a connection of Mongoose. It got ${got.trim()}`,
@@ -76,4 +77,20 @@ function connected({ db }: MongooseConnectionLike): MongoDatabase {
     'The connection of Mongoose is not open yet. Await the connection before the application starts: await connection.asPromise().',
     { outcome: 'not-applied' },
   );
+}
+
+/** The same database, which sends all {@link quietly}. */
+function quiet(database: MongoDatabase): MongoDatabase {
+  return {
+    databaseName: database.databaseName,
+    command: (...given) => quietly(() => database.command(...given)),
+    collection: (name) => {
+      const collection = database.collection(name);
+      return {
+        aggregate: (...given) => ({ toArray: () => quietly(() => collection.aggregate(...given).toArray()) }),
+        bulkWrite: (...given) => quietly(() => collection.bulkWrite(...given)),
+        watch: (...given) => quietly(() => collection.watch(...given)),
+      };
+    },
+  };
 }

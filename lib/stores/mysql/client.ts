@@ -1,3 +1,4 @@
+import { quietly } from '../../base/quietly.js';
 import type { Sql } from './sql-text.js';
 import type { Row } from '../sql/strange-rows.js';
 
@@ -16,11 +17,11 @@ export interface Written {
 }
 
 export async function write(client: MysqlClient, { text, values }: Sql): Promise<Written> {
-  return resultOf(await client.query(text, [...values])) as Written;
+  return resultOf(await quietly(() => client.query(text, [...values]))) as Written;
 }
 
 export async function read(client: MysqlClient, { text, values }: Sql): Promise<readonly Row[]> {
-  return resultOf(await client.query(text, [...values])) as readonly Row[];
+  return resultOf(await quietly(() => client.query(text, [...values]))) as readonly Row[];
 }
 
 /**

@@ -1,3 +1,4 @@
+import { quietly } from '../../base/quietly.js';
 import { type Clock, systemClock } from '../../base/clock.js';
 import { LOCK_WAIT, TRY_LIMIT } from '../sql/dialect.js';
 import { Silence, type Statement } from '../sql/silence.js';
@@ -88,7 +89,7 @@ class Sent {
     try {
       // Rows have to be objects keyed by column, whatever the options of the pool say.
       const options = { sql, values: this.to.values, rowsAsArray: false, nestTables: false, typeCast: true };
-      connection.query(options, answered);
+      quietly(() => connection.query(options, answered));
     } catch (error) {
       this.#ended(connection, error as Error);
     }
@@ -168,7 +169,7 @@ export class LimitedPool {
     this.pool.getConnection((noConnection, connection) => {
       if (noConnection) return;
       this.#silence.probe({
-        ask: (answered) => connection.query({ sql: 'SELECT 1' }, answered),
+        ask: (answered) => quietly(() => connection.query({ sql: 'SELECT 1' }, answered)),
         giveBack: () => connection.release(),
         close: (waited) => void closeSilent(connection, waited),
       });

@@ -1,4 +1,5 @@
 import { AS_SENT, isPlain, isPool, WatchedPool } from './pool.js';
+import { quietly } from '../../base/quietly.js';
 import type { Row } from '../sql/strange-rows.js';
 
 /**
@@ -24,8 +25,10 @@ export class Sender {
 
   /** @param limit milliseconds until the statement is given up, by a pool of `pg` */
   async sendWithLimit(text: string, limit: number): Promise<void> {
-    if (isPool(this.client)) await this.client.query({ text, values: [], query_timeout: limit });
-    else await this.client.query(text, []);
+    const { client } = this;
+    await quietly(() =>
+      isPool(client) ? client.query({ text, values: [], query_timeout: limit }) : client.query(text, []),
+    );
   }
 
   async rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
@@ -33,6 +36,10 @@ export class Sender {
   }
 
   send(text: string, values: unknown[]): PromiseLike<unknown> {
+    return quietly(() => this.#send(text, values));
+  }
+
+  #send(text: string, values: unknown[]): PromiseLike<unknown> {
     if (this.#pool !== undefined) return this.#pool.query(text, values);
     const { client } = this;
     return isPool(client) ? client.query({ text, values, types: AS_SENT }) : client.query(text, values);

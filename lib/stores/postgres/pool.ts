@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../../base/clock.js';
+import { quietly } from '../../base/quietly.js';
 import { Silence } from '../sql/silence.js';
 import type { ListeningClient } from './notifications.js';
 
@@ -93,7 +94,7 @@ export class WatchedPool {
         const statement = this.#silence.sent((waited) => end(silent(waited)));
         client.once('error', end);
         try {
-          client.query({ text, values, types: AS_SENT }, end);
+          quietly(() => client.query({ text, values, types: AS_SENT }, end));
         } catch (error) {
           end(error as Error);
         }
@@ -117,7 +118,7 @@ export class WatchedPool {
         release(error);
       };
       this.#silence.probe({
-        ask: (answered) => client.query({ text: 'SELECT 1', values: [] }, answered),
+        ask: (answered) => quietly(() => client.query({ text: 'SELECT 1', values: [] }, answered)),
         giveBack: () => giveBack(),
         close: (waited) => giveBack(silent(waited)),
       });

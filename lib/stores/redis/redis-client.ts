@@ -1,5 +1,6 @@
 import { type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type { Told } from '../../contract/fast-port.js';
+import { quietly } from '../../base/quietly.js';
 import { DENIED, withAdvice } from './advice.js';
 import type { RedisClient } from './connection-options.js';
 import type { Patience } from './readiness.js';
@@ -49,7 +50,7 @@ export function sendScript(
     });
   const use = (send: (client: RedisClient) => void): void => {
     try {
-      connection.use(patience, send, failed);
+      connection.use(patience, (client) => quietly(() => send(client)), failed);
     } catch (error) {
       failed(error);
     }
@@ -90,7 +91,7 @@ export async function valuesOf(
 ): Promise<(string | null)[]> {
   try {
     const client = await connection.connected(patience);
-    return await client.mget(...keys);
+    return await quietly(() => client.mget(...keys));
   } catch (error) {
     const problem = translate(error);
     if (problem instanceof RedisReplyError) throw problem;
