@@ -69,7 +69,7 @@ describe.each(KINDS)('why %s cannot be used is said at the start:', (_kind, conn
     const replica = await startRedis({ args: ['--replicaof', redis.host, String(redis.port)] });
     try {
       const line = await said(connect(replica.port));
-      expect(line).toMatch(/^warn: The lock store is not available: .*READONLY/);
+      expect(line).toMatch(/^error: The lock store is not available: .*READONLY/);
       expect(line).toContain(
         'This server is a read-only replica: connect to the primary, or through Sentinel',
       );
@@ -80,7 +80,7 @@ describe.each(KINDS)('why %s cannot be used is said at the start:', (_kind, conn
 
   test('a certificate that no known authority has signed', async () => {
     const line = await said(connect(tlsPort, { tls: {} }));
-    expect(line).toMatch(/^warn: The lock store is not available: .*: (Error: )?self-signed certificate\. /);
+    expect(line).toMatch(/^error: The lock store is not available: .*: (Error: )?self-signed certificate\. /);
     expect(line).toContain(SIGNED);
   });
 

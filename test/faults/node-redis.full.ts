@@ -111,7 +111,7 @@ describe.each(VERSIONS)('%s', (_version, create) => {
     await redis.proxy.refuse(false);
     await runsAgain(app);
     expect(logged()).toEqual([
-      expect.stringMatching(/^warn: The lock store is not available.*ECONNREFUSED/),
+      expect.stringMatching(/^error: The lock store is not available.*ECONNREFUSED/),
       expect.stringMatching(/^log: The lock store is available again/),
     ]);
   });

@@ -49,7 +49,7 @@ async function startsWithout(store: AppStore, comeBack: () => Promise<void>): Pr
   await comeBack();
   await until(async () => (await app.locks.run('job', () => 'ran')).ran);
   expect(await store.held()).toEqual([]);
-  expect(logged(/not available/)).toEqual([expect.stringMatching(/^warn: The lock store is not available/)]);
+  expect(logged(/not available/)).toEqual([expect.stringMatching(/^error: The lock store is not available/)]);
   expect(runs.count).toBe(0);
 }
 

@@ -84,7 +84,7 @@ describe('a name that the store cannot keep', () => {
     const app = await startApp([Mail], { store: away });
     expect(away.calls).toEqual(['init']);
     expect(app.logs.own).toContainEqual(
-      expect.stringMatching(/^warn: The lock store is not available.*away/),
+      expect.stringMatching(/^error: The lock store is not available.*away/),
     );
   });
 
@@ -156,7 +156,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     url.port = String(await freePort());
     const nowhere = database.pool(url.href);
     const app = await startApp([Mail], { store: nowhere.store({ table }) });
-    expect(app.logs.own).toContainEqual(expect.stringMatching(/^warn: The lock store is not available/));
+    expect(app.logs.own).toContainEqual(expect.stringMatching(/^error: The lock store is not available/));
     await app.close();
     await nowhere.end();
   });
