@@ -45,6 +45,8 @@ const JITTER = 0.1;
 /** The shortest and the longest time between two beats that come with ticks, ms: the longest keeps the instance remembered. */
 const SHORTEST = 30_000;
 const LONGEST = 86_400_000;
+/** How long changes of jobs are gathered after a beat, ms. */
+const GATHERED = 1_000;
 /** How long the beat waits for the scheduler's call at a tick, ms. After that it comes without one: the job may have been stopped. */
 const PATIENCE = 2_000;
 /** Before how many beats, after the first one, it looks for another process with its instance id. */
@@ -98,6 +100,7 @@ export class Beats {
   /** Beats at once, and from then on. */
   start(): void {
     if (this.#stopped) return;
+    this.#isSoon = false;
     const { every } = this.shown;
     this.#beganAt = this.clock.monotonic();
     const next = every === 'with-ticks' ? this.#untilTick() : every;
@@ -122,14 +125,14 @@ export class Beats {
     this.#next();
   }
 
-  /** Beats soon: its jobs have changed, perhaps many of them in this turn. */
+  /** Beats soon: its jobs have changed, perhaps many of them, in this turn or one per turn. Each beat has the facts of all jobs. */
   soon(): void {
     if (this.#isSoon || this.#timer === undefined) return;
     this.#isSoon = true;
-    atEndOfTurn(() => {
-      this.#isSoon = false;
-      this.start();
-    });
+    const pause = this.#beganAt + GATHERED - this.clock.monotonic();
+    if (pause <= 0) return atEndOfTurn(() => this.start());
+    this.#timer.cancel();
+    this.#timer = this.clock.setTimer(() => this.start(), pause);
   }
 
   /** Beats for the last time: the instance shuts down. Never rejects, and does not wait for long. */

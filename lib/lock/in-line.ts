@@ -132,6 +132,9 @@ export class InLine extends WaitingCall {
 
   /** Waits until it has to ask, or its wait is over. */
   next(): Promise<Next> {
+    // Whether hints come is known only after the first call has entered the line.
+    const problem = this.engine.hears('waiting') ? this.engine.waits.problem() : undefined;
+    if (problem !== undefined) this.#tell(problem);
     const expiresIn = this.#expiresIn;
     this.#expiresIn = undefined;
     return this.engine.waits.next(this, expiresIn);
@@ -195,11 +198,15 @@ export class InLine extends WaitingCall {
   }
 
   #report(): void {
+    // Nothing reports a standby or a drain.
+    if (!isBehindTheScenes(this.call) && this.engine.hears('waiting')) this.#tell();
+  }
+
+  /** @param problem why no hints come */
+  #tell(problem?: string): void {
     const { engine, call, holding } = this;
     const { holder } = this.#refusal;
     const { wait = 0, priority = 0 } = call.settings;
-    // Nothing reports a standby or a drain.
-    if (isBehindTheScenes(call) || !engine.hears('waiting')) return;
     const event: Writable<WaitingEvent> = {
       type: 'waiting',
       lock: call.name,
@@ -213,7 +220,6 @@ export class InLine extends WaitingCall {
     if (call.start?.tick !== undefined) event.callTick = call.start.tick;
     if (holder !== undefined) event.holder = holder;
     if (holding.length > 0) event.holding = holding;
-    const problem = engine.waits.problem();
     if (problem !== undefined) event.problem = problem;
     engine.emit(event);
   }

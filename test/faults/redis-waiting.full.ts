@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { LeaderElection, type LeaderHooks, SchedulerLeader } from '../../lib/index.js';
+import { LeaderElection, type LeaderHooks, SchedulerLeader, SchedulerLock } from '../../lib/index.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { ACL_CHANNELS, ACL_COMMANDS, ACL_KEYS, ACL_WAIT } from './support/acl.js';
@@ -114,6 +114,34 @@ test('a user with the rights that the page on Redis lists can wait, and one who 
   await Promise.all(later);
   expect(two.heard('outage-started')).toEqual([]);
 });
+
+test.each(['waits', 'is queued'])(
+  'a user who may not subscribe is told so with the first call that %s',
+  async (what) => {
+    @Injectable()
+    class Webhooks {
+      ran = 0;
+      @SchedulerLock({ name: 'lock', onHeld: 'queue' })
+      async came(): Promise<void> {
+        this.ran += 1;
+      }
+    }
+    const rights = ACL_WAIT.filter((right) => !/subscribe/.test(right));
+    const user = ['jobs', 'reset', 'on', '>secret-enough', ...ACL_KEYS, ACL_CHANNELS];
+    await server.command('ACL', 'SETUSER', ...user, ...ACL_COMMANDS, ...rights);
+    const connection = { host: server.host, port: server.port, username: 'jobs', password: 'secret-enough' };
+    const app = await startApp({ connection, insight: false }, [Webhooks]);
+    const webhooks = app.context.get(Webhooks);
+    const holder = await hold(app, 'lock');
+    const call = what === 'waits' ? runs.call(app, 'a') : webhooks.came();
+    await until(() => logged(/calls in line/).length > 0);
+    expect(logged(/calls in line/)).toEqual([expect.stringMatching(/^warn: .*NOPERM.*\+subscribe/)]);
+    await holder.end();
+    await call;
+    await until(() => what === 'waits' || webhooks.ran === 1);
+    expect(logged(/calls in line/)).toHaveLength(1);
+  },
+);
 
 @Injectable()
 @LeaderElection('feed', { ttl: '1h' })

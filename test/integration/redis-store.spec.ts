@@ -174,6 +174,22 @@ describe('names that would share a key', () => {
   const key = (name: string): string => `app:${name.slice(0, 3)}`;
   const store = (): RedisLockStore => new RedisLockStore('redis://127.0.0.1:1', { key });
 
+  it('stop the start if they are those of the library itself', async () => {
+    @Injectable()
+    class Queued {
+      @SchedulerLock('queued')
+      async run() {}
+      @SchedulerLock('instances')
+      async other() {}
+    }
+    const own = { connection: 'redis://127.0.0.1:1', key: (name: string) => `scheduler:${name}` };
+    const given = await startFailure(startApp([Queued], own));
+    expect(given).toMatch(
+      /key: it gave "scheduler:queued" for the lock "queued", and there the library itself/,
+    );
+    expect(given).toMatch(/key: it gave "scheduler:instances" for the lock "instances", and there/);
+  });
+
   @Injectable()
   class Jobs {
     @SchedulerLock('invoices')

@@ -19,7 +19,7 @@ export interface WaitingEvent extends LockFacts {
   readonly holding?: readonly string[];
   /**
    * Why no hint reaches this process when the turn of one of its calls comes, and what to do. Without hints its calls ask four times a
-   * second. Only one event of a process has it.
+   * second. Only one event of a process has it: a second one of a call, or one of a queued call that waits for its turn.
    */
   readonly problem?: string;
 }

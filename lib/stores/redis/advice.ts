@@ -8,6 +8,10 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
     'This server is a read-only replica: connect to the primary, or through Sentinel (`sentinels` and `name`), which leads to it.',
   ],
   [
+    /\b(MOVED|ASK) \d+ /,
+    'This server is a node of a Cluster: give a client of the Cluster (`new Cluster([…])` of ioredis, `createCluster()` of node-redis).',
+  ],
+  [
     /self[- ]signed certificate|unable to (verify|get)\b.*\b(certificate|issuer)/i,
     "No known authority has signed the server's certificate. Give yours: `tls: { ca }` in the options, or the file in NODE_EXTRA_CA_CERTS.",
   ],

@@ -95,7 +95,7 @@ export async function inspectRedis(
 ): Promise<LockInfo[]> {
   const { keyPrefix } = connection;
   const all =
-    given ?? (await namesOf((await connection.connected({})) as ScanningClient, keyPrefix, commands.key));
+    given ?? (await namesOf((await connection.connected({})) as ScanningClient, keyPrefix, commands));
   const names = [...new Set(all)];
   const infos: LockInfo[] = [];
   for (let i = 0; i < names.length; i += AT_ONCE) {
@@ -115,7 +115,7 @@ export async function inspectRedis(
 async function namesOf(
   client: ScanningClient,
   keyPrefix: string,
-  key: (name: string) => string,
+  { key, own }: LeaseCommands,
 ): Promise<string[]> {
   // The client does not add its own prefix to SCAN.
   const [lock, state] = [key(ANY), stateKey(key(ANY), keyPrefix)].map((each) =>
@@ -133,7 +133,9 @@ async function namesOf(
   };
   const names = [...(await find(state)), ...(await find(lock))];
   // A state key may look like the key of a lock whose name ends in the same way.
-  return [...new Set(names)].filter((name) => !isStateKey(keyPrefix + key(name))).sort();
+  return [...new Set(names)]
+    .filter((name) => !isStateKey(keyPrefix + key(name)) && !own.includes(key(name)))
+    .sort();
 }
 
 /** The names in the keys that consist of these parts. */

@@ -31,13 +31,18 @@ export function hashTag(key: string): string | undefined {
   return close > open + 1 ? key.slice(open + 1, close) : undefined;
 }
 
+/** The key of the locks that have queued calls, and that of the records of instances: no lock can have one of these. */
+export const ownKeys = (keyPrefix: string) =>
+  ({ queued: `${keyPrefix}:queued`, instances: `${keyPrefix}:instances` }) as const;
+
 /**
  * The Redis key of a lock.
  *
  * @param key makes the key; often a function of the user
- * @throws SchedulerLockConfigError if `key` fails, or returns no key
+ * @param own keys that no lock can have
+ * @throws SchedulerLockConfigError if `key` fails, or returns no key, or one that no lock can have
  */
-export function lockKey(name: string, key: (name: string) => unknown): string {
+export function lockKey(name: string, key: (name: string) => unknown, own: readonly string[] = []): string {
   let made: unknown;
   try {
     made = key(name);
@@ -45,6 +50,12 @@ export function lockKey(name: string, key: (name: string) => unknown): string {
     throw new SchedulerLockConfigError([`key: it failed for the lock "${name}": ${String(cause)}`], {
       cause,
     });
+  }
+  if (own.some((each) => each === made)) {
+    throw new SchedulerLockConfigError([
+      `key: it gave "${String(made)}" for the lock "${name}", and there the library itself keeps what it knows of all locks. ` +
+        'Let it end in another way, such as with ":lock", or give another `keyPrefix` beside it.',
+    ]);
   }
   if (typeof made === 'string' && made !== '') return made;
   throw new SchedulerLockConfigError([
@@ -57,13 +68,17 @@ export function lockKey(name: string, key: (name: string) => unknown): string {
  *
  * @param key makes the key; often a function of the user
  */
-export function sharedKeys(names: Iterable<string>, key: (name: string) => unknown): string[] {
+export function sharedKeys(
+  names: Iterable<string>,
+  key: (name: string) => unknown,
+  own: readonly string[],
+): string[] {
   const owners = new Map<string, string>();
   const problems: string[] = [];
   for (const name of new Set(names)) {
     let made: string;
     try {
-      made = lockKey(name, key);
+      made = lockKey(name, key, own);
     } catch (error) {
       problems.push(...(error as SchedulerLockConfigError).problems);
       continue;

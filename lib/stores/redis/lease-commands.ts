@@ -114,10 +114,14 @@ const whole = <T>(call: LeaseCall<T>): LeaseCall<T> => ({ ...call, shortcut: und
 export class LeaseCommands {
   readonly #known = new Map<string, LockKeys>();
 
-  /** @param key Redis key of a lock */
+  /**
+   * @param key Redis key of a lock
+   * @param own keys that no lock can have
+   */
   constructor(
     private readonly connection: RedisConnection,
     readonly key: (name: string) => string,
+    readonly own: readonly string[] = [],
   ) {}
 
   get isConnected(): boolean {
@@ -176,7 +180,7 @@ export class LeaseCommands {
   keys(name: string): LockKeys {
     let keys = this.#known.get(name);
     if (keys === undefined) {
-      const lock = lockKey(name, this.key);
+      const lock = lockKey(name, this.key, this.own);
       const state = stateKey(lock, this.connection.keyPrefix);
       keys = [lock, state, ...lineKeys(state)];
       if (this.#known.size >= MAX_KNOWN_KEYS) this.#known.clear();

@@ -150,7 +150,7 @@ export class Readiness {
 const MEANING: Readonly<Record<string, string>> = {
   connect: ': the server accepts connections, but is frozen, or loads its data',
   connecting: ': nothing answers at its address',
-  end: ': it has been closed',
+  end: ': it has been closed; close a client of yours only when `app.close()` has resolved',
 };
 
 export const notConnected = ({ status }: RedisClient): StoreUnavailableError =>

@@ -31,7 +31,7 @@ import { explainDenied, INSPECT, inspectRedis } from './inspect.js';
 import { RedisEntries } from './entries.js';
 import { evictionWarning } from './eviction.js';
 import { RedisHistory } from './history.js';
-import { DEFAULT_KEY_PREFIX, keyProblems, lockKey, sharedKeys } from './keys.js';
+import { DEFAULT_KEY_PREFIX, keyProblems, lockKey, ownKeys, sharedKeys } from './keys.js';
 import { LeaseCalls, LeaseCommands } from './lease-commands.js';
 import { LockLooks } from './lock-looks.js';
 import { checkRights, unusedKeys } from './probe.js';
@@ -106,7 +106,8 @@ export class RedisLockStore implements LockStore {
     this.#connection = new RedisConnection(connection);
     const { user, keyPrefix: clientPrefix } = this.#connection;
     this.#rights = () => aclCommand({ user, keyPrefix, clientPrefix, ownKeys: options.key !== undefined });
-    this.#commands = new LeaseCommands(this.#connection, key);
+    const own = ownKeys(keyPrefix);
+    this.#commands = new LeaseCommands(this.#connection, key, Object.values(own));
     this.#renewals = new Renewals(this.#connection, this.#commands);
     this.#acquires = new LeaseCalls(this.#commands, ACQUIRE, readAcquire);
     this.#releases = new LeaseCalls(this.#commands, RELEASE, readRelease);
@@ -115,8 +116,8 @@ export class RedisLockStore implements LockStore {
     this.#looks = new LockLooks(this.#commands, INSPECT);
     this.#channels = `${keyPrefix}:wake:`;
     const kit = [this.#connection, this.#commands] as const;
-    this.history = this.#history = new RedisHistory(...kit, `${keyPrefix}:instances`, this.#rights);
-    const entries = new RedisEntries(...kit, `${keyPrefix}:queued`, this.#rights);
+    this.history = this.#history = new RedisHistory(...kit, own.instances, this.#rights);
+    const entries = new RedisEntries(...kit, own.queued, this.#rights);
     this.queuedCalls = this.#queue = new EntryQueue(entries, {
       locks: new RedisQueueLocks(this.#commands),
       history: this.#history,
@@ -184,7 +185,7 @@ export class RedisLockStore implements LockStore {
    * @internal
    */
   sharedKeys(names: Iterable<string>): string[] {
-    return sharedKeys(names, this.#commands.key);
+    return sharedKeys(names, this.#commands.key, this.#commands.own);
   }
 
   /**

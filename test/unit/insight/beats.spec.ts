@@ -12,7 +12,8 @@ const JOB: ShownJob = {
   last: undefined,
 };
 
-test('the list of jobs is told once, and anew each hour, as somebody may have damaged it in the store', async () => {
+/** An instance that beats each minute. */
+function started(jobs: () => ShownJob[]) {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
   const told: Beat[] = [];
   const history = {
@@ -25,14 +26,39 @@ test('the list of jobs is told once, and anew each hour, as somebody may have da
     instance: 'here',
     version: undefined,
     every: 60_000,
-    jobs: () => [JOB],
+    jobs,
     leads: () => [],
     hung: () => [],
     kept: { count: 1, age: 1 },
     answered: () => undefined,
   });
-  const lists = (): number => told.filter(({ jobs }) => jobs !== undefined).length;
   beats.start();
+  return { beats, clock, told };
+}
+
+test('jobs that are made one per turn are told together, within a second', async () => {
+  const jobs = [JOB];
+  const { beats, clock, told } = started(() => jobs);
+  await clock.advance(30_000);
+  expect(told).toHaveLength(1);
+  for (let n = 1; n <= 200; n++) {
+    jobs.push({ ...JOB, job: `made-${n}` });
+    beats.soon();
+    await clock.advance(1);
+  }
+  // The first one at once.
+  expect(told).toHaveLength(2);
+  await clock.advance(1_000);
+  expect(told).toHaveLength(3);
+  expect(told[2]?.next).toHaveLength(201);
+  beats.soon();
+  await beats.stop();
+  expect(told).toHaveLength(4);
+});
+
+test('the list of jobs is told once, and anew each hour, as somebody may have damaged it in the store', async () => {
+  const { beats, clock, told } = started(() => [JOB]);
+  const lists = (): number => told.filter(({ jobs }) => jobs !== undefined).length;
   await clock.advance(50 * 60_000);
   expect(told.length).toBeGreaterThan(45);
   expect(lists()).toBe(1);

@@ -8,6 +8,8 @@ let store: RedisLockStore;
 
 ownStore((...own) => ([client, store] = own));
 
+const QUEUED = { id: 'id', job: 'job', args: '[]', priority: 0, max: 10, redeliver: 0 };
+
 /** The names of the locks that are shown. */
 const names = async (): Promise<string[]> => (await store.inspect()).map(({ name }) => name);
 
@@ -17,6 +19,21 @@ describe('inspect()', () => {
     expect(await store.inspect()).toEqual([
       { name: 'report', time: expect.any(Number), state: 'held', expiresIn: expect.any(Number), jobs: [] },
     ]);
+  });
+
+  test('shows no key of the library itself as a lock, and no lock can have one', async () => {
+    const own = new RedisLockStore(client, { key: (name) => `scheduler:${name}` });
+    await own.init();
+    const lease = { name: 'report', token: 'ours', ttl: 60_000, holder: 'here' };
+    expect(await own.acquire(lease)).toMatchObject({ acquired: true });
+    await own.queuedCalls.enqueue({ ...QUEUED, name: 'report' });
+    const beat = { instance: 'a', startedAt: 0, every: 1, leads: [], catalogue: 'a', jobs: [], left: false };
+    await own.history.beat({ ...beat, next: [], last: [] });
+    expect(await client.exists('scheduler:queued', 'scheduler:instances')).toBe(2);
+    expect((await own.inspect()).map(({ name }) => name)).toEqual(['report']);
+    for (const name of ['queued', 'instances'])
+      await expect(own.acquire({ ...lease, name })).rejects.toThrow('there the library itself keeps');
+    await own.close();
   });
 
   test('names the host of the JVM that holds a lock by ShedLock, also after a lease of ours', async () => {

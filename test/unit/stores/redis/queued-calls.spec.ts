@@ -123,11 +123,12 @@ test('a dead letter has died at a whole millisecond', async () => {
 test('a dead letter whose time is over is shown to nobody, and deleted as soon as the next call of its lock is queued', async () => {
   await queue();
   await store.release(await next(await take()), { outcome: 'failed' });
-  const [member = ''] = await client.zrange(ORDER, 0, -1);
+  const [member = ''] = await client.zrange(ORDER, '0', '-1');
   const id = member.split(' ').at(-1) ?? '';
   const stored = (await client.hget(ENTRIES, id)) ?? '';
   // As if it had been there for days.
-  await client.hset(ENTRIES, id, stored.replace(/^\S+/, '1'), 'earliest', '1');
+  await client.hset(ENTRIES, id, stored.replace(/^\S+/, '1'));
+  await client.hset(ENTRIES, 'earliest', '1');
   const [info] = await store.inspect([NAME]);
   expect(info?.dead).toBeUndefined();
   await queue();

@@ -36,6 +36,7 @@ describe('what to do about a failure', () => {
     ['connect ETIMEDOUT', 'only one side uses TLS'],
     ["NOPERM User app has no permissions to run the 'evalsha' command", 'scheduler-lock acl'],
     ['ACL failure in script: error executing the script', 'scheduler-lock acl'],
+    ['MOVED 12182 10.0.0.7:6379', 'give a client of the Cluster'],
     ['READONLY You can not write against a read only replica.', 'connect to the primary'],
   ])('follows %s', (message, advice) => {
     expect(withAdvice(message)).toContain(advice);

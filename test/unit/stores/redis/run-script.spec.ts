@@ -39,6 +39,15 @@ test('a script that the server does not have is sent with its text', async () =>
   expect(client.sent).toEqual(['evalsha', 'eval']);
 });
 
+test('a client that was closed before the application is named with what to do', async () => {
+  const client = new Client([]);
+  client.status = 'end';
+  expect(await run(client)).toMatchObject({
+    outcome: 'not-applied',
+    message: expect.stringContaining('close a client of yours only when `app.close()` has resolved'),
+  });
+});
+
 test('a failure of either is a failure of the run', async () => {
   expect(await run(new Client([replyError('NOPERM no permission')]))).toBeInstanceOf(RedisReplyError);
   const cut = new Client([replyError('NOSCRIPT No matching script'), new Error('Connection is closed.')]);
