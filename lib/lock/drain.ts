@@ -31,8 +31,8 @@ export interface Drainer {
   readonly jobs: ReadonlyMap<string, QueueJob>;
   /** The drain asks the store for the next queued call now: the store knows every call that was queued before. */
   asks(): void;
-  /** A call in line goes before the next queued call. @param place of that queued call */
-  standsBehind(place: number): void;
+  /** The lock is given away before the next queued call. @param place of that one; absent: there may be none */
+  standsBehind(place?: number): void;
 }
 
 /** A queued call, and the lease under which it runs. */
@@ -125,6 +125,11 @@ export class Drain extends Holding {
     const { engine, drainer } = this;
     if (engine.closing || lease.lostReason !== undefined) return 'none';
     const sentAt = engine.clock.monotonic();
+    // The lock is kept for `atLeast` before the next one, if there is any.
+    if (lease.keptUntil > sentAt) {
+      drainer.standsBehind();
+      return 'none';
+    }
     drainer.asks();
     this.#asked = [...drainer.jobs.values()].filter(
       ({ lock }) => lock === undefined || lock === this.call.name,

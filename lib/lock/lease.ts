@@ -11,6 +11,8 @@ interface LeaseTiming {
   readonly heartbeat: number | false;
   /** How long the job may run before its signal aborts. */
   readonly timeout: number | undefined;
+  /** For how long its lock stays taken, from its start. */
+  readonly atLeast: number;
   /** Whether a shutdown aborts the job's signal at once. */
   readonly abortOnShutdown: boolean;
   /** Whether the store remembers its run. */
@@ -65,6 +67,11 @@ export class Lease {
     this.#renewAt = sent === undefined || timing.heartbeat === false ? Infinity : sent + timing.heartbeat;
     this.#timeoutAt = startedAt + (timing.timeout ?? Infinity);
     this.#stopAt = this.#timeoutAt + ref.ttl;
+  }
+
+  /** Until when its lock stays taken, monotonic, if its job ends sooner. */
+  get keptUntil(): number {
+    return this.startedAt + this.timing.atLeast;
   }
 
   /** Created on first use: most jobs never read it. */

@@ -97,9 +97,9 @@ export abstract class Holding extends Take {
 
   /** What gives the lease back. @param end how its run has ended, if the store does not know */
   protected releaseOf(lease: Lease, outcome: ReleaseOutcome, end: EndOfRun | undefined): Release {
-    const { atLeast, storeTimeout: limit } = this.call.settings;
+    const { storeTimeout: limit } = this.call.settings;
     const record = end && this.engine.recorder?.record(lease, end);
-    return new Release({ ref: lease.ref, outcome, keepUntil: lease.startedAt + atLeast, limit, record });
+    return new Release({ ref: lease.ref, outcome, keepUntil: lease.keptUntil, limit, record });
   }
 
   /** The call is over. */

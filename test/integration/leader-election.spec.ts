@@ -117,7 +117,7 @@ describe('@LeaderElection()', () => {
   });
 
   test('a hook that fails is logged as an error, with its stack', async () => {
-    @LeaderElection('feed', { ttl: 600 })
+    @LeaderElection('feed', { ttl: 60_000 })
     class Feed implements LeaderHooks {
       onElected(): void {
         throw new Error('no feed');

@@ -144,6 +144,7 @@ test('a queued call takes three commands to queue, and five to run', async () =>
   const app = await startApp([Calendar], { connection: server.url, ttl: '10m' });
   const round = async (count: number) => {
     const letGo = await hold(app);
+    const since = performance.now();
     const queued = await commandsDuring(client, async () => {
       for (let i = 0; i < count; i++) await app.get(Calendar).changed(String(i));
     });
@@ -155,18 +156,30 @@ test('a queued call takes three commands to queue, and five to run', async () =>
       await until(() => ran.length === count);
       await until(async () => !(await isTaken()));
     });
-    return { queued: counted(queued), run: counted(run.filter(([command]) => command !== 'exists')) };
+    const seconds = (performance.now() - since) / 1_000;
+    return {
+      seconds,
+      queued: counted(queued),
+      run: counted(run.filter(([command]) => command !== 'exists')),
+    };
   };
   const isTaken = async (): Promise<boolean> => (await client.exists('scheduler:calendar:lock')) === 1;
   // The scripts are sent as a whole, and the lock is noted.
   await round(1);
   for (const count of [10, 100]) {
-    const { queued, run } = await round(count);
+    const { seconds, queued, run } = await round(count);
+    // Each process looks every 5 s for calls that nobody runs.
+    const looks = 3 * (1 + Math.floor(seconds / 5));
+    const expectAbout = (found: number, wanted: number): void => {
+      expect(found).toBeGreaterThanOrEqual(wanted);
+      expect(found).toBeLessThanOrEqual(wanted + looks);
+    };
     // Where none waits there is nothing to count.
-    expect(queued.ofQueuedCalls).toBe(3 * count - 1);
+    expectAbout(queued.ofQueuedCalls, 3 * count - 1);
     // The first run is the end of none, the last one finds that there are no more. The release after it sends the end of its run once more.
-    expect(run.ofQueuedCalls).toBe(3 * count + 2);
+    expectAbout(run.ofQueuedCalls, 3 * count + 2);
     // The holder lets go, somebody stands in line, asks when it is called, and lets go: as for any call that waits.
-    expect(run.others - 2 * count).toBeLessThan(10);
+    // Meanwhile the process sends a few commands a second anyway.
+    expect(run.others - 2 * count).toBeLessThan(10 + 5 * seconds);
   }
 });

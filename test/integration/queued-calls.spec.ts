@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { MemoryLockStore, SchedulerLockService } from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';
@@ -31,4 +32,33 @@ test('calls that find their lock taken are queued, and run on either instance wh
   await until(() => ran().length === 3, { message: () => `3 runs; there were ${ids(ran()).join(', ')}` });
   expect(ids(ran())).toEqual(['a2', 'b1', 'c1']);
   expect(ran().map(({ queuedCall }) => queuedCall?.merged)).toEqual([1, 0, 0]);
+});
+
+test('the run of a queued call keeps its lock for atLeast, and the next one begins no earlier', async () => {
+  const store = new MemoryLockStore();
+  const { Calendar, work } = calendar({ atLeast: '400ms' });
+  const begun: number[] = [];
+  work.of = async () => void begun.push(performance.now());
+  const app = await startApp([Calendar], { store });
+  const letGo = await hold(app);
+  for (const id of ['a', 'b', 'c']) await app.get(Calendar).changed(id);
+  await letGo();
+  await until(() => begun.length === 3);
+  const between = begun.slice(1).map((at, i) => at - (begun[i] ?? 0));
+  // A lease begins a moment before its job does, on a busy machine a long moment.
+  for (const gap of between) expect(gap).toBeGreaterThan(100);
+});
+
+test('the last queued call keeps its lock for atLeast, too', async () => {
+  const store = new MemoryLockStore();
+  const { Calendar, ran } = calendar({ ttl: '1h', atLeast: '1h' });
+  const app = await startApp([Calendar], { store });
+  const letGo = await hold(app);
+  await app.get(Calendar).changed('a');
+  await letGo();
+  await until(() => ran.length === 1);
+  await until(async () => (await store.inspect(['calendar']))[0]?.state !== 'held');
+  expect(await store.inspect(['calendar'])).toMatchObject([{ state: 'cooling-down' }]);
+  const result = await app.get(SchedulerLockService).run('calendar', () => undefined);
+  expect(result).toMatchObject({ ran: false, reason: 'cooling-down' });
 });

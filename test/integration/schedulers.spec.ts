@@ -18,7 +18,7 @@ import { acquired, DAY, daily, fireAndWait, request, runIn, skipped } from './ti
 
 afterEach(closeApps);
 
-const LEADER = { name: 'main', ttl: 900 };
+const LEADER = { name: 'main', ttl: 9_000 };
 
 /** Turns of the event loop that are more than any job of 10 ms would take. */
 async function turns(): Promise<void> {
@@ -300,7 +300,7 @@ describe('a process whose scheduler is switched off', () => {
   test('takes part in the elections of providers', async () => {
     const story: string[] = [];
     @Injectable()
-    @LeaderElection('feed', { ttl: 900 })
+    @LeaderElection('feed', { ttl: 60_000 })
     class Feed {
       onElected(): void {
         story.push('elected');

@@ -58,18 +58,29 @@ function problemOf(value: unknown, path: string, around: readonly object[]): str
     return `${path} is ${kindOf(value)}. Pass plain values: texts, numbers, arrays, objects`;
   if (around.includes(value)) return `${path} contains itself. Pass plain values`;
   const inside = [...around, value];
-  if (Array.isArray(value))
-    return first(
-      // A hole would come back as null.
-      Array.from(value, (one: unknown, index) => [one, `${path}[${index}]`] as const),
-      inside,
-    );
   const prototype: unknown = Object.getPrototypeOf(value);
+  // The prototype of arrays is an array itself, that of a class of arrays is not.
+  if (Array.isArray(value) && Array.isArray(prototype)) return problemOfArray(value, path, inside);
   if (prototype !== Object.prototype && prototype !== null)
     return `${path} is ${show(value)}, which would not come back as one. Pass plain values: an id, or what is needed of it`;
   const own = Object.entries(value).filter(([, one]) => one !== undefined);
   return first(
     own.map(([name, one]) => [one, `${path}.${name}`] as const),
+    inside,
+  );
+}
+
+function problemOfArray(
+  value: readonly unknown[],
+  path: string,
+  inside: readonly object[],
+): string | undefined {
+  const own = Object.keys(value).find((name) => !(Number(name) < value.length));
+  if (own !== undefined)
+    return `${path}.${own} is a property of an array, which JSON leaves out. Pass an object with the array in it`;
+  // A hole would come back as null.
+  return first(
+    Array.from(value, (one: unknown, index) => [one, `${path}[${index}]`] as const),
     inside,
   );
 }

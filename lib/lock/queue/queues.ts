@@ -231,7 +231,7 @@ export class Queues {
       asks: () => Object.assign(worker, { works: true, wanted: undefined }),
       // The worker enters the line again before it gives the lock away, at the end. At the place of the queued call, it would take turns
       // with the workers of other instances, one call each.
-      standsBehind: (next) => void this.#work({ name, place: next, settings, again: true }, workers),
+      standsBehind: (next = place) => void this.#work({ name, place: next, settings, again: true }, workers),
     };
     const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip', abortOnShutdown: false } as const;
     const call: LockCall = {

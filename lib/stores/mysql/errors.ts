@@ -1,4 +1,4 @@
-import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
+import { errorsIn, isNotConnected, isUntrusted, type SqlFailure, wantsTls } from '../sql/failure.js';
 
 const FAILURES: Readonly<Record<number, SqlFailure>> = {
   1213: 'conflict', // ER_LOCK_DEADLOCK
@@ -59,7 +59,7 @@ export function failureOf(error: unknown): SqlFailure {
     // Negative numbers are Node's, for network errors.
     const number = Number(each['errno'] ?? NaN);
     if (number > 0) return failureOfNumber(number);
-    if (wantsTls(each)) return 'denied';
+    if (wantsTls(each) || isUntrusted(each)) return 'denied';
     if (isNotConnected(each)) return 'refused';
   }
   return 'unknown';

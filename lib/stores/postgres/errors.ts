@@ -1,4 +1,4 @@
-import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
+import { errorsIn, isNotConnected, isUntrusted, type SqlFailure, wantsTls } from '../sql/failure.js';
 
 const FAILURES: Readonly<Record<string, SqlFailure>> = {
   '40001': 'conflict', // serialization_failure
@@ -44,7 +44,7 @@ export function failureOf(error: unknown): SqlFailure {
     const code = String(each['code']);
     // Neither a code of Node (EPIPE) nor one of Prisma (P2010), which wraps the error of the database.
     if (/^(?=.*\d)(?!P[12])[0-9A-Z]{5}$/.test(code)) return failureOfState(code);
-    if (wantsTls(each)) return 'denied';
+    if (wantsTls(each) || isUntrusted(each)) return 'denied';
     if (isNotConnected(each)) return 'refused';
   }
   return 'unknown';

@@ -65,6 +65,39 @@ export const wantsTls = ({ code, message }: Readonly<Record<string, unknown>>): 
   code === 'HANDSHAKE_NO_SSL_SUPPORT' ||
   /server does not support (ssl|secure) connection/i.test(String(message));
 
+/** What OpenSSL says of a certificate that it does not trust, and what to do. Nothing was sent. */
+const CERTIFICATES: readonly (readonly [RegExp, string])[] = [
+  [
+    /self[- ]signed certificate|unable to (verify|get)\b.*\b(certificate|issuer)/i,
+    "No known authority has signed the server's certificate. Give the pool yours: `ssl: { ca }`, or the file in NODE_EXTRA_CA_CERTS.",
+  ],
+  [
+    /does not match certificate's altnames/i,
+    'The certificate is for another name: connect by that name, or give the pool `ssl: { servername }`.',
+  ],
+  [/certificate has expired/i, "The server's certificate is too old: give the server a new one."],
+];
+const CURES: readonly (readonly [RegExp, string])[] = [
+  ...CERTIFICATES,
+  [
+    /after calling end on the pool|pool is closed/i,
+    'Somebody has closed the pool: `pool.end()`, or a DataSource that was destroyed. A store keeps the pool that it was given: ' +
+      'close that after the application, and make a new store for a new pool.',
+  ],
+];
+
+const matching = <T>(all: readonly (readonly [RegExp, T])[], error: unknown): T | undefined =>
+  all.find(([pattern]) => [...errorsIn(error)].some(({ message }) => pattern.test(String(message))))?.[1];
+
+/** Whether the certificate of the server is not trusted. */
+export const isUntrusted = (error: unknown): boolean => matching(CERTIFICATES, error) !== undefined;
+
+/** What to do about an error, as a sentence with a blank before it; empty if that is not known. */
+export function cureOf(error: unknown): string {
+  const cure = matching(CURES, error);
+  return cure === undefined ? '' : ` ${cure}`;
+}
+
 /**
  * The message of an error as a part of a sentence: on one line, without a full stop, and without the credentials that a URL
  * may hold.

@@ -6,7 +6,7 @@ import {
   StoreUnavailableError,
 } from '../../base/errors.js';
 import type { SqlDialect } from './dialect.js';
-import { describeFailure, errorsIn, isNotConnected, type SqlFailure } from './failure.js';
+import { cureOf, describeFailure, errorsIn, isNotConnected, type SqlFailure } from './failure.js';
 import { OutageGate } from './outage-gate.js';
 import type { SqlTable } from './sql-table.js';
 import { TableError } from './table-judgement.js';
@@ -181,6 +181,7 @@ export class Operations<Table> {
     }
     const what = [...errorsIn(error)].some(isNotConnected) ? 'cannot be reached' : 'refused the call';
     const refused = failure === 'table' || failure === 'denied' || failure === 'forbidden';
-    return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied', refused });
+    const message = `The database ${what}: ${reason}.${cureOf(error)}`;
+    return new StoreUnavailableError(message, { outcome: 'not-applied', refused });
   }
 }

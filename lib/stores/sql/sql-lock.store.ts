@@ -11,7 +11,7 @@ import type { LockInfo } from '../../contract/lock-info.js';
 import type { SqlDialect } from './dialect.js';
 import { SqlDocuments } from './documents.js';
 import { SqlEntries } from './entries.js';
-import { describeFailure } from './failure.js';
+import { cureOf, describeFailure } from './failure.js';
 import { LimitedReads } from './limited-reads.js';
 import { Operations } from './operations.js';
 import { SqlTable } from './sql-table.js';
@@ -80,7 +80,8 @@ export class SqlLockStore<Table> extends RememberingLockStore {
     } catch (error) {
       if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
       if (!(error instanceof SchedulerLockError) && this.#dialect.failure(error) === 'denied') {
-        throw new SchedulerLockConfigError([`store: the database refused: ${describeFailure(error)}.`]);
+        const reason = `${describeFailure(error)}.${cureOf(error)}`;
+        throw new SchedulerLockConfigError([`store: the database refused: ${reason}`]);
       }
       throw this.#operations.failed(error);
     }

@@ -36,6 +36,7 @@ describe('arguments', () => {
     ]);
   });
 
+  class Rows extends Array<number> {}
   const loop: { self?: unknown } = {};
   loop.self = [loop];
   test.each<[what: string, args: unknown[], problem: string]>([
@@ -43,6 +44,17 @@ describe('arguments', () => {
     ['infinity, deep inside', [{ a: [0, { b: Infinity }] }], 'argument 1.a[1].b is Infinity'],
     ['undefined before another argument', [undefined, 1], 'argument 1 is undefined. Pass plain values'],
     ['a hole of an array', [Object.assign([], { 1: 'a' })], 'argument 1[0] is undefined'],
+    [
+      'an array with a property',
+      [Object.assign([1], { total: 3 })],
+      'argument 1.total is a property of an array',
+    ],
+    ['one of a regular expression', [/a/.exec('a')], 'argument 1.index is a property of an array'],
+    [
+      'an array of a class',
+      [{ list: Rows.of(1, 2) }],
+      'argument 1.list is an object of class Rows, which would',
+    ],
     ['a function', [() => 1], 'argument 1 is a function'],
     ['a symbol', [Symbol('a')], 'argument 1 is a symbol'],
     ['a bigint', [1n], 'argument 1 is a bigint'],
