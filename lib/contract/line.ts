@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../base/new-id.js';
 import type { InLine } from './lock-info.js';
 import type { AcquireRefusal, AcquireRequest, WaitRequest } from './lock-store.js';
 import { CALLED, STEP_OF_PRIORITY } from './allowances.js';
@@ -112,7 +112,7 @@ export const placeAt = (time: number, priority: number): number => time - priori
 
 /** Names a process in lines: a name of its own, and the holder text of its calls, for people. */
 export const processOf = (holder: string): string =>
-  `${randomUUID()}:${encodeURIComponent(holder.replaceAll(/\p{Surrogate}/gu, '\uFFFD'))}`;
+  `${newId()}:${encodeURIComponent(holder.replaceAll(/\p{Surrogate}/gu, '\uFFFD'))}`;
 
 /** So many calls of a line are shown. */
 export const MOST_SHOWN = 100;

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../base/new-id.js';
 import type { WaitingEvent } from '../contract/events/call-events.js';
 import type { AcquireRequest, AcquireResult, Writable } from '../contract/lock-store.js';
 import type { Engine } from './engine.js';
@@ -145,7 +145,7 @@ export class InLine extends WaitingCall {
     if (!this.#stands) return;
     this.#leave();
     const { token } = this;
-    this.request = { ...this.request, token: randomUUID() };
+    this.request = { ...this.request, token: newId() };
     this.engine.waits.renamed(this, token);
   }
 

@@ -1,4 +1,4 @@
-import { v4 as uuid } from 'uuid';
+import { newId } from '../base/new-id.js';
 import type {
   AcquireRefusal,
   AcquireRequest,
@@ -17,7 +17,7 @@ export function requestOf(
   holder: string,
   { brief, history }: { brief: boolean; history: boolean },
 ): AcquireRequest {
-  const request: Writable<AcquireRequest> = { name, token: uuid(), ttl: settings.ttl, holder };
+  const request: Writable<AcquireRequest> = { name, token: newId(), ttl: settings.ttl, holder };
   if (brief) request.brief = true;
   if (history) request.history = true;
   if (job !== undefined) request.job = job;

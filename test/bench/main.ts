@@ -41,7 +41,7 @@ try {
 } finally {
   await session.close();
 }
-const packages = ['nestjs-scheduler-lock', 'ioredis', 'redlock', 'redis-semaphore', '@nestjs/core', 'uuid'];
+const packages = ['nestjs-scheduler-lock', 'ioredis', 'redlock', 'redis-semaphore', '@nestjs/core'];
 console.log(`Versions: ${packages.map((name) => `${name} ${version(name)}`).join(', ')}.`);
 console.log(`Rounds: ${rounds.join(', ')}. Made by: npm run bench${commandLine()}`);
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { v4 as uuid } from 'uuid';
+import { randomUUID as uuid } from 'node:crypto';
 import { hold, type TestApp } from './support/app.js';
 import { onEachStore } from './support/app-stores.js';
 import { faultSuite } from './support/suite.js';

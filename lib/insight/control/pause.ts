@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../../base/new-id.js';
 import { StoreUnavailableError } from '../../base/errors.js';
 import { pauseNow } from '../controls.js';
 import { grantedAt } from '../join.js';
@@ -22,7 +22,7 @@ export const GREATEST = 100;
  * The caller must keep asking, or leave.
  */
 export class Place {
-  readonly #token = randomUUID();
+  readonly #token = newId();
   readonly #process: string;
   readonly #holder: string;
   #place: number | undefined;

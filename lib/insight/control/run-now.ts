@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../../base/new-id.js';
 import { parseDuration } from '../../base/duration.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { pauseNow, starterOf } from '../controls.js';
@@ -81,7 +81,7 @@ async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): 
       'runNow(): the store keeps no queued calls, so no other process hears of it.',
     ]);
   const { job, key } = request;
-  const id = randomUUID();
+  const id = newId();
   const by: ControlAct = { ...actOf('run', request), call: id };
   // Nobody who asks for one run expects a second one: an interrupted run leaves a dead letter.
   const call = {

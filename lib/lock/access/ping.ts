@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../../base/new-id.js';
 import type { Clock } from '../../base/clock.js';
 import type { LockStore } from '../../contract/lock-store.js';
 import { SafeStore, storeLabel } from './safe-store.js';
@@ -38,7 +38,7 @@ export async function ping(
   const label = storeLabel(store);
   const limits = new TimeLimits(clock);
   const start = clock.monotonic();
-  const lease = { name, token: randomUUID(), fencingToken: 0, holder: PING_NAME, ttl: limit };
+  const lease = { name, token: newId(), fencingToken: 0, holder: PING_NAME, ttl: limit };
   const ask = async (): Promise<void> => {
     const outcome = await new SafeStore(store, limits).release(lease, {}, limit, clock.monotonic()).outcome;
     if ('error' in outcome) throw outcome.error;

@@ -2,7 +2,7 @@
  * lib/lock/queue: queued calls: who queues a call also waits in line for its lock, and then runs all calls that are queued for it.
  * May not enter: how a queue is stored, Nest, options that are not checked.
  */
-import { randomUUID } from 'node:crypto';
+import { newId } from '../../base/new-id.js';
 import { AlarmClock, type Clock, inModuleContext } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { Emit } from '../../contract/events/events.js';
@@ -149,7 +149,7 @@ export class Queues {
     { key, args, max, redeliver }: CallToQueue,
   ): Promise<Skipped> {
     const { priority = 0, storeTimeout } = settings;
-    const queuedCall = { name, id: randomUUID(), job, args, priority, max, redeliver };
+    const queuedCall = { name, id: newId(), job, args, priority, max, redeliver };
     const outcome = await this.runner.enqueue(
       key === undefined ? queuedCall : { ...queuedCall, key },
       storeTimeout,

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../../base/new-id.js';
 import { hostname } from 'node:os';
 import type { Clock } from '../../base/clock.js';
 import { formatDuration } from '../../base/duration.js';
@@ -278,5 +278,5 @@ function leaderProblems(leader: unknown): string[] {
 }
 
 function defaultInstanceId(): string {
-  return `${hostname().slice(0, 150)}:${process.pid}:${randomUUID().slice(0, 8)}`;
+  return `${hostname().slice(0, 150)}:${process.pid}:${newId().slice(0, 8)}`;
 }

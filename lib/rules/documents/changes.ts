@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../../base/new-id.js';
 import { byOf } from '../lock/by.js';
 import type { Look } from './guesses.js';
 import type { Change, ReadDocument, Seen } from '../../contract/port.js';
@@ -29,7 +29,7 @@ export function changeOf(name: string, look: Look, next: Next, now: number): Wri
   const { kept, end, begins } = next;
   const { lease, ended, stranger } = kept;
   const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
-  const version = randomUUID();
+  const version = newId();
   const { document, seen, time, at } = look;
   const change: Writable<Change> = {
     name,

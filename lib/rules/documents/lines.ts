@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../../base/new-id.js';
 import { StoreUnavailableError } from '../../base/errors.js';
 import type { Standing } from '../../contract/line.js';
 import { readable } from '../../contract/readable.js';
@@ -115,7 +115,7 @@ export function entryOfCall(
     lock,
     id: idOf(token),
     kind: drains === true ? DRAINS : WAITS,
-    version: randomUUID(),
+    version: newId(),
     over: 'any',
     place,
     keep: Math.max(1, until - now),

@@ -1,4 +1,5 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
+import { newId } from '../../base/new-id.js';
 import {
   type DeadLetter,
   type DeliveredCall,
@@ -64,7 +65,7 @@ export function newEntry(
   return {
     ...keyOfCall(name, id),
     ...callOf({ job, slot: openSlot({ job, ...(key !== undefined && { key }) }), place }),
-    version: randomUUID(),
+    version: newId(),
     over: [null],
     keep: QUEUED_CALLS_KEPT,
     body: bodyOf({ ...facts, queuedAt: Math.trunc(now) }, args),
@@ -118,7 +119,7 @@ export function revivedEntry(call: StoredCall, now: number): NewEntry {
 export const unreadableEntry = ({ lock, id, version, body }: Entry): NewEntry => ({
   lock,
   id,
-  version: randomUUID(),
+  version: newId(),
   over: [version],
   kind: DEAD,
   keep: QUEUED_CALLS_KEPT,
@@ -134,7 +135,7 @@ const callOf = ({ job, slot, place }: { job: string; slot?: string | undefined; 
 
 /** An entry over that of a call, kept for as long as that one. */
 function rewritten({ entry: { lock, id, version, until } }: StoredCall, now: number) {
-  return { lock, id, version: randomUUID(), over: [version], keep: until - now };
+  return { lock, id, version: newId(), over: [version], keep: until - now };
 }
 
 function factsOf({ entry: _entry, args: _args, ...facts }: StoredCall): Kept {

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../../base/new-id.js';
 import type {
   EntriesRead,
   Entry,
@@ -180,7 +180,7 @@ export class MongoEntries implements LockEntries {
 
   #writeOf({ over, keep, place, slot, job, ...entry }: NewEntry, now: number): EntryWrite {
     const _id = keyOf(entry);
-    const write = randomUUID();
+    const write = newId();
     const at = this.#moments.at(now);
     const times = { at: new Date(now), expiresAt: new Date(now + Math.ceil(keep)) };
     const [key] = slotOf({ lock: entry.lock, slot });

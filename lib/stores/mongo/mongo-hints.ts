@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../../base/new-id.js';
 import { type Clock, systemClock } from '../../base/clock.js';
 import type { HintChannel } from '../../contract/lock-store.js';
 import { type Listening, TestedChannel } from '../shared/tested-channel.js';
@@ -79,7 +79,7 @@ export class MongoHints {
   async #write(hint: string, text: string): Promise<void> {
     const expiresAt = new Date(this.clock.now() + KEPT);
     // It has no lock, so it is no entry.
-    const document = { _id: randomUUID(), hint, text, expiresAt };
+    const document = { _id: newId(), hint, text, expiresAt };
     await this.#collection().bulkWrite([{ insertOne: { document } }] as never[], WRITING);
   }
 

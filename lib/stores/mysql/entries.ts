@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { newId } from '../../base/new-id.js';
 import { type EntriesDialect, type EntryRow, type Once, partly } from '../sql/entries-dialect.js';
 import { entriesProblem, type TableNames } from '../sql/table-name.js';
 import { type MysqlClient, read, write } from './client.js';
@@ -51,7 +51,7 @@ export function mysqlEntries(names: TableNames, client: MysqlClient): EntriesDia
  */
 class Put {
   /** Shows who has written a row. */
-  readonly #mark = randomUUID();
+  readonly #mark = newId();
   readonly #written = new Set<EntryRow>();
   /** Whether a statement has written something. */
   #hasWritten = false;

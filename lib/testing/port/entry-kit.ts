@@ -1,4 +1,4 @@
-import { v4 as uuid } from 'uuid';
+import { newId } from '../../base/new-id.js';
 import type { Entry, EntryQuery, LockEntries, NewEntry } from '../../rules/entries/entries.js';
 import { check, show } from './assert.js';
 import type { LockEntriesContractOptions } from './port-options.js';
@@ -13,7 +13,7 @@ export type EntryCaseDefinition = Definition<EntryKit, 'skewInstanceClock'>;
 
 /** The tools of a case: the database under test, and the usual moves. */
 export class EntryKit {
-  readonly #run = uuid().slice(0, 8);
+  readonly #run = newId().slice(0, 8);
 
   constructor(
     readonly entries: LockEntries,

@@ -1,4 +1,4 @@
-import { v4 as uuid } from 'uuid';
+import { newId } from '../../base/new-id.js';
 import type { Change, LockDocuments, ReadDocument, Seen } from '../../contract/port.js';
 import { check, show } from './assert.js';
 import type { LockDocumentsContractOptions, PortSubject } from './port-options.js';
@@ -14,7 +14,7 @@ const PATIENCE = 30_000;
 export class PortKit {
   readonly documents: LockDocuments;
   readonly #all: readonly LockDocuments[];
-  readonly #run = uuid().slice(0, 8);
+  readonly #run = newId().slice(0, 8);
 
   constructor(
     subject: PortSubject,
@@ -31,7 +31,7 @@ export class PortKit {
 
   /** A change over nothing, or over what was seen. Frozen: a database must not change its arguments. */
   change(name: string, seen: Seen | null, fields: Partial<Change> = {}): Change {
-    const version = uuid();
+    const version = newId();
     const more = seen === null ? { begins: true as const } : {};
     return Object.freeze({ name, seen, end: HOUR, ...more, version, by: 'host/one', state: '{}', ...fields });
   }

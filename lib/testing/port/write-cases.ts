@@ -1,4 +1,4 @@
-import { v4 as uuid } from 'uuid';
+import { newId } from '../../base/new-id.js';
 import { check, show } from './assert.js';
 import { HOUR, SHORT } from './port-kit.js';
 import type { PortCaseDefinition } from './port-case.js';
@@ -139,7 +139,7 @@ export const writeCases: readonly PortCaseDefinition[] = [
       const names = Array.from({ length: 20 }, (_, i) => kit.name(`crossed-${i}`));
       const batches = [names, names.toReversed(), names, names.toReversed()];
       const answers = await kit.atOnce(batches, (documents, batch) =>
-        documents.write(batch.map((name) => kit.change(name, null, { version: uuid() }))),
+        documents.write(batch.map((name) => kit.change(name, null, { version: newId() }))),
       );
       const count = answers.flat().filter((written) => written === true).length;
       check(

@@ -1,4 +1,4 @@
-import { v4 as uuid } from 'uuid';
+import { randomUUID as uuid } from 'node:crypto';
 import type { Kept } from '../../../lib/contract/history-store.js';
 import type { LeaseRef } from '../../../lib/contract/lock-store.js';
 import { answers, check, show } from '../../../lib/testing/port/assert.js';

@@ -1,4 +1,4 @@
-import { v4 as uuid } from 'uuid';
+import { randomUUID as uuid } from 'node:crypto';
 import type { Lock, LockStore } from '../../../lib/index.js';
 import type { LockCall } from '../../../lib/lock/lock-call.js';
 import { LockRunner } from '../../../lib/lock/lock-runner.js';

@@ -22,7 +22,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'stores/postgres': { imports: [...PLACE, 'stores/sql'] },
   'stores/mysql': { imports: [...PLACE, 'stores/sql'] },
   'stores/shared': { imports: ['base', 'contract'] },
-  lock: { imports: ['base', 'contract'], packages: ['uuid'] },
+  lock: { imports: ['base', 'contract'] },
   schedule: { imports: ['base', 'contract'] },
   insight: { imports: ['base', 'contract', 'lock/access/time-limits'] },
   nest: {
@@ -51,7 +51,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'show/prometheus': { imports: [...SHOWN, 'show/metrics'], packages: [...NEST, 'prom-client'] },
   testing: {
     imports: ['base', 'contract', 'rules', 'stores/memory', 'lock', 'nest/decorators'],
-    packages: ['uuid'],
   },
   index: {
     imports: [
