@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { HintChannel } from '../../../lib/index.js';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
@@ -149,4 +150,19 @@ test('a caller that does not wait, and comes again and again, is not in the way 
   expect(hasCome).toBe(true);
   for (let i = 0; i < 5; i++) await pass10();
   await Promise.all([held, waiting, spinning]);
+});
+
+test('of many calls with one key from many instances each one is queued, and a run begins after it', async () => {
+  const stores = Array.from({ length: INSTANCES }, () => new FarStore(true));
+  const call = (i: number) => ({ name: 'lock', id: randomUUID(), job: 'job', key: '', args: `[${i}]` });
+  const limits = { priority: 0, max: 1_000, redeliver: 3 };
+  const all = [...stores, ...stores, ...stores].map((store, i) =>
+    store.queuedCalls
+      .enqueue({ ...call(i), ...limits }, { limit: SETTINGS.storeTimeout })
+      .then(({ queued }) => queued)
+      .catch((error: unknown) => String(error)),
+  );
+  for (let i = 0; i < 5; i++) await pass10();
+  expect(await Promise.all(all)).toEqual(Array(3 * INSTANCES).fill(true));
+  expect(await entries.sums({ kinds: ['call'] })).toMatchObject([{ count: 1 }]);
 });
