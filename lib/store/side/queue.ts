@@ -77,6 +77,8 @@ export class EntryQueue implements QueuedCallStore {
     string,
     { readonly all: NewQueuedCall[]; readonly result: Promise<Enqueued> }
   >();
+  /** The lock behind which the next look for queued calls begins. */
+  #lookedAt: string | undefined;
   /** Whether calls can be kept, as far as is known. */
   #isOpen = false;
 
@@ -163,7 +165,10 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
-    const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS });
+    const after = this.#lookedAt === undefined ? {} : { after: this.#lookedAt };
+    const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS, ...after });
+    // The next look goes on behind these.
+    this.#lookedAt = sums.length < MOST_LOCKS ? undefined : sums.at(-1)?.lock;
     if (sums.length === 0) return [];
     const taken = await this.parts.locks.taken(sums.map(({ lock }) => lock));
     const left = sums.map(({ lock, place }) => ({ name: lock, place }));

@@ -440,3 +440,14 @@ describe('a database', () => {
     await expect(store.queuedCalls.init?.()).rejects.toThrow(StoreUnavailableError);
   });
 });
+
+test('queued calls of more locks than one look asks for are found by the looks after it', async () => {
+  const names = Array.from({ length: 1_500 }, (_, i) => `lock-${i}`);
+  for (const name of names) await keep(call({ name }));
+  const found = new Set<string>();
+  for (let looks = 0; looks < 2; looks++)
+    for (const { name } of await store.queuedCalls.left(['job'])) found.add(name);
+  expect(found.size).toBe(names.length);
+  // Then they begin anew.
+  expect(await store.queuedCalls.left(['job'])).toHaveLength(1_000);
+});
