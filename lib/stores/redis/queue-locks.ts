@@ -21,8 +21,8 @@ export const drainingAt = (place: number): number => Math.floor(place) + DRAINS;
  */
 const LOOK_AT_TURN = leaseScript(
   /* lua */ `
-local waits, drains = '', ''
-local found = redis.call('ZRANGE', KEYS[k + 2], 0, 99, 'WITHSCORES')
+local waiting, waits, drains = KEYS[k + 2], '', ''
+local found = redis.call('ZRANGE', waiting, 0, 99, 'WITHSCORES')
 for n = 2, #found, 2 do
   if tonumber(found[n]) % 1 > 0 then
     if drains == '' then drains = found[n] end

@@ -30,8 +30,8 @@ describe('the house', () => {
 
   test('has no file over 300 lines, and half of them have 90 at most', () => {
     const lines = sources.map(({ path, tree }) => ({ path, lines: tree.text.split('\n').length - 1 }));
-    // One idea: what becomes of the calls of a lane.
-    const longer: Record<string, number> = { 'store/rounds.ts': 360 };
+    // One idea each: what becomes of the calls of a lane; of a queued call.
+    const longer: Record<string, number> = { 'store/rounds.ts': 360, 'store/side/queue.ts': 370 };
     expect(lines.filter(({ path, lines: count }) => count > (longer[path] ?? 300))).toEqual([]);
     const sorted = lines.map((file) => file.lines).sort((a, b) => a - b);
     expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThanOrEqual(90);
