@@ -41,8 +41,8 @@ import { AGAIN, type Left, Tries } from './tries.js';
 
 /** How many locks one look at queued calls asks for, or finds. */
 const MOST_LOCKS = 1_000;
-/** After so many lost races a call counts as merged by those who were faster, and came later. */
-const MOST_LOST = 2;
+/** After so many ms, less than half as long as callers wait by default, a call that has lost a race counts as merged by those who were faster, and came later. */
+const RACES = 800;
 /** So many calls of a lock may be on their way at once: a queue with room for fewer is counted once more. */
 const ON_THE_WAY = 100;
 /** The dead letters of how many locks are read at once. */
@@ -106,7 +106,8 @@ export class EntryQueue implements QueuedCallStore {
     if (!this.#isOpen) await this.init();
     const slot = openSlot(queuedCall);
     const all = [queuedCall];
-    const enqueue = () => this.#tries.of('not-applied', this.#attempt(all, slot, left), options);
+    const attempt = this.#attempt(all, slot, left);
+    const enqueue = () => this.#tries.of('not-applied', attempt, options);
     // Calls that fill a small queue would only get in each other's way.
     const { name, max } = queuedCall;
     if (max <= ON_THE_WAY) return this.#tries.inTurn([name], enqueue);
@@ -144,13 +145,10 @@ export class EntryQueue implements QueuedCallStore {
     all: readonly NewQueuedCall[],
     slot: string | undefined,
     left: Left,
-  ): () => Promise<Enqueued | typeof AGAIN> {
-    let lost = 0;
-    return async () => {
-      const result = await this.#enqueue(all, slot, left, lost >= MOST_LOST);
-      lost += 1;
-      return result;
-    };
+  ): (isAgain: boolean) => Promise<Enqueued | typeof AGAIN> {
+    const begun = this.parts.clock.monotonic();
+    return (isAgain) =>
+      this.#enqueue(all, slot, left, isAgain && this.parts.clock.monotonic() - begun >= RACES);
   }
 
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
