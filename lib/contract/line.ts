@@ -36,7 +36,7 @@ export class Line {
   readonly #missed: Set<string>;
 
   constructor(standing: readonly Standing[] = [], called?: Called, missed: readonly string[] = []) {
-    this.#standing = [...standing].toSorted((a, b) => a.place - b.place || (a.token < b.token ? -1 : 1));
+    this.#standing = [...standing].toSorted(byPlace);
     this.#called = called;
     this.#missed = new Set(missed);
   }
@@ -68,9 +68,7 @@ export class Line {
   /** A call asks: its process is alive, and the call stands in line from now on. */
   enter(one: Standing): void {
     this.#missed.delete(one.process);
-    this.#standing = this.#standing.filter(({ token }) => token !== one.token);
-    const after = this.#standing.findIndex(({ place }) => place > one.place);
-    this.#standing.splice(after < 0 ? this.#standing.length : after, 0, one);
+    this.#standing = [...this.#standing.filter(({ token }) => token !== one.token), one].toSorted(byPlace);
   }
 
   /** Takes a call out of line. */
@@ -106,6 +104,9 @@ export class Line {
     return this.#standing[0];
   }
 }
+
+/** Calls of several processes may have the same place. */
+const byPlace = (a: Standing, b: Standing): number => a.place - b.place || (a.token < b.token ? -1 : 1);
 
 /** The place of a call that comes at this time of the store, microseconds. */
 export const placeAt = (time: number, priority: number): number => time - priority * STEP_OF_PRIORITY;

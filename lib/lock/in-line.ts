@@ -18,7 +18,7 @@ export class InLine extends WaitingCall {
   readonly deadline: number;
   place: number | undefined;
   readonly #began: number;
-  #ahead = 0;
+  ahead = Infinity;
   /** Whether the call may stand in the store's line. */
   #stands = false;
   /** Whether an ask was not answered, and may still be on its way. */
@@ -103,7 +103,7 @@ export class InLine extends WaitingCall {
     const { waiting, holder, expiresIn } = result;
     this.#expiresIn = expiresIn;
     this.place = waiting?.place ?? this.place;
-    this.#ahead = waiting?.ahead ?? this.#ahead;
+    this.ahead = waiting?.ahead ?? this.ahead;
     // Nobody writes the lease of another program back. A store that has lost its data knows no holder.
     if (holder !== undefined) this.#leaseEnds = this.engine.clock.monotonic() + (expiresIn ?? 0);
   }
@@ -212,7 +212,7 @@ export class InLine extends WaitingCall {
       lock: call.name,
       instance: engine.instance,
       at: engine.clock.now(),
-      ahead: this.#ahead,
+      ahead: Number.isFinite(this.ahead) ? this.ahead : 0,
       wait,
       priority,
     };

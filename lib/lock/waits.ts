@@ -11,6 +11,8 @@ const ASK_EVERY = 1_000;
 /** How often the first call in line asks where there are no hints, at first and at most, ms. */
 const POLL = 50;
 const LONGEST_POLL = 250;
+/** The same for one whose turn is next, or next but one: a part of how long it has been so. After short runs it asks often. */
+const PART_OF_TIME = 0.1;
 /** Asks that are due so soon after one that is due now go along with it, ms. */
 const ALONG = 100;
 /** How many hints are kept for calls that are not known yet. */
@@ -33,6 +35,10 @@ export abstract class WaitingCall {
   abstract readonly signal: AbortSignal | undefined;
   /** Its place in line, if the store has answered it. */
   abstract readonly place: number | undefined;
+  /** How many calls stand before it, as far as is known. */
+  abstract readonly ahead: number;
+  /** Since when at most one does, monotonic. */
+  nearSince: number | undefined;
   /** When to ask, monotonic. */
   askAt = -Infinity;
   /** Whether it is, or was, the first of its lock here: a hint may have called it before another call came ahead of it. */
@@ -120,8 +126,7 @@ export class Waits {
   next(call: WaitingCall, expiresIn = Infinity): Promise<Next> {
     this.#sort(call);
     const now = this.clock.monotonic();
-    const pause =
-      this.#channel?.open === true ? ASK_EVERY : Math.min(POLL * 2 ** Math.min(call.asks, 10), LONGEST_POLL);
+    const pause = this.#channel?.open === true ? ASK_EVERY : pollOf(call, now);
     call.asks += 1;
     call.askAt = now + Math.min(pause, expiresIn + AFTER_END);
     const { missed } = call;
@@ -216,4 +221,14 @@ export class Waits {
     }
     this.#alarm.by(next);
   }
+}
+
+/** How long a call waits before it asks again, where no hints arrive, ms. */
+function pollOf(call: WaitingCall, now: number): number {
+  call.nearSince = call.ahead > 1 ? undefined : (call.nearSince ?? now);
+  const pause =
+    call.nearSince === undefined
+      ? POLL * 2 ** Math.min(call.asks, 10)
+      : (now - call.nearSince) * PART_OF_TIME;
+  return Math.min(Math.max(pause, POLL), LONGEST_POLL);
 }

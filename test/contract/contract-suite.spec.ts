@@ -35,7 +35,7 @@ describe('every case of the contract suite', () => {
 
   test('has a name of its own and a broken store that it is to catch', () => {
     expect(new Set(sentences).size).toBe(sentences.length);
-    expect(brokenStores.map(({ caught }) => caught).sort()).toEqual(all.map(sentenceOf).sort());
+    expect([...new Set(brokenStores.map(({ caught }) => caught))].sort()).toEqual(all.map(sentenceOf).sort());
   });
 
   test.each(brokenStores.map((broken) => [broken.caught, broken] as const))(

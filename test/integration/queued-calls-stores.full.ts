@@ -4,13 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
-import {
-  type LockStore,
-  MemoryLockStore,
-  type SchedulerLockEvent,
-  SchedulerLock,
-  SchedulerLockService,
-} from '../../lib/index.js';
+import { type LockStore, MemoryLockStore, type SchedulerLockEvent, SchedulerLock, SchedulerLockService } from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
@@ -56,6 +50,35 @@ describe.each(QUEUED_CALL_STORES)('on %s', (_, open) => {
     expect(ran.map(({ queuedCall }) => queuedCall?.merged)).toEqual([1, 1, 0]);
     const tokens = ran.map(({ fencingToken = 0 }) => fencingToken);
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+  });
+
+  test('calls that wait and queued calls run in the order in which they came, also behind a queued call', async () => {
+    const { Calendar, ran, work } = calendar();
+    const app = await start([Calendar]);
+    const first = gate();
+    work.of = (id) => (id === '1' ? first.opened : Promise.resolve());
+    const letGo = await hold(app);
+    await app.get(Calendar).changed('1');
+    await letGo();
+    await until(() => ran.length === 1);
+    const order = () => ran.map(({ id }) => id).join();
+    const wait = async (id: string): Promise<unknown> => {
+      const before = app.events.filter(({ type }) => type === 'waiting').length;
+      const call = app
+        .get(SchedulerLockService)
+        .run(
+          'calendar',
+          { wait: '1m' },
+          () => void ran.push({ id, queuedCall: undefined, fencingToken: undefined }),
+        );
+      await until(() => app.events.filter(({ type }) => type === 'waiting').length > before);
+      return { call };
+    };
+    const calls = [await wait('2'), await app.get(Calendar).changed('3'), await wait('4')];
+    first.open();
+    await until(() => ran.length === 4);
+    expect(order()).toBe('1,2,3,4');
+    await Promise.all(calls);
   });
 
   test('calls that come while a run goes on get exactly one more run', async () => {

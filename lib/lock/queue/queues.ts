@@ -58,8 +58,6 @@ interface Backlog {
   /** The place of the first queued call. */
   readonly place: number;
   readonly settings: LockSettings;
-  /** Whether a worker of this process has run queued calls of the lock before. */
-  readonly again?: boolean;
 }
 
 /** Stands in line for a lock to run its queued calls, or runs them. */
@@ -222,16 +220,15 @@ export class Queues {
     void this.#work({ name, place, settings }, workers);
   }
 
-  /** @param place of the first queued call to run. The worker stands there in line, or at the end if it comes back. */
-  async #work({ name, place, settings, again = false }: Backlog, workers: Set<Worker>): Promise<void> {
+  /** @param place of the first queued call to run. The worker stands there in line. */
+  async #work({ name, place, settings }: Backlog, workers: Set<Worker>): Promise<void> {
     const worker: Worker = { place, works: false, wanted: undefined };
     workers.add(worker);
     const drainer: Drainer = {
       jobs: this.#jobs,
       asks: () => Object.assign(worker, { works: true, wanted: undefined }),
-      // The worker enters the line again before it gives the lock away, at the end. At the place of the queued call, it would take turns
-      // with the workers of other instances, one call each.
-      standsBehind: (next = place) => void this.#work({ name, place: next, settings, again: true }, workers),
+      // The worker enters the line again before it gives the lock away, at the place of the queued call.
+      standsBehind: (next = place) => void this.#work({ name, place: next, settings }, workers),
     };
     const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip', abortOnShutdown: false } as const;
     const call: LockCall = {
@@ -239,7 +236,7 @@ export class Queues {
       name,
       job: undefined,
       settings: { ...settings, ...own, wait: WAIT, priority: this.#priorityOf(place) },
-      place: again ? undefined : place,
+      place,
     };
     const result = await this.runner.drain(call, drainer);
     workers.delete(worker);

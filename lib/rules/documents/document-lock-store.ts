@@ -135,7 +135,7 @@ export class DocumentLockStore implements LockStore {
 
   /**
    * Until when a call is tried whose lock changes again and again: half as long as its caller waits, so that the caller still hears of it.
-   * Then nobody can say whether the lock is free, and the call fails: it is never refused for that.
+   * An attempt is refused then, as it is by whoever was faster each time; any other call fails.
    */
   #until(limit = WAITS): number {
     return this.#clock.monotonic() + limit / 2;
@@ -161,6 +161,7 @@ export class DocumentLockStore implements LockStore {
       byClock: request.interval !== undefined || request.wait !== undefined,
       isAttempt: true,
       until: this.#until(told.limit ?? Math.min(ttl / 3, WAITS)),
+      lost: { acquired: false, reason: 'held' },
       told,
     });
   }

@@ -34,6 +34,8 @@ export interface Task<T> {
   readonly renewal?: { readonly of: Renewal; readonly answer: T };
   /** When it is too late for another try, monotonic. */
   readonly until: number;
+  /** The answer of a call that has lost the race for its lock until then: whoever has won each time is at it. Absent: it fails. */
+  readonly lost?: T;
   readonly told: Told<T>;
 }
 

@@ -45,14 +45,22 @@ export class Lines {
     return new Map(locks.map((lock, i) => [lock, all[i] ?? []]));
   }
 
-  /** The places of the first calls in the lines of these locks. */
-  async first(locks: readonly string[]): Promise<(lock: string) => FirstInLine> {
+  /**
+   * The places of the first calls in the lines of these locks.
+   *
+   * @returns a function that tells of one lock. Its holder does not stand in line, whatever is still written there
+   */
+  async first(locks: readonly string[]): Promise<(lock: string, holder?: string) => FirstInLine> {
     const [only] = locks;
-    // One list goes along with others that are asked for in the same turn.
     if (only !== undefined && locks.length === 1) {
-      const read = (kind: string) => this.entries.list({ lock: only, kinds: [kind], bare: true, limit: 1 });
+      // Lists go along with others that are asked for in the same turn.
+      const read = async (kind: string) =>
+        (await this.entries.list({ lock: only, kinds: [kind], bare: true, limit: 2 })).entries;
       const [waiting, draining] = await Promise.all([read(WAITS), read(DRAINS)]);
-      return () => ({ waiting: waiting.entries[0]?.place, draining: draining.entries[0]?.place });
+      return (_, holder = '') => {
+        const first = (all: readonly Entry[]) => all.find(({ id }) => id !== idOf(holder))?.place;
+        return { waiting: first(waiting), draining: first(draining) };
+      };
     }
     const sums = await this.entries.sums({ locks, kinds: [WAITS, DRAINS] });
     const placeOf = (lock: string, kind: string) =>

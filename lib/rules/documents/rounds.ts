@@ -299,6 +299,8 @@ export class Rounds {
     const { name, tasks, tries, missed } = lane;
     if (tries === 0 || this.#clock.monotonic() <= (tasks[0]?.until ?? 0)) return false;
     const isLocked = isSame(missed, change.seen);
+    const lost = tasks[0]?.lost;
+    if (lost !== undefined && !isLocked) return (this.#done(lane, lost), true);
     this.#fail([lane], (isLocked && this.options.locked?.(name)) || unsettled(name, isLocked));
     return true;
   }

@@ -21,6 +21,7 @@ import {
   takenEntry,
   unreadableEntry,
 } from './queue-entries.js';
+import type { FirstInLine } from '../documents/lines.js';
 import type { QueueLocks } from './queue-locks.js';
 import { AGAIN, type Left } from './tries.js';
 
@@ -66,7 +67,7 @@ export class Deliveries {
       // One that has completed only leaves: the look at the next one need not wait for that.
       const looksAhead = ends === undefined || ends === 'completed';
       const leaving = ends === undefined ? undefined : lease.queuedCall;
-      const [, { fencingToken, inLine }, ahead] = await Promise.all([
+      const [, { fencingToken, line }, ahead] = await Promise.all([
         ends === 'completed' && this.end(lease, ends),
         this.#held(lease),
         looksAhead ? this.#ownOrFirst(lease, takes, { isAgain, but: leaving }) : undefined,
@@ -75,7 +76,7 @@ export class Deliveries {
       if (!looksAhead) await this.end(lease, ends);
       if (fencingToken !== lease.fencingToken) return this.#over(lease, { isAgain, dead });
       const first = looksAhead ? ahead : await this.#first(lease.name, takes);
-      return this.#deliver(lease, inLine, first, { takes, left, dead });
+      return this.#deliver(lease, line, first, { takes, left, dead });
     };
   }
 
@@ -90,10 +91,10 @@ export class Deliveries {
     else await this.entries.put([openedEntry(read.call, read.now)]);
   }
 
-  /** The fencing token that the token of a lease has, NaN if none is live; and the place of the first call in line. */
-  async #held({ name, token }: LeaseRef): Promise<{ fencingToken: number; inLine: number | undefined }> {
-    const { lease, waiting } = (await this.locks.taken([name])).get(name) ?? {};
-    return { fencingToken: lease?.token === token ? lease.fencingToken : NaN, inLine: waiting };
+  /** The fencing token that the token of a lease has, NaN if none is live; and who is first in line. */
+  async #held({ name, token }: LeaseRef): Promise<{ fencingToken: number; line: FirstInLine }> {
+    const { lease, ...line } = (await this.locks.taken([name])).get(name) ?? {};
+    return { fencingToken: lease?.token === token ? lease.fencingToken : NaN, line };
   }
 
   /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
@@ -142,12 +143,12 @@ export class Deliveries {
   /**
    * The lease goes on with a queued call. Those before it that were delivered too often become dead letters.
    *
-   * @param inLine the place of the first call in line
+   * @param line who is first in line
    * @param first the first queued call
    */
   async #deliver(
     lease: LeaseRef,
-    inLine: number | undefined,
+    line: FirstInLine,
     first: Read | undefined,
     { takes, left, dead }: Delivering,
   ): Promise<NextResult | typeof AGAIN> {
@@ -158,8 +159,19 @@ export class Deliveries {
     }
     if (read === undefined) return { held: true, dead };
     const { place } = read.call.entry;
-    if (inLine !== undefined && inLine < place) return { held: true, place, dead };
+    if (await this.#isBehind(lease.name, line, place)) return { held: true, place, dead };
     return this.#take(lease, read, { takes, left, dead });
+  }
+
+  /**
+   * Whether a call in line goes before a queued call. Another one that runs queued calls does so only if there is one before this for which
+   * this holder has no job: else the two would take turns, one call each.
+   */
+  async #isBehind(lock: string, { waiting, draining }: FirstInLine, place: number): Promise<boolean> {
+    if (waiting !== undefined && waiting < place) return true;
+    if (draining === undefined || draining >= place) return false;
+    const before = await this.entries.list({ lock, kinds: [CALL], before: place, bare: true, limit: 1 });
+    return before.entries.length > 0;
   }
 
   /** The lease goes on with a queued call. */

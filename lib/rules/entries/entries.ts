@@ -116,8 +116,10 @@ export interface SumQuery {
   readonly locks?: readonly string[];
   readonly kinds?: readonly string[];
   readonly jobs?: readonly string[];
-  /** So many sums at most, whichever they are. */
+  /** So many sums at most: of the first locks, in an order of their names that stays the same. */
   readonly limit?: number;
+  /** Only those of locks behind this one in that order. A place that begins each time where it has ended may ignore it. */
+  readonly after?: string;
 }
 
 /** The entries of one lock and kind. */

@@ -55,13 +55,14 @@ export const openSlot = ({ job, key }: Pick<NewQueuedCall, 'job' | 'key'>): stri
 /** The slot, and the version, of the call that the lease with this token has taken. */
 export const takenBy = (token: string): string => `taken ${hashOf(token)}`;
 
-/** A call that waits. */
+/** A call that waits. @param merged for how many calls it stands besides */
 export function newEntry(
   { name, id, job, key, args, redeliver }: NewQueuedCall,
   now: number,
   place: number,
+  merged = 0,
 ): NewEntry {
-  const facts = { id, job, ...(key !== undefined && { key }), merged: 0, redeliver, delivery: 0 };
+  const facts = { id, job, ...(key !== undefined && { key }), merged, redeliver, delivery: 0 };
   return {
     ...keyOfCall(name, id),
     ...callOf({ job, slot: openSlot({ job, ...(key !== undefined && { key }) }), place }),
@@ -72,12 +73,13 @@ export function newEntry(
   };
 }
 
-/** A call that waits, with the arguments of another one with its key. */
-export function mergedEntry(call: StoredCall, newest: string, now: number): NewEntry {
-  const { entry, job, merged } = call;
+/** A call that waits, with the arguments of others with its key. @param newer those, in their order */
+export function mergedEntry(call: StoredCall, newer: readonly string[], now: number): NewEntry {
+  const { entry, job } = call;
   const own = callOf({ job, slot: openSlot(call), place: entry.place });
-  const args = mergedArguments(call.args, newest);
-  return { ...rewritten(call, now), ...own, body: bodyOf({ ...factsOf(call), merged: merged + 1 }, args) };
+  const args = newer.reduce(mergedArguments, call.args);
+  const merged = call.merged + newer.length;
+  return { ...rewritten(call, now), ...own, body: bodyOf({ ...factsOf(call), merged }, args) };
 }
 
 /** A call that a lease takes. */

@@ -47,7 +47,10 @@ export const documentLocks = (
       const lock = readableLock(each);
       const isLive = lock.ended === undefined && lock.stranger === undefined;
       if (isTaken(lock, now))
-        taken.set(each.name, { ...first(each.name), ...(isLive && { lease: lock.lease }) });
+        taken.set(each.name, {
+          ...first(each.name, lock.lease?.token),
+          ...(isLive && { lease: lock.lease }),
+        });
     }
     return taken;
   },

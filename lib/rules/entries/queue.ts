@@ -15,6 +15,7 @@ import {
   type NextResult,
   type QueuedCallStore,
 } from '../../contract/queued-call-store.js';
+import { mergedArguments } from '../../contract/queued-arguments.js';
 import { isAttended, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
 import type { Moments } from './moments.js';
@@ -40,6 +41,8 @@ import { AGAIN, type Left, Tries } from './tries.js';
 
 /** How many locks one look at queued calls asks for, or finds. */
 const MOST_LOCKS = 1_000;
+/** After so many ms, less than half as long as callers wait by default, a call that has lost a race counts as merged by those who were faster, and came later. */
+const RACES = 800;
 /** So many calls of a lock may be on their way at once: a queue with room for fewer is counted once more. */
 const ON_THE_WAY = 100;
 /** The dead letters of how many locks are read at once. */
@@ -69,6 +72,13 @@ export class EntryQueue implements QueuedCallStore {
   readonly announce?: () => Promise<void>;
   readonly #tries: Tries;
   readonly #deliveries: Deliveries;
+  /** Calls that become one, and wait until the one before them is written. */
+  readonly #gathering = new Map<
+    string,
+    { readonly all: NewQueuedCall[]; readonly result: Promise<Enqueued> }
+  >();
+  /** The lock behind which the next look for queued calls begins. */
+  #lookedAt: string | undefined;
   /** Whether calls can be kept, as far as is known. */
   #isOpen = false;
 
@@ -95,11 +105,50 @@ export class EntryQueue implements QueuedCallStore {
     // The database was away at the start, or who queues the call runs none.
     if (!this.#isOpen) await this.init();
     const slot = openSlot(queuedCall);
-    const enqueue = () => this.#tries.of('not-applied', () => this.#enqueue(queuedCall, slot, left), options);
-    // Calls that become one with another, or that fill a small queue, would only get in each other's way.
+    const all = [queuedCall];
+    const attempt = this.#attempt(all, slot, left);
+    const enqueue = () => this.#tries.of('not-applied', attempt, options);
+    // Calls that fill a small queue would only get in each other's way.
     const { name, max } = queuedCall;
     if (max <= ON_THE_WAY) return this.#tries.inTurn([name], enqueue);
-    return slot === undefined ? enqueue() : this.#tries.inTurn([name, slot], enqueue);
+    return slot === undefined ? enqueue() : this.#together(name, slot, all, enqueue);
+  }
+
+  /** Calls that become one with another share a write: those that come while the one before is under way. */
+  async #together(
+    name: string,
+    slot: string,
+    all: NewQueuedCall[],
+    enqueue: () => Promise<Enqueued>,
+  ): Promise<Enqueued> {
+    const key = JSON.stringify([name, slot]);
+    const next = this.#gathering.get(key);
+    if (next !== undefined) {
+      const before = next.all.push(...all) - 1;
+      const result = await next.result;
+      return result.queued
+        ? { ...result, merged: result.merged + before, id: result.id ?? next.all[0]?.id ?? '' }
+        : result;
+    }
+    let hasBegun = false;
+    const result = this.#tries.inTurn([name, slot], () => {
+      hasBegun = true;
+      this.#gathering.delete(key);
+      return enqueue();
+    });
+    if (!hasBegun) this.#gathering.set(key, { all, result });
+    return result;
+  }
+
+  /** One try after another. */
+  #attempt(
+    all: readonly NewQueuedCall[],
+    slot: string | undefined,
+    left: Left,
+  ): (isAgain: boolean) => Promise<Enqueued | typeof AGAIN> {
+    const begun = this.parts.clock.monotonic();
+    return (isAgain) =>
+      this.#enqueue(all, slot, left, isAgain && this.parts.clock.monotonic() - begun >= RACES);
   }
 
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
@@ -114,7 +163,10 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
-    const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS });
+    const after = this.#lookedAt === undefined ? {} : { after: this.#lookedAt };
+    const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS, ...after });
+    // The next look goes on behind these.
+    this.#lookedAt = sums.length < MOST_LOCKS ? undefined : sums.at(-1)?.lock;
     if (sums.length === 0) return [];
     const taken = await this.parts.locks.taken(sums.map(({ lock }) => lock));
     const left = sums.map(({ lock, place }) => ({ name: lock, place }));
@@ -194,20 +246,23 @@ export class EntryQueue implements QueuedCallStore {
     return dead.length === 0 ? {} : { dead };
   }
 
+  /** @param hasLost whether others were faster again and again */
   async #enqueue(
-    queuedCall: NewQueuedCall,
+    all: readonly NewQueuedCall[],
     slot: string | undefined,
     left: Left,
+    hasLost: boolean,
   ): Promise<Enqueued | typeof AGAIN> {
+    const [queuedCall] = all as readonly [NewQueuedCall];
     const { name: lock, id, max } = queuedCall;
-    const merged = slot === undefined ? undefined : await this.#merge(queuedCall, slot, left);
+    const merged = slot === undefined ? undefined : await this.#merge(all, slot, left, hasLost);
     if (merged !== undefined) return merged;
     const { now, entries: last } = await this.entries.list(lastOf(lock));
     const [waiting] = last.length === 0 ? [] : await this.entries.sums({ locks: [lock], kinds: [CALL] });
     const count = waiting?.count ?? 0;
     if (count < max) {
       const place = await this.#placeFor(queuedCall, now, last);
-      const entry = newEntry(queuedCall, now, place);
+      const entry = newEntry(withNewest(all), now, place, all.length - 1);
       const [written] = await this.entries.put([entry], left());
       if (written === true)
         return (await this.#isTooMany(entry, count, max)) ? AGAIN : { queued: true, place, merged: 0 };
@@ -265,16 +320,21 @@ export class EntryQueue implements QueuedCallStore {
 
   /** @returns `undefined` if no call with its key waits */
   async #merge(
-    { name: lock, id, args }: NewQueuedCall,
+    all: readonly NewQueuedCall[],
     slot: string,
     left: Left,
+    hasLost: boolean,
   ): Promise<Enqueued | typeof AGAIN | undefined> {
+    const [{ name: lock, id }] = all as readonly [NewQueuedCall];
     const { now, entries } = await this.entries.list({ lock, slots: [slot] });
     const call = await this.#readable(entries[0]);
     if (call === undefined || call === AGAIN) return call;
     const { merged } = call;
     const place = placeOf(call);
     if (call.id === id) return { queued: true, place, merged };
+    // Each time another call was merged, which came later: its arguments are the newer ones, and a run begins after this.
+    if (hasLost) return { queued: true, place, merged, id: call.id };
+    const args = all.map((each) => each.args);
     const [written] = await this.entries.put([mergedEntry(call, args, now)], left());
     // In between, a holder took the call, or another call was merged into it.
     return written === true ? { queued: true, place, merged: merged + 1, id: call.id } : AGAIN;
@@ -291,3 +351,9 @@ export class EntryQueue implements QueuedCallStore {
 
 /** Finds the last queued call of a lock. */
 const lastOf = (lock: string) => ({ lock, kinds: [CALL], bare: true, newest: true, limit: 1 }) as const;
+
+/** The first of some calls that become one, with the arguments of the newest. */
+const withNewest = ([first, ...others]: readonly NewQueuedCall[]): NewQueuedCall => ({
+  ...(first as NewQueuedCall),
+  args: others.reduce((args, other) => mergedArguments(args, other.args), (first as NewQueuedCall).args),
+});

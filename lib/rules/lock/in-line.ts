@@ -73,7 +73,9 @@ function atFreeLock(
   const before = beforeOthers(known, now, request, line, standing);
   if (before !== undefined) return before;
   line.leave(request.token);
-  const kept = withLine(grant.change.kept, line, now);
+  // The release, which reads the line for that mark, takes it out.
+  const own = standing.find(({ token }) => token === request.token);
+  const kept = withLine(grant.change.kept, line, now, own);
   return { ...grant, change: { ...grant.change, kept }, over: overIn(standing, line, request.token) };
 }
 

@@ -36,12 +36,13 @@ export function lineOf(document: LockDocument, standing: readonly Standing[]): L
   );
 }
 
-/** What is kept of a lock, with the mark of this line. */
-export function withLine({ more = {}, ...kept }: Kept, line: Line, now: number): Kept {
+/** What is kept of a lock, with the mark of this line. @param own the call that has the lock from now on, if it is still written there */
+export function withLine({ more = {}, ...kept }: Kept, line: Line, now: number, own?: Standing): Kept {
   const { line: before, ...others } = more as { line?: Mark };
-  const last = Math.max(now, ...line.standing.map(({ until }) => until));
+  const all = own === undefined ? line.standing : [...line.standing, own];
+  const last = Math.max(now, ...all.map(({ until }) => until));
   const isCovered = before !== undefined && before.until >= last;
-  const isOver = line.standing.length === 0 && (before === undefined || before.until <= now);
+  const isOver = all.length === 0 && (before === undefined || before.until <= now);
   if (isOver && line.called === undefined) return { ...kept, more: others };
   // Twice as long as the longest wait: those who come meanwhile find it written.
   const until = isCovered ? before.until : Math.ceil(last + Math.max(last - now, MARKED));

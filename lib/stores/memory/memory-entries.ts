@@ -38,10 +38,11 @@ export class MemoryEntries implements LockEntries {
     return this.#young(query.lock)?.list(query) ?? [];
   }
 
-  async sums({ locks, limit = Infinity, ...which }: SumQuery): Promise<EntrySum[]> {
+  async sums({ locks, limit = Infinity, after = '', ...which }: SumQuery): Promise<EntrySum[]> {
     const sums: EntrySum[] = [];
-    for (const lock of new Set(locks ?? this.#locks.keys())) {
+    for (const lock of [...new Set(locks ?? this.#locks.keys())].sort()) {
       if (sums.length >= limit) break;
+      if (after !== '' && lock <= after) continue;
       sums.push(...sumsOf(lock, this.#young(lock)?.list(which) ?? []));
     }
     return sums.slice(0, limit);

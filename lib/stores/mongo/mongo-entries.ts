@@ -136,10 +136,12 @@ export class MongoEntries implements LockEntries {
     return { now, entries: found.map(entryOf) };
   }
 
-  async sums({ locks, kinds, jobs, limit }: SumQuery): Promise<EntrySum[]> {
-    const match = { ...(locks && { lock: { $in: locks } }), ...conditionsOf({ kinds, jobs }) };
+  async sums({ locks, kinds, jobs, limit, after }: SumQuery): Promise<EntrySum[]> {
+    const which = { ...(locks && { $in: locks }), ...(after !== undefined && { $gt: after }) };
+    const match = { ...(Object.keys(which).length > 0 && { lock: which }), ...conditionsOf({ kinds, jobs }) };
     const sum = { _id: { lock: '$lock', kind: '$kind' }, count: { $sum: 1 }, place: { $min: '$place' } };
-    const stages = [{ $match: match }, { $group: sum }, ...limited(limit)];
+    const ordered = limit === undefined ? [] : [{ $sort: { _id: 1 } }];
+    const stages = [{ $match: match }, { $group: sum }, ...ordered, ...limited(limit)];
     const found = (await this.#find(stages)) as Sum[];
     return found.map(({ _id: { lock, kind }, count, place }) => ({ lock, kind, count, place }));
   }

@@ -4,20 +4,32 @@ import { OF_TURN } from './keys.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import { leaseScript } from './script.js';
 
+/** By so much a call that runs queued calls stands behind its place in the line: so the line tells who does. Places are whole numbers. */
+const DRAINS = 0.5;
+
+/** The place of a call that runs queued calls, as the line has it. */
+export const drainingAt = (place: number): number => Math.floor(place) + DRAINS;
+
 /**
- * Reads whether a lock is taken.
+ * Reads whether a lock is taken, and by whom the first hundred calls in its line stand.
  *
  * KEYS: lock, waiting
  * ARGV: -
  *
- * Returns the place of the first call in line, or '', and what the lock key holds, '' if it is free: an answer must not begin with a text of
- * somebody else's.
+ * Returns the place of the first call in line that only waits, and of the first one that runs queued calls, each '' if there is none, and
+ * what the lock key holds, '' if it is free: an answer must not begin with a text of somebody else's.
  */
 const LOOK_AT_TURN = leaseScript(
   /* lua */ `
-local waiting = KEYS[k + 2]
-local first = redis.call('ZRANGE', waiting, 0, 0, 'WITHSCORES')[2]
-return { first or '', redis.call('GET', lock) or '' }`,
+local waiting, waits, drains = KEYS[k + 2], '', ''
+local found = redis.call('ZRANGE', waiting, 0, 99, 'WITHSCORES')
+for n = 2, #found, 2 do
+  if tonumber(found[n]) % 1 > 0 then
+    if drains == '' then drains = found[n] end
+  elseif waits == '' then waits = found[n] end
+  if waits ~= '' and drains ~= '' then break end
+end
+return { waits, drains, redis.call('GET', lock) or '' }`,
   OF_TURN,
 );
 
@@ -65,11 +77,12 @@ export class RedisQueueLocks implements QueueLocks {
 }
 
 function readTaken(reply: unknown): TakenLock | undefined {
-  const [first = '', value = ''] = reply as string[];
+  const [waits = '', drains = '', value = ''] = reply as string[];
   if (value === '') return undefined;
   const [, token, fence] = /^(.*) (\d+)$/s.exec(value) ?? [];
   return {
     ...(token !== undefined && { lease: { token, fencingToken: Number(fence) } }),
-    ...(first !== '' && { first: Number(first) }),
+    ...(waits !== '' && { waiting: Number(waits) }),
+    ...(drains !== '' && { draining: Math.floor(Number(drains)) }),
   };
 }

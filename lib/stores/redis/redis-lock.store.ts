@@ -44,7 +44,7 @@ import { Hints, publish } from './hints.js';
 import { LEAVE, WAIT } from './line-scripts.js';
 import { RELEASE } from './release-script.js';
 import { ACQUIRE } from './acquire-script.js';
-import { RedisQueueLocks } from './queue-locks.js';
+import { drainingAt, RedisQueueLocks } from './queue-locks.js';
 import { LOOK_FIRST } from './shortcuts.js';
 
 /** Options of {@link RedisLockStore}. `undefined` means the default. */
@@ -244,8 +244,9 @@ export class RedisLockStore implements LockStore {
 
   #wait(request: AcquireRequest, wait: WaitRequest, told: Told<AcquireResult>): void {
     const { name, token, ttl, holder, job = '', history = false } = request;
-    const { process, limit, priority, place = '', notBefore = '' } = wait;
-    const more = [this.#channels + process, limit, priority, place, notBefore].map(String);
+    const { process, limit, priority, place = '', notBefore = '', drains = false } = wait;
+    const stands = place !== '' && drains ? drainingAt(place) : place;
+    const more = [this.#channels + process, limit, priority, stands, notBefore].map(String);
     if (history) more.push('1');
     this.#waits.call(name, [token, String(ttl), holder, job, startArgument(request), ...more], told);
   }

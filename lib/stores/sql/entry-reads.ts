@@ -47,13 +47,15 @@ export class EntryReads {
     });
   }
 
-  async sums({ locks, kinds, jobs, limit = ALL }: SumQuery): Promise<EntrySum[]> {
+  async sums({ locks, kinds, jobs, limit = ALL, after }: SumQuery): Promise<EntrySum[]> {
     const { entries } = this.dialect;
     const which = this.#whichOf({ name: locks, kind: kinds, job: jobs });
+    const behind = after === undefined ? '' : ' AND name > ?';
+    const values = after === undefined ? which.values : [...which.values, entries.stored(after)];
     const text = `SELECT name, kind, count(*) AS n, min(place) AS place FROM {entries}
-WHERE expires_at > ${entries.now}${which.text} GROUP BY name, kind LIMIT ${Math.trunc(limit)}`;
+WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDER BY name, kind LIMIT ${Math.trunc(limit)}`;
     const rows = await this.table.run(() =>
-      entries.read(text, which.values).catch((error: unknown) => {
+      entries.read(text, values).catch((error: unknown) => {
         if (this.table.isNotNeeded(error)) return [];
         throw error;
       }),

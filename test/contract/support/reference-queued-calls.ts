@@ -185,9 +185,10 @@ export class ReferenceQueuedCalls implements QueuedCallStore {
     queuedCall.dead = outcome;
   }
 
-  protected isLeft(name: string, { priority }: { readonly priority: number }): boolean {
+  protected isLeft(name: string, { place }: { readonly place: number }): boolean {
     const line = this.store.lines.get(name) ?? [];
-    return this.store.lock(name) === undefined || !line.some(({ wait }) => wait.priority >= priority);
+    const isAttended = line.some((one) => one.wait.drains === true && one.place <= place);
+    return this.store.lock(name) === undefined || !isAttended;
   }
 
   protected letter({ id, job, delivery }: StoredCall): DeadLetter {

@@ -123,12 +123,9 @@ export class QueueModel {
     return all.length;
   }
 
-  /** The first queued call of these jobs, if perhaps nobody is about to run it. */
+  /** The first queued call of these jobs. Nobody is about to run it: the calls in line of this model only wait. */
   left(jobs: readonly string[]): ModelQueuedCall | undefined {
-    const call = this.queued.find(({ job }) => jobs.includes(job));
-    if (call === undefined || !this.line.isHeld) return call;
-    const { priority = -Infinity } = this.line.first ?? {};
-    return priority < call.priority ? call : undefined;
+    return this.queued.find(({ job }) => jobs.includes(job));
   }
 
   /** Whether the run of the queued call of a lease has ended. */

@@ -158,13 +158,13 @@ test('an attempt that loses a race to a new holder is refused', async () => {
 });
 
 describe('a lock that changes each time', () => {
-  test('is not decided on, so it is not available, and nothing of it is changed', async () => {
+  test('is held by whoever is faster; a lease that cannot be given back or renewed is not, and nothing is changed', async () => {
     const held = request('held');
     const { fencingToken } = (await store.acquire(held)) as { fencingToken: number };
     // Each race takes the place some time.
     losing(Infinity, () => void place.clock.advance(100));
     const unavailable = { code: 'STORE_UNAVAILABLE', outcome: 'not-applied' };
-    expect(await outcome(store.acquire(request()))).toMatchObject(unavailable);
+    expect(await outcome(store.acquire(request()))).toEqual({ acquired: false, reason: 'held' });
     expect(await outcome(store.release({ ...held, fencingToken }))).toMatchObject(unavailable);
     const lost = { ...request('held'), fencingToken: Number.MAX_SAFE_INTEGER };
     expect(await outcome(store.extend([lost]))).toMatchObject(unavailable);

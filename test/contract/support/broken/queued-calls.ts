@@ -174,9 +174,15 @@ class FindsHeldLocks extends ReferenceQueuedCalls {
   }
 }
 
-class SeesNoPriority extends ReferenceQueuedCalls {
-  protected override isLeft(name: string, { priority }: { readonly priority: number }): boolean {
-    return super.isLeft(name, { priority: Math.min(0, priority) });
+class SeesNoPlace extends ReferenceQueuedCalls {
+  protected override isLeft(name: string): boolean {
+    return super.isLeft(name, { place: Infinity });
+  }
+}
+
+class TakesWaitersForWorkers extends ReferenceQueuedCalls {
+  protected override isLeft(name: string): boolean {
+    return this.store.lock(name) === undefined || (this.store.lines.get(name) ?? []).length === 0;
   }
 }
 
@@ -286,14 +292,19 @@ export const brokenQueuedCalls: readonly BrokenStore[] = [
     TakesForOldLeases,
   ),
   broken(
-    'queued calls are found while their lock is free, and while it is held if no call in line has their priority',
-    "a lock with a holder and a line should not be among them, but got [{'name':'lock','place':1}]",
+    'queued calls are found while their lock is free, and while it is held if nobody in line runs them in their turn',
+    "a lock with somebody in line for that call should not be among them, but got [{'name':'lock','place':1}]",
     FindsHeldLocks,
   ),
   broken(
-    'a queued call is found also if only calls of less priority stand in line',
+    'a queued call is found also if those in line only wait, or run queued calls of less priority',
     'the lock should be found with the place of that call, but got []',
-    SeesNoPriority,
+    SeesNoPlace,
+  ),
+  broken(
+    'a queued call is found also if those in line only wait, or run queued calls of less priority',
+    'the lock should be found with the place of that call, but got []',
+    TakesWaitersForWorkers,
   ),
   broken(
     'a queued call is found also behind many of a job that nobody runs any more',

@@ -402,9 +402,9 @@ describe('the worker of a lock', () => {
     expect(drains).toHaveLength(2);
   });
 
-  test('enters the line at its end for calls behind one that waits', async () => {
+  test('enters the line at the place of the next call, if one that waits stands before it', async () => {
     drains[0]?.drainer.standsBehind(9);
     await settled();
-    expect(drained()[1]).toEqual({ name: 'calendar', place: undefined });
+    expect(drained()[1]).toEqual({ name: 'calendar', place: 9 });
   });
 });

@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { HintChannel } from '../../../lib/contract/lock-store.js';
+import type { SchedulerLockEvent } from '../../../lib/contract/events/events.js';
+import type { RunResult } from '../../../lib/lock/lock-call.js';
+import { LockRunner } from '../../../lib/lock/lock-runner.js';
+import type { LockEntries } from '../../../lib/rules/entries/entries.js';
+import type { LockDocuments } from '../../../lib/contract/port.js';
+import { RememberingLockStore } from '../../../lib/rules/documents/remembering-lock-store.js';
+import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
+import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
+import { SETTINGS } from '../lock/harness.js';
+
+/** How far away the database is, there and back, ms. Its time is the clock's, which stands still while this process computes. */
+const ROUND_TRIP = 100;
+const INSTANCES = 20;
+
+let clock: ManualClock;
+let documents: MemoryDocuments;
+let entries: MemoryEntries;
+let listeners: Map<string, (token: string) => void>;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  documents = new MemoryDocuments(clock);
+  entries = new MemoryEntries(clock);
+  listeners = new Map();
+});
+
+const pass = (): Promise<void> => new Promise((resolve) => void clock.setTimer(resolve, ROUND_TRIP / 2));
+
+/** A call takes effect half a round trip later, and is answered after the other half. */
+const far =
+  <Args extends unknown[], T>(call: (...args: Args) => Promise<T>) =>
+  async (...args: Args): Promise<T> => {
+    await pass();
+    const answer = await call(...args);
+    await pass();
+    return answer;
+  };
+
+class FarStore extends RememberingLockStore {
+  constructor(private readonly hears: boolean) {
+    const places: LockDocuments = {
+      read: far((names) => documents.read(names)),
+      write: far((changes) => documents.write(changes)),
+      renew: far((renewals) => documents.renew(renewals)),
+    };
+    const beside: LockEntries = {
+      put: far((all) => entries.put(all)),
+      list: far((query) => entries.list(query)),
+      sums: far((query) => entries.sums(query)),
+      drop: far((seen) => entries.drop(seen)),
+    };
+    super(places, beside, {
+      clock,
+      hint: ({ process, token }) =>
+        void pass()
+          .then(pass)
+          .then(() => listeners.get(process)?.(token)),
+    });
+  }
+
+  override hints(process: string, called: (token: string) => void): HintChannel | undefined {
+    if (!this.hears) return undefined;
+    listeners.set(process, called);
+    return { open: true, close: () => void listeners.delete(process) };
+  }
+}
+
+/** Ten round trips. What calls send at the end of a turn needs a turn without a timer. */
+async function pass10(): Promise<void> {
+  for (let i = 0; i < 10; i++) await clock.advance(ROUND_TRIP);
+}
+
+interface Instance {
+  readonly runner: LockRunner;
+  readonly events: SchedulerLockEvent[];
+}
+
+function instances(hears: boolean): Instance[] {
+  return Array.from({ length: INSTANCES }, (_, i) => {
+    const events: SchedulerLockEvent[] = [];
+    const store = new FarStore(hears);
+    const emit = (event: SchedulerLockEvent): void => void events.push(event);
+    return { runner: new LockRunner(store, `instance ${i}`, clock, emit, SETTINGS.storeTimeout), events };
+  });
+}
+
+describe.each([
+  ['that tells whose turn it is', true],
+  ['where calls ask for their turn', false],
+])('%s', (_, hears) => {
+  test('of a volley of waiting calls each one runs, without an outage, and after a release the next one within three round trips', async () => {
+    const fleet = instances(hears);
+    const began: number[] = [];
+    let running = 0;
+    const job = async (): Promise<void> => {
+      expect((running += 1)).toBe(1);
+      began.push(clock.monotonic());
+      await new Promise<void>((resolve) => void clock.setTimer(resolve, 10));
+      running -= 1;
+    };
+    const results: RunResult<unknown>[] = [];
+    const settings = { ...SETTINGS, wait: 600_000 };
+    for (const { runner } of [...fleet, ...fleet])
+      void runner
+        .run({ name: 'lock', job: undefined, settings, kind: 'by-hand' }, job)
+        .then((result) => results.push(result));
+    for (let i = 0; results.length < 2 * INSTANCES && i < 600; i++) await clock.advance(100);
+    expect(results.map(({ ran }) => ran)).toEqual(Array(2 * INSTANCES).fill(true));
+    const events = fleet.flatMap((each) => each.events);
+    expect(events.filter(({ type }) => type === 'outage-started')).toEqual([]);
+    const start = clock.now() - clock.monotonic();
+    const released = events
+      .filter(({ type }) => type === 'released')
+      .map(({ at }) => at - start)
+      .sort((a, b) => a - b);
+    const idle = began.slice(1).map((at, i) => at - (released[i] ?? 0));
+    // The first release meets those who still enter: one look more.
+    const [first = 0, ...others] = idle;
+    expect(first).toBeLessThanOrEqual(4 * ROUND_TRIP);
+    expect(Math.max(...others)).toBeLessThanOrEqual(3 * ROUND_TRIP);
+  });
+});
+
+test('a caller that does not wait, and comes again and again, is not in the way of the call whose turn it is', async () => {
+  const [holder, waiter, bare] = instances(true) as [Instance, Instance, Instance];
+  const call = (wait?: number) => ({
+    name: 'lock',
+    job: undefined,
+    settings: wait === undefined ? SETTINGS : { ...SETTINGS, wait },
+    kind: 'by-hand' as const,
+  });
+  let letGo!: () => void;
+  const held = holder.runner.run(call(), () => new Promise<void>((resolve) => (letGo = resolve)));
+  await pass10();
+  let hasCome = false;
+  const waiting = waiter.runner.run(call(60_000), () => void (hasCome = true));
+  await pass10();
+  let spins = true;
+  const spin = async (): Promise<void> => {
+    while (spins) await bare.runner.run(call(), () => expect(hasCome).toBe(true));
+  };
+  const spinning = spin();
+  letGo();
+  for (let i = 0; !hasCome && i < 10; i++) await clock.advance(ROUND_TRIP);
+  spins = false;
+  expect(hasCome).toBe(true);
+  for (let i = 0; i < 5; i++) await pass10();
+  await Promise.all([held, waiting, spinning]);
+});
+
+test('of many calls with one key from many instances each one is queued, and a run begins after it', async () => {
+  const stores = Array.from({ length: INSTANCES }, () => new FarStore(true));
+  const call = (i: number) => ({ name: 'lock', id: randomUUID(), job: 'job', key: '', args: `[${i}]` });
+  const limits = { priority: 0, max: 1_000, redeliver: 3 };
+  const all = [...stores, ...stores, ...stores].map((store, i) =>
+    store.queuedCalls
+      .enqueue({ ...call(i), ...limits }, { limit: SETTINGS.storeTimeout })
+      .then(({ queued }) => queued)
+      .catch((error: unknown) => String(error)),
+  );
+  for (let i = 0; i < 5; i++) await pass10();
+  expect(await Promise.all(all)).toEqual(Array(3 * INSTANCES).fill(true));
+  expect(await entries.sums({ kinds: ['call'] })).toMatchObject([{ count: 1 }]);
+});
