@@ -1,4 +1,4 @@
-import { newId } from '../base/new-id.js';
+import { newId } from '../base/shared.js';
 import type { InLine } from './lock-info.js';
 import type { AcquireRefusal, AcquireRequest, WaitRequest } from './lock-store.js';
 import { CALLED, STEP_OF_PRIORITY } from './allowances.js';

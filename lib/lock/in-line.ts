@@ -1,4 +1,4 @@
-import { newId } from '../base/new-id.js';
+import { newId } from '../base/shared.js';
 import type { WaitingEvent } from '../contract/events/call-events.js';
 import type { AcquireRequest, AcquireResult, Writable } from '../contract/lock-store.js';
 import type { Engine } from './engine.js';

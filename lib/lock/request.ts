@@ -1,4 +1,4 @@
-import { newId } from '../base/new-id.js';
+import { newId } from '../base/shared.js';
 import type {
   AcquireRefusal,
   AcquireRequest,

@@ -11,7 +11,7 @@ const ASK_EVERY = 1_000;
 /** How often the first call in line asks where there are no hints, at first and at most, ms. */
 const POLL = 50;
 const LONGEST_POLL = 250;
-/** The same for one whose turn is next, or next but one: a part of how long it has been so. After short runs it asks often. */
+/** How often a call asks whose turn is next, or next but one, where there are no hints: a part of how long it has been so. After short runs it asks often. */
 const PART_OF_TIME = 0.1;
 /** Asks that are due so soon after one that is due now go along with it, ms. */
 const ALONG = 100;

@@ -2,7 +2,12 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
 import { Mutex } from 'redis-semaphore';
-import { SchedulerLockEvents, SchedulerLockModule, type SchedulerLockModuleOptions, SchedulerLockService } from '../../lib/index.js';
+import {
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  type SchedulerLockModuleOptions,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { type ContenderOptions, loadRedlock } from './contenders.js';
 
 /** A client of a lock whose calls wait until they have it. The next one may ask once the last one stands in line. */

@@ -57,7 +57,7 @@ const WHOLE: [string, () => object][] = [
 ];
 
 /** The rules whose answers have numbers, texts, lists and nothing, and the hints: each kind of answer, each way of sending. */
-const SOME = /^rule (2|9):|hint/i;
+const SOME = /^rule (2|9)\.|hint/i;
 const VARIANTS: [string, () => object][] = [
   ['node-redis 6, RESP 2', () => createClient(options({ RESP: 2 }))],
   ['node-redis 6, keyPrefix app:', () => createClient(options({ keyPrefix: 'app:' }))],

@@ -1,7 +1,14 @@
 import type { INestApplication, ModuleMetadata } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { MemoryLockStore, SchedulerLockConfigError, SchedulerLockEvents, SchedulerLockModule, type SchedulerLockEvent, type SchedulerLockModuleOptions } from '../../lib/index.js';
+import {
+  MemoryLockStore,
+  SchedulerLockConfigError,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  type SchedulerLockEvent,
+  type SchedulerLockModuleOptions,
+} from '../../lib/index.js';
 import type {
   AcquireRequest,
   AcquireResult,

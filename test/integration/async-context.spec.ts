@@ -1,7 +1,15 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { currentLock, type LockStore, MemoryLockStore, SchedulerLock, SchedulerLockEvents, SchedulerLockService, StoreUnavailableError } from '../../lib/index.js';
+import {
+  currentLock,
+  type LockStore,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockService,
+  StoreUnavailableError,
+} from '../../lib/index.js';
 import type { AcquireResult, ExtendResult, ReleaseResult } from '../../lib/contract/lock-store.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp } from './app.js';

@@ -1,7 +1,14 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Injectable } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
-import { type Duration, MemoryLockStore, SchedulerLock, SchedulerLockModule, type SchedulerLockModuleOptions, type SchedulerLockOptions } from '../../lib/index.js';
+import {
+  type Duration,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockModule,
+  type SchedulerLockModuleOptions,
+  type SchedulerLockOptions,
+} from '../../lib/index.js';
 import { closeApps, startApp, startModule, startFailure as failure } from './app.js';
 
 const INTRO = 'nestjs-scheduler-lock is misconfigured';

@@ -3,7 +3,16 @@ import { afterEach, expect, test } from '@jest/globals';
 import { Injectable, type INestApplicationContext, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import { MemoryLockStore, SchedulerLeader, SchedulerLock, SchedulerLockEvents, SchedulerLockModule, type SchedulerLockModuleOptions, type SchedulerLockOptions, SchedulerLockService } from '../../lib/index.js';
+import {
+  MemoryLockStore,
+  SchedulerLeader,
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  type SchedulerLockModuleOptions,
+  type SchedulerLockOptions,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import type { AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
 import { until } from '../support/until.js';
 

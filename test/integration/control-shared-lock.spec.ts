@@ -2,7 +2,13 @@ import 'reflect-metadata';
 import { afterEach, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { currentLock, MemoryLockStore, SchedulerLock, SchedulerLockControl, SchedulerLockInsight } from '../../lib/index.js';
+import {
+  currentLock,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockControl,
+  SchedulerLockInsight,
+} from '../../lib/index.js';
 import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp } from './app.js';

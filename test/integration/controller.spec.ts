@@ -2,7 +2,13 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Body, Controller, type INestApplication, Module, Param, Post, Get, HttpCode } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import { currentLock, SchedulerLock, SchedulerLockEvents, SchedulerLockModule, type SchedulerLockEvent } from '../../lib/index.js';
+import {
+  currentLock,
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  type SchedulerLockEvent,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { gate, serve } from './app.js';
 

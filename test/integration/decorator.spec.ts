@@ -1,7 +1,14 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
-import { currentLock, LockNotBoundError, type LockStore, MemoryLockStore, SchedulerLock, SchedulerLockModule } from '../../lib/index.js';
+import {
+  currentLock,
+  LockNotBoundError,
+  type LockStore,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockModule,
+} from '../../lib/index.js';
 import { runUnlocked } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, startModule } from './app.js';

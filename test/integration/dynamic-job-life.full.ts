@@ -2,7 +2,14 @@ import 'reflect-metadata';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { CronExpression, SchedulerRegistry } from '@nestjs/schedule';
-import { currentLock, type CronJobOptions, type Lock, MemoryLockStore, SchedulerLockService, type SchedulerLockModuleOptions } from '../../lib/index.js';
+import {
+  currentLock,
+  type CronJobOptions,
+  type Lock,
+  MemoryLockStore,
+  SchedulerLockService,
+  type SchedulerLockModuleOptions,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
 import { acquired, daily, DAY, dieIn, request, runIn, skipped } from './tick-support.js';

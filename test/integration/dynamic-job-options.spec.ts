@@ -2,7 +2,14 @@ import 'reflect-metadata';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Injectable, Module } from '@nestjs/common';
 import { Cron, CronExpression, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import { LeaderElection, SchedulerLock, SchedulerLockConfigError, SchedulerLockModule, type SchedulerLockModuleOptions, SchedulerLockService } from '../../lib/index.js';
+import {
+  LeaderElection,
+  SchedulerLock,
+  SchedulerLockConfigError,
+  SchedulerLockModule,
+  type SchedulerLockModuleOptions,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { closeApps, startApp, startFailure, startModule, type TestApp } from './app.js';
 
 afterEach(closeApps);

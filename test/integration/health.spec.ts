@@ -4,7 +4,14 @@ import { NestFactory } from '@nestjs/core';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { Test } from '@nestjs/testing';
-import { SchedulerLock, SchedulerLockEvents, SchedulerLockHealth, SchedulerLockModule, SchedulerLockService, StoreUnavailableError } from '../../lib/index.js';
+import {
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockHealth,
+  SchedulerLockModule,
+  SchedulerLockService,
+  StoreUnavailableError,
+} from '../../lib/index.js';
 import { FakeLockStore, ManualClock } from '../../lib/testing/index.js';
 import { closeApps, gate, LogLines, serve, startApp, type TestApp } from './app.js';
 import { EmptyHistory } from './support/empty-history.js';

@@ -2,7 +2,14 @@ import 'reflect-metadata';
 import { afterEach, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Interval, SchedulerRegistry } from '@nestjs/schedule';
-import { MemoryLockStore, SchedulerLock, SchedulerLockHealth, SchedulerLockInsight, SchedulerLockService, StoreUnavailableError } from '../../lib/index.js';
+import {
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockHealth,
+  SchedulerLockInsight,
+  SchedulerLockService,
+  StoreUnavailableError,
+} from '../../lib/index.js';
 import type { Beat, HistoryStore } from '../../lib/contract/history-store.js';
 import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { until } from '../support/until.js';

@@ -1,7 +1,13 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Injectable, type Type } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { MemoryLockStore, SchedulerLock, SchedulerLockControl, SchedulerLockHealth, SchedulerLockInsight } from '../../lib/index.js';
+import {
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockControl,
+  SchedulerLockHealth,
+  SchedulerLockInsight,
+} from '../../lib/index.js';
 import { ManualClock } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';

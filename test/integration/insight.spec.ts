@@ -2,7 +2,14 @@ import 'reflect-metadata';
 import { afterEach, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron, Interval } from '@nestjs/schedule';
-import { type Lock, MemoryLockStore, SchedulerLock, SchedulerLockInsight, SchedulerLockService, type SchedulerLockModuleOptions } from '../../lib/index.js';
+import {
+  type Lock,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockInsight,
+  SchedulerLockService,
+  type SchedulerLockModuleOptions,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, startFailure, type TestApp } from './app.js';
 

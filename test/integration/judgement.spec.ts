@@ -1,7 +1,12 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
-import { SchedulerLock, SchedulerLockEvents, SchedulerLockHealth, SchedulerLockInsight } from '../../lib/index.js';
+import {
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockHealth,
+  SchedulerLockInsight,
+} from '../../lib/index.js';
 import { FakeLockStore, ManualClock } from '../../lib/testing/index.js';
 import { closeApps, gate, startApp } from './app.js';
 

@@ -1,6 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
-import { LeaderElection, type LeaderHooks, type LockStore, type RunResult, SchedulerLock, SchedulerLockService, StoreUnavailableError } from '../../lib/index.js';
+import {
+  LeaderElection,
+  type LeaderHooks,
+  type LockStore,
+  type RunResult,
+  SchedulerLock,
+  SchedulerLockService,
+  StoreUnavailableError,
+} from '../../lib/index.js';
 import { DATABASES, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { freePort } from '../support/machine.js';

@@ -1,7 +1,17 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Injectable, Scope } from '@nestjs/common';
-import { currentLock, LeaderElection, type LeaderHooks, type Lock, MemoryLockStore, type RevokedReason, SchedulerLeader, SchedulerLock, SchedulerLockConfigError } from '../../lib/index.js';
+import {
+  currentLock,
+  LeaderElection,
+  type LeaderHooks,
+  type Lock,
+  MemoryLockStore,
+  type RevokedReason,
+  SchedulerLeader,
+  SchedulerLock,
+  SchedulerLockConfigError,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, NotedStore, startApp, startFailure, type TestApp } from './app.js';
 

@@ -3,7 +3,14 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { Injectable, type Type } from '@nestjs/common';
 import { Cron, Interval, SchedulerRegistry } from '@nestjs/schedule';
 import { createRequire } from 'node:module';
-import { type Duration, currentLock, MemoryLockStore, SchedulerLeader, SchedulerLock, StoreUnavailableError } from '../../lib/index.js';
+import {
+  type Duration,
+  currentLock,
+  MemoryLockStore,
+  SchedulerLeader,
+  SchedulerLock,
+  StoreUnavailableError,
+} from '../../lib/index.js';
 import type { AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';

@@ -3,7 +3,17 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { Injectable, type OnApplicationBootstrap, Module } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry, Timeout } from '@nestjs/schedule';
 import { createRequire } from 'node:module';
-import { currentLock, LockResignedError, LockShutdownError, MemoryLockStore, SchedulerLeader, SchedulerLock, SchedulerLockEvents, SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
+import {
+  currentLock,
+  LockResignedError,
+  LockShutdownError,
+  MemoryLockStore,
+  SchedulerLeader,
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, NotedStore, startApp, startModule, type TestApp } from './app.js';
 import { elected, Idle, leads, occupied } from './leader-support.js';

@@ -1,7 +1,12 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { type AcquiredLock, MemoryLockStore, SchedulerLeader, SchedulerLockService } from '../../lib/index.js';
+import {
+  type AcquiredLock,
+  MemoryLockStore,
+  SchedulerLeader,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import type { AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
 import { JOB_TTL, NightlyFleet, SPREAD } from './leader-clock.js';

@@ -3,7 +3,13 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { CronExpression, Interval, SchedulerRegistry } from '@nestjs/schedule';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { LeaderElection, MemoryLockStore, SchedulerLeader, SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
+import {
+  LeaderElection,
+  MemoryLockStore,
+  SchedulerLeader,
+  SchedulerLockModule,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, NotedStore, startApp, startModule, type TestApp } from './app.js';
 import { elected, leads } from './leader-support.js';

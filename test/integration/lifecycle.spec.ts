@@ -1,7 +1,13 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Injectable, type OnModuleInit, Inject, Optional } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { currentLock, LockShutdownError, SchedulerLock, SchedulerLockConfigError, SchedulerLockService } from '../../lib/index.js';
+import {
+  currentLock,
+  LockShutdownError,
+  SchedulerLock,
+  SchedulerLockConfigError,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { activeHandles, newHandles, until } from '../support/until.js';
 import { freePort } from '../support/machine.js';
 import { startRedis, type LocalRedis } from '../support/local-redis.js';

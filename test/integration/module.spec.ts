@@ -1,7 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Injectable, Module } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
-import { currentLock, MemoryLockStore, SchedulerLock, SchedulerLockEvents, SchedulerLockModule, SchedulerLockService, type SchedulerLockModuleOptions, type SchedulerLockOptionsFactory } from '../../lib/index.js';
+import {
+  currentLock,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  SchedulerLockService,
+  type SchedulerLockModuleOptions,
+  type SchedulerLockOptionsFactory,
+} from '../../lib/index.js';
 import { startRedisCluster, type RedisCluster } from '../faults/support/redis-topologies.js';
 import { provideRedis, uniquePrefix, type RedisServer } from '../support/redis-server.js';
 import { until } from '../support/until.js';

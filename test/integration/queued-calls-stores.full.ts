@@ -4,7 +4,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
-import { type LockStore, MemoryLockStore, type SchedulerLockEvent, SchedulerLock, SchedulerLockService } from '../../lib/index.js';
+import {
+  type LockStore,
+  MemoryLockStore,
+  type SchedulerLockEvent,
+  SchedulerLock,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';

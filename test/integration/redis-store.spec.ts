@@ -3,7 +3,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import { SchedulerLock, SchedulerLockConfigError, SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
+import {
+  SchedulerLock,
+  SchedulerLockConfigError,
+  SchedulerLockModule,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';

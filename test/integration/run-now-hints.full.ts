@@ -2,7 +2,14 @@ import 'reflect-metadata';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { Control, MemoryLockStore, SchedulerLock, SchedulerLockInsight, SchedulerLockService, type LockStore } from '../../lib/index.js';
+import {
+  Control,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockInsight,
+  SchedulerLockService,
+  type LockStore,
+} from '../../lib/index.js';
 import { systemClock } from '../../lib/base/clock.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { POSTGRES } from '../support/database.js';

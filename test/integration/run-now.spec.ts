@@ -1,7 +1,13 @@
 import 'reflect-metadata';
 import { afterEach, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
-import { currentLock, MemoryLockStore, SchedulerLock, SchedulerLockControl, SchedulerLockInsight } from '../../lib/index.js';
+import {
+  currentLock,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockControl,
+  SchedulerLockInsight,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp } from './app.js';
 

@@ -2,7 +2,14 @@ import 'reflect-metadata';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Injectable, Module } from '@nestjs/common';
 import { Cron, CronExpression, Interval, ScheduleModule, SchedulerRegistry, Timeout } from '@nestjs/schedule';
-import { LeaderElection, MemoryLockStore, SchedulerLeader, SchedulerLock, SchedulerLockModule, type SchedulerLockModuleOptions } from '../../lib/index.js';
+import {
+  LeaderElection,
+  MemoryLockStore,
+  SchedulerLeader,
+  SchedulerLock,
+  SchedulerLockModule,
+  type SchedulerLockModuleOptions,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, startFailure, startModule, type TestApp } from './app.js';
 import { elected, leads, occupied } from './leader-support.js';

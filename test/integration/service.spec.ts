@@ -1,5 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { type Duration, currentLock, LockNotAcquiredError, SchedulerLockConfigError, SchedulerLockService, StoreUnavailableError } from '../../lib/index.js';
+import {
+  type Duration,
+  currentLock,
+  LockNotAcquiredError,
+  SchedulerLockConfigError,
+  SchedulerLockService,
+  StoreUnavailableError,
+} from '../../lib/index.js';
 import { provideRedis, uniquePrefix, type RedisServer } from '../support/redis-server.js';
 import { closeApps, NotedStore, startApp } from './app.js';
 

@@ -3,7 +3,15 @@ import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { printed } from '../../lib/show/cli/print.js';
 import { readArguments } from '../../lib/show/cli/arguments.js';
-import { LeaderElection, type LockStore, SchedulerLeader, SchedulerLock, SchedulerLockConfigError, SchedulerLockInsight, SchedulerLockService } from '../../lib/index.js';
+import {
+  LeaderElection,
+  type LockStore,
+  SchedulerLeader,
+  SchedulerLock,
+  SchedulerLockConfigError,
+  SchedulerLockInsight,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { DATABASES, statementsOf, type TestPool } from '../support/database.js';
 import { type LocalDatabase, uniqueTable } from '../support/database-server.js';

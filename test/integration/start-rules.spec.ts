@@ -3,7 +3,13 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { Injectable } from '@nestjs/common';
 import { Cron, Interval } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
-import { MemoryLockStore, SchedulerLock, SchedulerLockModule, SchedulerLockService, type SchedulerLockModuleOptions } from '../../lib/index.js';
+import {
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockModule,
+  SchedulerLockService,
+  type SchedulerLockModuleOptions,
+} from '../../lib/index.js';
 import { ManualClock } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';

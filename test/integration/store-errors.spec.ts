@@ -1,6 +1,12 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
-import { assertLocked, currentLock, LockNotHeldError, SchedulerLock, StoreUnavailableError } from '../../lib/index.js';
+import {
+  assertLocked,
+  currentLock,
+  LockNotHeldError,
+  SchedulerLock,
+  StoreUnavailableError,
+} from '../../lib/index.js';
 import { closeApps, NotedStore, startApp } from './app.js';
 
 afterEach(closeApps);

@@ -1,6 +1,12 @@
 import { afterEach, describe, expect, it, test } from '@jest/globals';
 import { Cron } from '@nestjs/schedule';
-import { currentLock, LockLostError, LockNotBoundError, SchedulerLock, SchedulerLockService } from '../../lib/index.js';
+import {
+  currentLock,
+  LockLostError,
+  LockNotBoundError,
+  SchedulerLock,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { FakeLockStore, ManualClock, runAllUnlocked, runUnlocked } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp } from './app.js';

@@ -3,7 +3,13 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Injectable, type Type } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { currentLock, MemoryLockStore, SchedulerLock, type SchedulerLockOptions, StoreUnavailableError } from '../../lib/index.js';
+import {
+  currentLock,
+  MemoryLockStore,
+  SchedulerLock,
+  type SchedulerLockOptions,
+  StoreUnavailableError,
+} from '../../lib/index.js';
 import type { AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp } from './app.js';

@@ -2,7 +2,13 @@ import 'reflect-metadata';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { type Duration, currentLock, MemoryLockStore, SchedulerLock, StoreUnavailableError } from '../../lib/index.js';
+import {
+  type Duration,
+  currentLock,
+  MemoryLockStore,
+  SchedulerLock,
+  StoreUnavailableError,
+} from '../../lib/index.js';
 import type { AcquireRefusal, AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';

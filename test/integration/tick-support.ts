@@ -1,6 +1,11 @@
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { LOCK_STORE, type LockStore, type SchedulerLockModuleOptions, type SchedulerLockEvent } from '../../lib/index.js';
+import {
+  LOCK_STORE,
+  type LockStore,
+  type SchedulerLockModuleOptions,
+  type SchedulerLockEvent,
+} from '../../lib/index.js';
 import type { AcquireRequest } from '../../lib/contract/lock-store.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';

@@ -2,7 +2,13 @@ import 'reflect-metadata';
 import { expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { currentLock, SchedulerLock, type SchedulerLockModuleOptions, type SchedulerLockOptions, SchedulerLockService } from '../../lib/index.js';
+import {
+  currentLock,
+  SchedulerLock,
+  type SchedulerLockModuleOptions,
+  type SchedulerLockOptions,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { gate, startApp, type TestApp } from './app.js';
 import {

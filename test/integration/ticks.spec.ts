@@ -3,7 +3,15 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Injectable, Logger } from '@nestjs/common';
 import { Cron, CronExpression, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { type Duration, currentLock, SchedulerLock, SchedulerLockEvents, SchedulerLockModule, SchedulerLockService, type SchedulerLockEvent } from '../../lib/index.js';
+import {
+  type Duration,
+  currentLock,
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  SchedulerLockService,
+  type SchedulerLockEvent,
+} from '../../lib/index.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 

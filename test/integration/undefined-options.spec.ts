@@ -1,7 +1,13 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { LeaderElection, MemoryLockStore, SchedulerLock, SchedulerLockInsight, SchedulerLockService } from '../../lib/index.js';
+import {
+  LeaderElection,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockInsight,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import type { AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
 import { OPTION_NAMES } from '../../lib/nest/options/table.js';
 import { until } from '../support/until.js';

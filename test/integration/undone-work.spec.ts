@@ -1,7 +1,13 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Observable, of } from 'rxjs';
-import { assertLocked, currentLock, SchedulerLock, SchedulerLockConfigError, SchedulerLockService } from '../../lib/index.js';
+import {
+  assertLocked,
+  currentLock,
+  SchedulerLock,
+  SchedulerLockConfigError,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { runUnlocked } from '../../lib/testing/index.js';
 import { closeApps, NotedStore, startApp } from './app.js';
 

@@ -4,7 +4,16 @@ import { Injectable, Module, type INestApplicationContext, type Type } from '@ne
 import { NestFactory } from '@nestjs/core';
 import { createObserveModule } from '@nestjs/observe';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import { currentLock, MemoryLockStore, SchedulerLock, SchedulerLockEvents, SchedulerLockModule, SchedulerLockService, type SchedulerLockEvent, type SchedulerLockModuleOptions } from '../../lib/index.js';
+import {
+  currentLock,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  SchedulerLockService,
+  type SchedulerLockEvent,
+  type SchedulerLockModuleOptions,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { LogLines } from './app.js';
 import { DAY, daily, dieIn, request, runIn } from './tick-support.js';

@@ -1,4 +1,4 @@
-import { newId } from '../../base/new-id.js';
+import { newId } from '../../base/shared.js';
 import { StoreUnavailableError } from '../../base/errors.js';
 import { pauseNow } from '../controls.js';
 import { grantedAt } from '../join.js';

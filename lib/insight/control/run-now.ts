@@ -1,4 +1,4 @@
-import { newId } from '../../base/new-id.js';
+import { newId } from '../../base/shared.js';
 import { parseDuration } from '../../base/duration.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { pauseNow, starterOf } from '../controls.js';

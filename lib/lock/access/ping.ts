@@ -1,4 +1,4 @@
-import { newId } from '../../base/new-id.js';
+import { newId } from '../../base/shared.js';
 import type { Clock } from '../../base/clock.js';
 import type { LockStore } from '../../contract/lock-store.js';
 import { SafeStore, storeLabel } from './safe-store.js';

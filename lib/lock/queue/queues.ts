@@ -2,7 +2,7 @@
  * lib/lock/queue: queued calls: who queues a call also waits in line for its lock, and then runs all calls that are queued for it.
  * May not enter: how a queue is stored, Nest, options that are not checked.
  */
-import { newId } from '../../base/new-id.js';
+import { newId } from '../../base/shared.js';
 import { AlarmClock, type Clock, inModuleContext } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { Emit } from '../../contract/events/events.js';

@@ -1,4 +1,4 @@
-import { newId } from '../../base/new-id.js';
+import { newId } from '../../base/shared.js';
 import { hostname } from 'node:os';
 import type { Clock } from '../../base/clock.js';
 import { formatDuration } from '../../base/duration.js';

@@ -1,4 +1,4 @@
-import { newId } from '../../base/new-id.js';
+import { newId } from '../../base/shared.js';
 import { byOf } from '../lock/by.js';
 import type { Look } from './guesses.js';
 import type { Change, ReadDocument, Seen } from '../../contract/port.js';

@@ -22,7 +22,7 @@ import type {
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { byOf } from '../lock/by.js';
-import type { Lines } from './lines.js';
+import type { Lines } from '../entries/lines.js';
 import { Moments } from '../entries/moments.js';
 import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
 import { Rounds } from './rounds.js';

@@ -3,7 +3,7 @@ import type { Standing } from '../../contract/line.js';
 import { lookAt } from './changes.js';
 import type { Look } from './guesses.js';
 import type { Lane } from './lanes.js';
-import type { Lines } from './lines.js';
+import type { Lines } from '../entries/lines.js';
 import type { LockDocuments, ReadDocument } from '../../contract/port.js';
 import { hasLine } from '../lock/mark.js';
 

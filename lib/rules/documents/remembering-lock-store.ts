@@ -6,7 +6,7 @@ import type { HintChannel, LeaseRef, ReleaseOptions, ReleaseResult } from '../..
 import type { QueuedCallStore } from '../../contract/queued-call-store.js';
 import { DocumentLockStore, type DocumentLockStoreOptions } from './document-lock-store.js';
 import type { LockEntries } from '../entries/entries.js';
-import { Lines } from './lines.js';
+import { Lines } from '../entries/lines.js';
 import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
 import { lineInfo } from '../lock/in-line.js';
 import { hasLine } from '../lock/mark.js';

@@ -17,7 +17,7 @@ import {
   type Wanted,
 } from './lanes.js';
 import type { LockDocuments } from '../../contract/port.js';
-import type { Lines } from './lines.js';
+import type { Lines } from '../entries/lines.js';
 import { type Found, Looks } from './looks.js';
 import type { Hint, LineChange } from '../lock/document.js';
 import { callFirst } from '../lock/in-line.js';

@@ -21,7 +21,7 @@ import {
   takenEntry,
   unreadableEntry,
 } from './queue-entries.js';
-import type { FirstInLine } from '../documents/lines.js';
+import type { FirstInLine } from './lines.js';
 import type { QueueLocks } from './queue-locks.js';
 import { AGAIN, type Left } from './tries.js';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { newId } from '../../base/new-id.js';
+import { newId } from '../../base/shared.js';
 import {
   type DeadLetter,
   type DeliveredCall,

@@ -1,5 +1,5 @@
 import type { LeaseRef } from '../../contract/lock-store.js';
-import type { FirstInLine, Lines } from '../documents/lines.js';
+import type { FirstInLine, Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { type Decision, isTaken, type LockDocument } from '../lock/document.js';
 import { regrant } from '../lock/regrant.js';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.js';
 import { changeOf, lookAt } from '../../rules/documents/changes.js';
 import type { ReadDocument } from '../../contract/port.js';
-import { callsIn, entryOfCall, lineOf, seenCall } from '../../rules/documents/lines.js';
+import { callsIn, entryOfCall, lineOf, seenCall } from '../../rules/entries/lines.js';
 import type { Decision, LineChange, LockDocument } from '../../rules/lock/document.js';
 import { readableLock } from '../../rules/lock/state.js';
 import { RETENTION, TICK_RETENTION } from '../../contract/allowances.js';

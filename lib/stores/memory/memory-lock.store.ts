@@ -6,7 +6,7 @@ import { systemClock, type Clock } from '../../base/clock.js';
 import { extend } from '../../rules/lock/extend.js';
 import { acquireInLine, lineInfo, releaseInLine } from '../../rules/lock/in-line.js';
 import { inspect } from '../../rules/lock/inspect.js';
-import { callsIn, lineOf, Lines } from '../../rules/documents/lines.js';
+import { callsIn, lineOf, Lines } from '../../rules/entries/lines.js';
 import { Moments } from '../../rules/entries/moments.js';
 import { EntryHistory } from '../../rules/entries/history.js';
 import { documentLocks } from '../../rules/entries/queue-locks.js';

@@ -79,7 +79,7 @@ function connected({ db }: MongooseConnectionLike): MongoDatabase {
   );
 }
 
-/** The same database, which sends all {@link quietly}. */
+/** A database that sends all {@link quietly}. */
 function quiet(database: MongoDatabase): MongoDatabase {
   return {
     databaseName: database.databaseName,

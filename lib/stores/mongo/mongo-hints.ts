@@ -1,4 +1,4 @@
-import { newId } from '../../base/new-id.js';
+import { newId } from '../../base/shared.js';
 import { type Clock, systemClock } from '../../base/clock.js';
 import type { HintChannel } from '../../contract/lock-store.js';
 import { type Listening, TestedChannel } from '../shared/tested-channel.js';

@@ -1,4 +1,4 @@
-import { newId } from '../../base/new-id.js';
+import { newId } from '../../base/shared.js';
 import { type EntriesDialect, type EntryRow, type Once, partly } from '../sql/entries-dialect.js';
 import { entriesProblem, type TableNames } from '../sql/table-name.js';
 import { type MysqlClient, read, write } from './client.js';

@@ -1,4 +1,4 @@
-import { newId } from '../../base/new-id.js';
+import { newId } from '../../base/shared.js';
 import type { Entry, EntryQuery, LockEntries, NewEntry } from '../../rules/entries/entries.js';
 import { check, show } from './assert.js';
 import type { LockEntriesContractOptions } from './port-options.js';

@@ -1,4 +1,4 @@
-import { newId } from '../../base/new-id.js';
+import { newId } from '../../base/shared.js';
 import type { Change, LockDocuments, ReadDocument, Seen } from '../../contract/port.js';
 import { check, show } from './assert.js';
 import type { LockDocumentsContractOptions, PortSubject } from './port-options.js';

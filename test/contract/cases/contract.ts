@@ -49,6 +49,13 @@ const definitions: readonly CaseDefinition[] = [
   ...registryCases,
 ].sort((a, b) => a.rule.localeCompare(b.rule, 'en', { numeric: true }));
 
+/** What the case with this sentence is called. */
+export function caseName(sentence: string): string {
+  const found = definitions.find((definition) => definition.sentence === sentence);
+  if (found === undefined) throw new Error(`No case of the contract has the sentence: ${sentence}`);
+  return `rule ${found.rule}: ${sentence}`;
+}
+
 /**
  * The contract of `LockStore` as cases that any test runner can run, one after another. Cases for which `options`
  * has no hook are left out. No case depends on how fast the machine is.

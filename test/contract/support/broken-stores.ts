@@ -1,3 +1,4 @@
+import { caseName } from '../cases/contract.js';
 import { brokenBatches } from './broken/batch.js';
 import type { BrokenStore } from './broken/broken-store.js';
 import { brokenQueuedCalls } from './broken/queued-calls.js';
@@ -11,7 +12,7 @@ import { brokenRestore } from './broken/restore.js';
 import { brokenTicks } from './broken/ticks.js';
 import { brokenTimeAndNames } from './broken/time-and-names.js';
 
-/** For every case of the contract suite a store that it is to catch. */
+/** For every case of the contract suite a store that it is to catch, by the name of the case. */
 export const brokenStores: readonly BrokenStore[] = [
   ...brokenExclusion,
   ...brokenOwnership,
@@ -25,4 +26,4 @@ export const brokenStores: readonly BrokenStore[] = [
   ...brokenHistories,
   ...brokenMisses,
   ...brokenRegistries,
-];
+].map((broken) => ({ ...broken, caught: caseName(broken.caught) }));

@@ -32,7 +32,7 @@ export interface DatabaseSubject<P extends Pool> {
  * kept, and that a session forgets everything.
  */
 const DIFFERS =
-  /exactly one (wins|is the first)|made at once are|stay apart|concurrent|simultaneous|clock|every name is a lock of its own|is repeated|as short as|as long as|batch|in line|fencing tokens grow after|remember|^rule 9:/;
+  /exactly one (wins|is the first)|made at once are|stay apart|concurrent|simultaneous|clock|every name is a lock of its own|is repeated|as short as|as long as|batch|in line|fencing tokens grow after|remember|^rule 9\./;
 
 /** Registers only the cases that a variant can change. All of them run once on each server. */
 export const whatDiffers =

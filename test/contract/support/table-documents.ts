@@ -1,4 +1,10 @@
-import { type DocumentChange, type DocumentRenewal, type LockDocuments, type ReadDocument, StoreUnavailableError } from '../../../lib/index.js';
+import {
+  type DocumentChange,
+  type DocumentRenewal,
+  type LockDocuments,
+  type ReadDocument,
+  StoreUnavailableError,
+} from '../../../lib/index.js';
 
 /** What a pool of `pg` does. */
 interface Database {

@@ -2,7 +2,13 @@ import 'reflect-metadata';
 import { afterEach } from '@jest/globals';
 import type { INestApplicationContext, LoggerService, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { type SchedulerLockEvent, SchedulerLockEvents, SchedulerLockModule, type SchedulerLockModuleOptions, SchedulerLockService } from '../../../lib/index.js';
+import {
+  type SchedulerLockEvent,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  type SchedulerLockModuleOptions,
+  SchedulerLockService,
+} from '../../../lib/index.js';
 import { until } from '../../support/until.js';
 
 type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;

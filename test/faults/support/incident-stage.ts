@@ -1,5 +1,10 @@
 import { pathToFileURL } from 'node:url';
-import type { LockHealth, LockStore, SchedulerLockModuleOptions, SchedulerLockOptions } from '../../../lib/index.js';
+import type {
+  LockHealth,
+  LockStore,
+  SchedulerLockModuleOptions,
+  SchedulerLockOptions,
+} from '../../../lib/index.js';
 import { type ChildMessage, spawnChild } from '../../support/child.js';
 import { builtScript } from '../../support/machine.js';
 import { shell } from '../../support/shell.js';

@@ -1,5 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { currentLock, type QueuedCallFacts, SchedulerLock, type SchedulerLockOptions, SchedulerLockService } from '../../../lib/index.js';
+import {
+  currentLock,
+  type QueuedCallFacts,
+  SchedulerLock,
+  type SchedulerLockOptions,
+  SchedulerLockService,
+} from '../../../lib/index.js';
 import { gate, type TestApp } from '../app.js';
 
 export interface Ran {

@@ -1,7 +1,16 @@
 import { afterEach, beforeEach } from '@jest/globals';
 import { Injectable, type Provider } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { Control, currentLock, type LockInfo, type LockStore, SchedulerLock, SchedulerLockControl, SchedulerLockInsight, SchedulerLockService } from '../../../lib/index.js';
+import {
+  Control,
+  currentLock,
+  type LockInfo,
+  type LockStore,
+  SchedulerLock,
+  SchedulerLockControl,
+  SchedulerLockInsight,
+  SchedulerLockService,
+} from '../../../lib/index.js';
 import { systemClock } from '../../../lib/base/clock.js';
 import { until } from '../../support/until.js';
 import { closeApps, startApp, type TestApp } from '../app.js';

@@ -1,6 +1,12 @@
 import { type DynamicModule, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
-import { type LeaderHooks, LeaderElection, SchedulerLock, SchedulerLockModule, SchedulerLockService } from '../../../lib/index.js';
+import {
+  type LeaderHooks,
+  LeaderElection,
+  SchedulerLock,
+  SchedulerLockModule,
+  SchedulerLockService,
+} from '../../../lib/index.js';
 import { FakeLockStore } from '../../../lib/testing/index.js';
 import { until } from '../../support/until.js';
 import { gate, startModule, type TestApp } from '../app.js';

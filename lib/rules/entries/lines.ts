@@ -1,8 +1,9 @@
-import { newId } from '../../base/new-id.js';
+import { afterThis } from '../../base/clock.js';
+import { newId } from '../../base/shared.js';
 import { StoreUnavailableError } from '../../base/errors.js';
 import type { Standing } from '../../contract/line.js';
 import { readable } from '../../contract/readable.js';
-import type { Entry, EntryQuery, LockEntries, NewEntry, SeenEntry } from '../entries/entries.js';
+import type { Entry, EntryQuery, LockEntries, NewEntry, SeenEntry } from './entries.js';
 import { MOST_IN_LINE } from '../lock/in-line.js';
 
 /** The kinds of entries of calls in line: those that only wait, and those that run queued calls when their turn comes. */
@@ -72,7 +73,7 @@ export class Lines {
   enter(lock: string, call: Standing, now: number): Promise<void> {
     return new Promise((done, failed) => {
       this.#entering.push({ entry: entryOfCall(lock, call, now), done, failed });
-      if (this.#entering.length === 1) queueMicrotask(() => void this.#put());
+      if (this.#entering.length === 1) afterThis(() => void this.#put());
     });
   }
 
