@@ -48,7 +48,7 @@ const LONGEST = 86_400_000;
 /** How long changes of jobs are gathered after a beat, ms. */
 const GATHERED = 1_000;
 /** How long the beat waits for the scheduler's call at a tick, ms. After that it comes without one: the job may have been stopped. */
-const PATIENCE = 2_000;
+const CALL_LIMIT = 2_000;
 /** Before how many beats, after the first one, it looks for another process with its instance id. */
 const LOOKS = 4;
 /** From when on clocks differ so much that an instance starts the wrong ticks, ms. */
@@ -104,7 +104,7 @@ export class Beats {
     const { every } = this.shown;
     this.#beganAt = this.clock.monotonic();
     const next = every === 'with-ticks' ? this.#untilTick() : every;
-    this.#again(every === 'with-ticks' ? next + PATIENCE : next * (1 - JITTER * Math.random()));
+    this.#again(every === 'with-ticks' ? next + CALL_LIMIT : next * (1 - JITTER * Math.random()));
     // The next beat makes up for one that fails. If the store is away, the calls that ask for locks report it.
     void inModuleContext(() => this.#beat(false, next)).catch((error: unknown) => {
       // A store that refuses beats may grant locks. It has answered, so the next beat comes at its usual time.

@@ -10,7 +10,7 @@ import type { UnderWay } from './under-way.js';
 /** While the store does not answer, one release is tried at least this often, ms. */
 const PROBE = 10_000;
 /** The longest pause between two tries of a release that the store leaves unsettled while it answers others, ms. */
-const LONGEST_PAUSE = 30_000;
+const MAX_RETRY_DELAY = 30_000;
 /**
  * How many releases are tried again at a time: as many as a store answers at once. Renewals must not wait behind thousands.
  */
@@ -221,7 +221,7 @@ export class Releases {
   #mayTry(release: Release): boolean {
     const { unsettled: tries, sentAt } = release;
     if (tries === 0 || !this.#isPassedOver(release)) return true;
-    return this.clock.monotonic() >= sentAt + Math.min(PROBE * 2 ** (tries - 1), LONGEST_PAUSE);
+    return this.clock.monotonic() >= sentAt + Math.min(PROBE * 2 ** (tries - 1), MAX_RETRY_DELAY);
   }
 
   /** Drops a release: it is not tried again. */

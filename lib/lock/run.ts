@@ -16,7 +16,7 @@ import { refuseUndone } from './undone-values.js';
 /** How a job ended. */
 export type Ended<T> = { readonly value: T } | { readonly error: unknown };
 
-/** A call that runs jobs under its lock. */
+/** A call that runs jobs under its lock; not the lease that it holds. */
 export abstract class Holding extends Take {
   /** The lease, while its job runs. */
   #lease: Lease | undefined;

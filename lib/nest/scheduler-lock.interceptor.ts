@@ -24,7 +24,10 @@ import type { BoundJob } from './bound-job.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
 
-/** One call of a guarded method through its lock: takes the lock, runs the method, releases the lock. */
+/**
+ * No interceptor of Nest: the guards of methods call it. One call of a guarded method through its lock: takes the lock, runs the method,
+ * releases the lock.
+ */
 @Injectable()
 export class SchedulerLockInterceptor implements OnModuleDestroy {
   /** Scheduled jobs that were fired without a tick: each is warned about once. */

@@ -5,7 +5,7 @@ import type { BoundJob } from './bound-job.js';
 import { names } from './start-line.js';
 
 /** How long after the start `main.ts` may still call `enableShutdownHooks()`, ms. */
-const PATIENCE = 1_000;
+const HOOKS_LIMIT = 1_000;
 const UTC = /^(Etc\/)?(UTC|UCT|GMT|Zulu|Universal)$/;
 
 /**
@@ -21,7 +21,7 @@ export function tellOfUnkeptRules(jobs: readonly BoundJob[], clock: Clock): Time
   if (zone !== undefined) logWarning(() => zone);
   return clock.setTimer(() => {
     if (process.listenerCount('SIGTERM') === 0) logWarning(() => NO_HOOKS);
-  }, PATIENCE);
+  }, HOOKS_LIMIT);
 }
 
 const NO_HOOKS =

@@ -6,7 +6,7 @@ import type { Target } from './types.js';
 
 const DAY = 86_400_000;
 /** How long a pause lasts at most, ms: as long as any lease may. */
-export const LONGEST_PAUSE = 30 * DAY;
+export const MAX_PAUSE = 30 * DAY;
 /** How long a pause lasts by default, ms. */
 export const USUAL_PAUSE = 7 * DAY;
 /** The longest texts that are kept. */

@@ -7,7 +7,7 @@ import type { ControlAct } from '../../contract/history-store.js';
 import type { AcquireRequest, AcquireResult } from '../../contract/lock-store.js';
 import { processOf } from '../../contract/line.js';
 import { pauseHolder, readPause } from '../../contract/pause.js';
-import { Given, LONGEST_PAUSE, USUAL_PAUSE } from './check.js';
+import { Given, MAX_PAUSE, USUAL_PAUSE } from './check.js';
 import { actOf, type Desk, EVERY, type Found } from './desk.js';
 import { oneByOne } from './one-by-one.js';
 import type { PauseRequest, PauseResult } from './types.js';
@@ -97,7 +97,7 @@ export class Place {
     const now = clock.monotonic();
     const left = this.#leaseEnds - now;
     // After a long wait the pause still ends at the time that was asked for.
-    const ttl = Math.max(SECOND, Math.min(LONGEST_PAUSE, this.pause.until - this.offset - clock.now()));
+    const ttl = Math.max(SECOND, Math.min(MAX_PAUSE, this.pause.until - this.offset - clock.now()));
     const wait = {
       limit: Math.max(1, Math.ceil(this.deadline - now)),
       priority: GREATEST,
@@ -123,7 +123,7 @@ export async function pause(desk: Desk, request: PauseRequest): Promise<PauseRes
   given.target(request);
   given.actor(request.actor);
   given.reason(request.reason, true);
-  const length = given.duration('for', request.for, { usual: USUAL_PAUSE, most: LONGEST_PAUSE });
+  const length = given.duration('for', request.for, { usual: USUAL_PAUSE, most: MAX_PAUSE });
   const wait = given.duration('wait', request.wait, { usual: HOUR, most: HOUR });
   given.done();
   const found = await desk.find(request);
@@ -155,7 +155,7 @@ async function pauseFor(
   if (info !== undefined && known !== undefined)
     return { result: 'paused-already', pause: known, jobs, time: info.time };
   const now = desk.timeOf(info) ?? (await timeByLease(desk, lock, request));
-  const until = Math.ceil(Math.min(now + length, now + LONGEST_PAUSE - SECOND) / SECOND) * SECOND;
+  const until = Math.ceil(Math.min(now + length, now + MAX_PAUSE - SECOND) / SECOND) * SECOND;
   const { actor, reason } = request;
   const place = new Place(
     desk,

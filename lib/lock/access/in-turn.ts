@@ -3,7 +3,7 @@ import { StoreUnavailableError } from '../../base/errors.js';
 import type { HistoryStore } from '../../contract/history-store.js';
 
 /** How many calls may wait for an answer. A pool of a database has ten connections, or fewer, and locks need most of them. */
-const AT_ONCE = 2;
+const CONCURRENCY = 2;
 /** After so long without an answer, ms, new calls fail instead of standing in line. */
 const SILENCE = 10_000;
 
@@ -17,7 +17,7 @@ class Turns {
   constructor(private readonly clock: Clock) {}
 
   async take<T>(call: () => Promise<T>): Promise<T> {
-    if (this.#underWay < AT_ONCE) this.#underWay += 1;
+    if (this.#underWay < CONCURRENCY) this.#underWay += 1;
     else if (this.clock.monotonic() - this.#movedAt > SILENCE) throw tooMany();
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#movedAt = this.clock.monotonic();
@@ -49,6 +49,6 @@ export function inTurn(history: HistoryStore, clock: Clock): HistoryStore {
 }
 
 const tooMany = (): StoreUnavailableError =>
-  new StoreUnavailableError(`The history has not answered ${AT_ONCE} calls for ${SILENCE / 1_000} s.`, {
+  new StoreUnavailableError(`The history has not answered ${CONCURRENCY} calls for ${SILENCE / 1_000} s.`, {
     outcome: 'not-applied',
   });

@@ -16,7 +16,7 @@ export interface Look {
 /** How long the database's time is reckoned on from where it was read, ms: clocks drift apart, and are set. */
 const YOUNG = 60_000;
 /** How many locks have a guess. A caller can make up a name per call: when there are too many, it starts anew. */
-const MOST = 10_000;
+const MAX_GUESSES = 10_000;
 
 /** How much slower the time is reckoned on than it goes by: more than clocks differ. */
 const SLOWER = 0.999;
@@ -47,7 +47,7 @@ export class Guesses {
 
   /** This process has written a document. */
   wrote(name: string, look: Look): void {
-    if (this.#known.size >= MOST || this.#unsure.size >= MOST) {
+    if (this.#known.size >= MAX_GUESSES || this.#unsure.size >= MAX_GUESSES) {
       this.#known.clear();
       this.#unsure.clear();
     }

@@ -7,7 +7,7 @@ import type { Renewal, Seen } from '../../contract/port.js';
 import type { Decision, Hint, LockDocument } from '../lock/document.js';
 
 /** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
-const LONGEST_PAUSE = 100;
+const MAX_RETRY_DELAY = 100;
 
 /** One call for one lock. */
 export interface Task<T> {
@@ -93,7 +93,7 @@ export function pauseBefore(missed: readonly Lane[], now: number): number {
   const tries = Math.max(0, ...missed.map((lane) => lane.tries));
   if (tries < 2) return 0;
   const left = Math.min(...missed.map(({ tasks }) => tasks[0]?.until ?? now)) - now;
-  return Math.random() * Math.min(2 ** tries, LONGEST_PAUSE, Math.max(left, 1));
+  return Math.random() * Math.min(2 ** tries, MAX_RETRY_DELAY, Math.max(left, 1));
 }
 
 /** Others have written since, so what is there does not tell whether the change was written before. */

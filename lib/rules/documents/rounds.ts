@@ -27,7 +27,7 @@ import { hasLine } from '../lock/mark.js';
 const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
 /** How long a call waits for an unanswered call before it, ms. Then the next call that is made passes that one, and takes the rest with it. */
-const PATIENCE = 1_000;
+const PASS_AFTER = 1_000;
 
 /** What {@link Rounds} need besides a place: see `DocumentLockStoreOptions`. */
 interface RoundsOptions {
@@ -63,7 +63,7 @@ export class Rounds {
   add<T>(task: Task<T>): void {
     const lane = this.#lanes.get(task.name);
     const now = this.#clock.monotonic();
-    if (lane !== undefined && now - lane.since < PATIENCE) return void lane.tasks.push(task);
+    if (lane !== undefined && now - lane.since < PASS_AFTER) return void lane.tasks.push(task);
     // It passes the call on which nobody answers, as do those behind that one.
     const tasks = [...(lane?.tasks.splice(1) ?? []), task];
     const opened = { name: task.name, tasks, tries: 0, since: Infinity };
@@ -280,7 +280,7 @@ export class Rounds {
       name,
       decide: (document, now, standing = []) => callFirst(document, now, standing),
       line: 'always',
-      until: this.#clock.monotonic() + PATIENCE,
+      until: this.#clock.monotonic() + PASS_AFTER,
       told: { answered: () => undefined, failed: () => undefined },
     });
   }

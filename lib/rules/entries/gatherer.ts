@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../base/clock.js';
 /** How long the record of a run waits for others, ms: a second is enough for it and its write, unless the server is overloaded. */
 export const RECORDS_WAIT = 250;
 /** A write without an answer delays later writes, and readers, for so long at most, ms. */
-const PATIENCE = 10_000;
+const WRITE_LIMIT = 10_000;
 /** How many writes may be without an answer: each may keep a connection, and locks need most of them. */
 const MOST_UNANSWERED = 2;
 
@@ -33,7 +33,7 @@ export class UnderWay {
 
   /** Whether nobody has answered for so long that others need not wait for it any more. */
   isStuck(): boolean {
-    return this.clock.monotonic() - this.#since >= PATIENCE;
+    return this.clock.monotonic() - this.#since >= WRITE_LIMIT;
   }
 }
 

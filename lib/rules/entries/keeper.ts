@@ -4,7 +4,7 @@ import type { LockEntries, NewEntry } from './entries.js';
 import { Gatherer, UnderWay } from './gatherer.js';
 
 /** The most entries for one write. */
-const AT_ONCE = 100;
+const BATCH_SIZE = 100;
 /** How many records wait at most. */
 const MOST_WAITING = 1_000;
 /** For how many kinds of entries, each of one lock, a clean-up looks at once. */
@@ -38,7 +38,7 @@ export class Keeper {
   ) {
     this.#records = new Gatherer(clock, {
       pause,
-      atOnce: AT_ONCE,
+      atOnce: BATCH_SIZE,
       most: MOST_WAITING,
       replaces: ({ entry: { over } }, { entry: { version } }) => over === 'any' || over.includes(version),
       write: async (records) => {

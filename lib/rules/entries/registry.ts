@@ -15,7 +15,7 @@ const [INSTANCE, JOBS] = ['instance', 'jobs'];
 /** How long a list of jobs is kept, ms: longer than any instance that has it, as it is written again once a day at most. */
 const LIST_KEPT = INSTANCES_KEPT + 86_400_000;
 /** How many instances one clean-up forgets at most, and each how many beats of a process there is one. */
-const AT_ONCE = 100;
+const CLEAN_UP_SIZE = 100;
 const FORGETS_EACH = 100;
 
 /** Rule 18: the instances that were up in the last days, and their lists of jobs, each once. */
@@ -70,7 +70,7 @@ export class Registry {
 
   /** Forgets those that were not seen for longest, beyond the limit. */
   async #forget(): Promise<void> {
-    const beyond = { skip: MAX_INSTANCES, limit: AT_ONCE };
+    const beyond = { skip: MAX_INSTANCES, limit: CLEAN_UP_SIZE };
     const { entries } = await this.entries.list({
       lock: LOCK,
       kinds: [INSTANCE],

@@ -8,13 +8,13 @@ export const AGAIN = Symbol('again');
 /** How long a caller waits by default, ms. */
 const WAITS = 2_000;
 /** How often something is tried at most. */
-const MOST = 100;
+const MAX_TRIES = 100;
 /** So many tries follow each other at once: the others may be done by then. */
-const AT_ONCE = 3;
+const IMMEDIATE_TRIES = 3;
 /** The longest pause between two tries, ms. */
-const LONGEST_PAUSE = 50;
+const MAX_RETRY_DELAY = 50;
 /** How long a turn waits for the one before it, ms. */
-const PATIENCE = 1_000;
+const TURN_LIMIT = 1_000;
 
 /**
  * What is left of the time that a caller waits, ms; `undefined` if it waits for ever.
@@ -40,10 +40,10 @@ export class Tries {
     { limit = WAITS }: CallOptions = {},
   ): Promise<T> {
     const until = this.clock.monotonic() + limit;
-    for (let tries = 0; tries < MOST && (tries === 0 || this.clock.monotonic() < until); tries++) {
+    for (let tries = 0; tries < MAX_TRIES && (tries === 0 || this.clock.monotonic() < until); tries++) {
       const answer = await attempt(tries > 0);
       if (answer !== AGAIN) return answer;
-      if (tries >= AT_ONCE) await this.#pause(tries);
+      if (tries >= IMMEDIATE_TRIES) await this.#pause(tries);
     }
     throw new StoreUnavailableError(
       'Others changed the queued calls of the lock again and again meanwhile.',
@@ -72,7 +72,7 @@ export class Tries {
   inTurn<T>(key: readonly string[], work: () => Promise<T>): Promise<T> {
     const text = JSON.stringify(key);
     const before = this.#turns.get(text);
-    const turn = before === undefined ? work() : noLongerThan(PATIENCE, before, this.clock).then(work);
+    const turn = before === undefined ? work() : noLongerThan(TURN_LIMIT, before, this.clock).then(work);
     const over = turn.catch(() => undefined);
     this.#turns.set(text, over);
     void over.then(() => {
@@ -83,7 +83,7 @@ export class Tries {
 
   /** Those who collide would collide again if all came back at once. */
   #pause(tries: number): Promise<void> {
-    const pause = Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
+    const pause = Math.random() * Math.min(2 ** tries, MAX_RETRY_DELAY);
     return new Promise((resolve) => this.clock.setTimer(resolve, pause, { keepAlive: true }));
   }
 }

@@ -9,7 +9,7 @@ const MOST_ASKED = 10;
 const MOST_KEPT = 200;
 const OLDEST = 60_000;
 /** How long a viewer waits for an answer, ms. */
-const PATIENCE = 1_500;
+const ANSWER_LIMIT = 1_500;
 
 interface Asked {
   readonly askedAt: number;
@@ -31,7 +31,7 @@ export class Answers {
   async why(zone: string, job: string, at: number | undefined): Promise<{ why: Why; age: number }> {
     const { clock } = this.source;
     const { askedAt, answer } = this.#asked(zone, job, at);
-    const why = await noLongerThan(PATIENCE, answer, clock, { keepAlive: true });
+    const why = await noLongerThan(ANSWER_LIMIT, answer, clock, { keepAlive: true });
     if (why === undefined) throw new Error('the store has not answered yet. Ask again in some seconds');
     return { why, age: clock.monotonic() - askedAt };
   }

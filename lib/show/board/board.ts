@@ -17,10 +17,10 @@ import { Snapshots } from './data/snapshots.js';
 import type { BoardSource } from './source.js';
 import { type Act, act } from './switches.js';
 
-/** How many entries of all locks are read at a time: of each lock at least {@link LEAST}, and at most {@link MOST}. */
+/** How many entries of all locks are read at a time: of each lock at least {@link LEAST}, and at most {@link MAX_RUNS}. */
 const ENTRIES = 6_000;
 const LEAST = 20;
-const MOST = 200;
+const MAX_RUNS = 200;
 
 const ASSETS: ReadonlyMap<string, Answer> = new Map([
   ['board.js', asset('text/javascript', SCRIPT)],
@@ -39,7 +39,7 @@ export class Board {
     const renewals = new Renewals();
     this.#snapshots = new Snapshots(async () => {
       const insight = await source.insight('UTC');
-      const most = Math.max(LEAST, Math.min(MOST, Math.floor(ENTRIES / Math.max(1, this.#jobs))));
+      const most = Math.max(LEAST, Math.min(MAX_RUNS, Math.floor(ENTRIES / Math.max(1, this.#jobs))));
       const look = await insight.look(most);
       this.#jobs = look.jobs.length;
       const looked = await lookedAt(look, renewals);

@@ -37,7 +37,7 @@ interface Switch {
 }
 
 /** For how long a browser waits for an answer, ms. After that, a pause still waits in line. */
-const PATIENCE = 5_000;
+const ANSWER_LIMIT = 5_000;
 
 /** The switches of the page: the same five functions that the service and the shell have. */
 const ACTS: Readonly<Record<string, Switch>> = {
@@ -96,7 +96,7 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     const by = { actor: await request.actor(), ...field('reason', (body as { reason?: string }).reason) };
     const done = does.use(control, name, body as Fields, by);
-    const result = await noLongerThan(PATIENCE, done, clock, { keepAlive: true });
+    const result = await noLongerThan(ANSWER_LIMIT, done, clock, { keepAlive: true });
     // An error after this time is in no answer.
     done.catch(() => undefined);
     if (result === undefined)

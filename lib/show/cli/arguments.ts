@@ -35,7 +35,7 @@ export interface Request {
 type Values = ReadonlyMap<OptionName, string | true>;
 
 const DEFAULT_LIMIT = 20;
-const MOST = 1_000;
+const MAX_NUMBER = 1_000;
 
 /**
  * Reads the arguments of the shell.
@@ -181,8 +181,8 @@ function tooMany(command: Command, most: number): string {
 
 function limitOf(text: string | undefined): number {
   const limit = text === undefined ? DEFAULT_LIMIT : Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST) return limit;
-  throw new UsageError(`--limit: ${show(text)} is no whole number from 1 to ${MOST}.`);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_NUMBER) return limit;
+  throw new UsageError(`--limit: ${show(text)} is no whole number from 1 to ${MAX_NUMBER}.`);
 }
 
 function portOf(text = '0'): number {

@@ -22,7 +22,7 @@ import type { Sql } from './sql-text.js';
 import type { MysqlTableInfo } from './table-look.js';
 
 /** How many names of locks are remembered. A caller can make up a name per call: when there are too many, it starts anew. */
-const MOST = 10_000;
+const MAX_NAMES = 10_000;
 
 /** The locks whose rows were there when they were read last: mostly they still are. */
 export class KnownRows {
@@ -30,7 +30,7 @@ export class KnownRows {
 
   async read(client: MysqlClient, table: MysqlTableInfo, name: string): Promise<readonly Row[]> {
     const rows = await read(client, (this.#names.has(name) ? readRow : readOne)(table, name));
-    if (this.#names.size >= MOST) this.#names.clear();
+    if (this.#names.size >= MAX_NAMES) this.#names.clear();
     if (typeof rows[0]?.['name'] === 'string') this.#names.add(name);
     else this.#names.delete(name);
     return rows;

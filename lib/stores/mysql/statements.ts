@@ -37,7 +37,7 @@ import { joined, list, raw, type Sql, sql } from './sql-text.js';
  * Makes a write fail instead of waiting for a row that another transaction has locked. Only a comment for MySQL, which has no such
  * option.
  */
-const AT_ONCE = raw('/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ ');
+const WITHOUT_WAITING = raw('/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ ');
 
 /**
  * The beginning of a write of these rows that fails instead of waiting for one. MySQL locks them first, in a table of its own that is made
@@ -46,7 +46,7 @@ const AT_ONCE = raw('/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ ');
  */
 function update(table: MysqlTable, names: readonly string[]): Sql {
   const target = sql`${table.table} FORCE INDEX (${table.index})`;
-  if (table.mariadb) return sql`${AT_ONCE}UPDATE ${target}`;
+  if (table.mariadb) return sql`${WITHOUT_WAITING}UPDATE ${target}`;
   return sql`UPDATE (SELECT name AS \`locked\`, lock_until AS \`ends\` FROM ${target} WHERE name IN ${list(names.map(storedName))}
   LIMIT ${raw(String(names.length))} FOR UPDATE NOWAIT) \`rows\` STRAIGHT_JOIN ${target} ON name = \`locked\``;
 }
@@ -87,7 +87,7 @@ export function makeStatement(table: MysqlTable, changes: readonly Change[]): Sq
     const until = end === undefined ? freeOf(table) : untilOf(table, end);
     return sql`(${storedName(name)}, ${until}, ${nowOf(table)}, ${by}, ${version}, ${state})`;
   });
-  return sql`${AT_ONCE}INSERT ${raw(rows.length > 1 ? 'IGNORE ' : '')}INTO ${table.table}
+  return sql`${WITHOUT_WAITING}INSERT ${raw(rows.length > 1 ? 'IGNORE ' : '')}INTO ${table.table}
   (name, lock_until, locked_at, locked_by, version, state) VALUES ${joined(rows)}`;
 }
 

@@ -154,7 +154,7 @@ export class RedisEntries implements LockEntries {
     const which = [kinds, jobs].map(manyOf);
     const all = new Map<string, Entry>();
     for (let from = 0; ;) {
-      const left = Math.min(most - all.size, MOST);
+      const left = Math.min(most - all.size, MAX_LISTED);
       const args = [String(from), String(left), ...fixed, ...which];
       const [now, seen, ...found] = await lists.ask(lock, args);
       for (const entry of entriesIn(lock, found)) if (!all.has(entry.id)) all.set(entry.id, entry);
@@ -175,7 +175,7 @@ export class RedisEntries implements LockEntries {
 }
 
 /** How many entries one command answers at most. */
-const MOST = 1_000;
+const MAX_LISTED = 1_000;
 
 /** An entry as it is stored, with what only a query asks for. */
 interface Stored extends Entry {

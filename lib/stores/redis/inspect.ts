@@ -67,7 +67,7 @@ return { redis.call('TIME'), token, redis.call('PTTL', lock), fields, line }`,
 /** How many keys the server looks at in one step of a SCAN. */
 const STEP = 1_000;
 /** How many locks are read at once. */
-const AT_ONCE = 200;
+const BATCH_SIZE = 200;
 /** Stands for any name. No lock has this name, as control characters are not allowed. */
 const ANY = '\u0001';
 
@@ -98,8 +98,8 @@ export async function inspectRedis(
     given ?? (await namesOf((await connection.connected({})) as ScanningClient, keyPrefix, commands));
   const names = [...new Set(all)];
   const infos: LockInfo[] = [];
-  for (let i = 0; i < names.length; i += AT_ONCE) {
-    const batch = names.slice(i, i + AT_ONCE);
+  for (let i = 0; i < names.length; i += BATCH_SIZE) {
+    const batch = names.slice(i, i + BATCH_SIZE);
     const found = await Promise.all(
       batch.map(async (name) => {
         const alone = async (): Promise<unknown> =>

@@ -1,7 +1,7 @@
 import type { KnownStreams } from './records.js';
 
 /** How many entries are kept: most have some 400 bytes, none over 2 kB. A look at 500 jobs that are well reads 1,500, a page of them 6,000. */
-const MOST = 10_000;
+const MAX_ENTRIES = 10_000;
 /** A history with more entries is read again each time: it is seldom the same twice. */
 const MOST_OF_ONE = 100;
 
@@ -21,7 +21,7 @@ export class KnownHistories {
     this.#known.set(of, streams);
     this.#size += size;
     // Not the oldest ones: where a look reads more than is kept, these are what it asks for next.
-    while (this.#size > MOST) this.#drop(this.#any());
+    while (this.#size > MAX_ENTRIES) this.#drop(this.#any());
   }
 
   #any(): string {

@@ -2,7 +2,7 @@ import { atEndOfTurn } from '../../base/clock.js';
 import { LockStateError, type SchedulerLockError } from '../../base/errors.js';
 import type { Told } from '../../contract/fast-port.js';
 import { hashTag, lineKeys, lockKey, type LockKeys, stateKey } from './keys.js';
-import { AT_ONCE, tooLate } from './readiness.js';
+import { NO_WAITING, tooLate } from './readiness.js';
 import { describeError } from './redact.js';
 import { failure, RedisReplyError, runScript, sendScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -199,7 +199,7 @@ export class LeaseCommands {
     };
     // The script has judged each lease alone: a failure of the whole command has nothing to do with a single lock.
     const failed = (error: Error): void => sent.forEach((call) => call.told.failed(failure(error)));
-    await runScript(this.connection, many, keys.length, [...keys, ...args], AT_ONCE)
+    await runScript(this.connection, many, keys.length, [...keys, ...args], NO_WAITING)
       .then(answered)
       .catch(failed);
   }

@@ -13,7 +13,7 @@ export interface Patience {
 }
 
 /** For a call that has waited for the connection already. */
-export const AT_ONCE: Patience = { limit: 0 };
+export const NO_WAITING: Patience = { limit: 0 };
 
 /**
  * The part of its limit that a call may wait for the connection. It ends before its caller gives it up: so it has certainly not been

@@ -13,7 +13,7 @@ import { NodeRedis } from './node-redis.js';
 import { type NodeRedisClient, nodeRedisKind } from './node-redis-kind.js';
 import type { SubscribingClient } from './hints.js';
 import { closeClient, createClient, type OwnRedisClient } from './own-client.js';
-import { AT_ONCE, isConnected, notConnected, type Patience, Readiness } from './readiness.js';
+import { NO_WAITING, isConnected, notConnected, type Patience, Readiness } from './readiness.js';
 import { describeRedis } from './redact.js';
 import { SilenceWatch, type WatchedClient } from './silence-watch.js';
 
@@ -130,7 +130,7 @@ export class RedisConnection {
     if (this.#readiness === undefined || patience.limit === 0) return failed(notConnected(client));
     const sendLater = (): void => {
       try {
-        this.use(AT_ONCE, send, failed);
+        this.use(NO_WAITING, send, failed);
       } catch (error) {
         failed(error as Error);
       }

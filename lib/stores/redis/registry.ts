@@ -7,7 +7,7 @@ import { isYes } from './replies.js';
 import type { Script } from './script.js';
 
 /** How many instances to read in one command: each has dates of all its jobs, and neither side does anything else meanwhile. */
-const AT_ONCE = 25;
+const BATCH_SIZE = 25;
 /** How many lists of jobs to read in one command: they are longer. */
 const LISTS = 5;
 
@@ -98,8 +98,8 @@ export class RedisRegistry {
   ): Promise<Map<string, ToldBeat>> {
     const read = instanceReader();
     const told = new Map<string, ToldBeat>();
-    for (let from = 0; from < sights.length; from += AT_ONCE) {
-      const some = sights.slice(from, from + AT_ONCE);
+    for (let from = 0; from < sights.length; from += BATCH_SIZE) {
+      const some = sights.slice(from, from + BATCH_SIZE);
       const ids = some.map(({ instance }) => instance);
       const answers = (await this.run(FACTS, [key], [brief ? '1' : '', ...ids])) as string[];
       const kept = some.flatMap((sight, n) => (answers[n] ? [{ ...sight, facts: answers[n] }] : []));

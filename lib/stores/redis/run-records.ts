@@ -10,7 +10,7 @@ import { runArguments } from './records.js';
 import type { RedisConnection } from './redis-connection.js';
 
 /** The most records that are under way: ten commands on a server. */
-const AT_ONCE = 500;
+const CONCURRENCY = 500;
 /** How many records wait at most: more than the runs of a process that end at one moment. They take up to 10 MB while Redis does not answer. */
 const MOST_WAITING = 10_000;
 
@@ -34,7 +34,7 @@ export class RedisRunRecords implements RunRecords {
   ) {
     this.#records = new Gatherer(systemClock, {
       pause: RECORDS_WAIT,
-      atOnce: AT_ONCE,
+      atOnce: CONCURRENCY,
       most: MOST_WAITING,
       replaces: (record, waiting) => waiting.isLate && !record.isLate,
       write: (records) => this.#write(records),

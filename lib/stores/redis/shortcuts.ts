@@ -1,4 +1,4 @@
-import { AT_ONCE } from './readiness.js';
+import { NO_WAITING } from './readiness.js';
 import { runScript, valuesOf } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import { isYes } from './replies.js';
@@ -26,7 +26,7 @@ export interface Shortcut {
  * to take the locks of all its jobs, and nearly all attempts are refused.
  */
 export const LOOK_FIRST: Shortcut = {
-  ask: (connection, keys) => valuesOf(connection, keys, AT_ONCE),
+  ask: (connection, keys) => valuesOf(connection, keys, NO_WAITING),
   // As the script answers. The token that has the lock is granted it again.
   reply: (value, [token]) =>
     typeof value === 'string' && value !== token && !value.startsWith(`${token} `)
@@ -58,7 +58,13 @@ export const SHORT_RENEWAL: Shortcut = {
   ask: async (connection, keys, args) => {
     const [[, ttl = ''] = []] = args;
     const leases = args.map(([token, , fence]) => `${token} ${fence}`);
-    return (await runScript(connection, RENEW, keys.length, [...keys, ttl, ...leases], AT_ONCE)) as unknown[];
+    return (await runScript(
+      connection,
+      RENEW,
+      keys.length,
+      [...keys, ttl, ...leases],
+      NO_WAITING,
+    )) as unknown[];
   },
   reply: (renewed) => (isYes(renewed) ? 1 : undefined),
   least: 1,

@@ -35,7 +35,7 @@ const INTERVAL = 500;
 const FRESH_LIMIT = 1_000;
 /** The shortest and the longest pause between two fresh connections, ms: it doubles while none is answered. */
 const PAUSE = 2_000;
-const LONGEST_PAUSE = 10_000;
+const MAX_RETRY_DELAY = 10_000;
 
 /** A connection for one answer. It tries once, and keeps no process alive. */
 const FRESH = {
@@ -152,7 +152,7 @@ export class SilenceWatch {
     const answered = await this.#compare(client, silent);
     if (this.#stopped) return;
     const pause = answered ? PAUSE : this.#pause;
-    this.#pause = answered ? PAUSE : Math.min(2 * pause, LONGEST_PAUSE);
+    this.#pause = answered ? PAUSE : Math.min(2 * pause, MAX_RETRY_DELAY);
     this.#after(pause, () => this.#asked.delete(client));
   }
 

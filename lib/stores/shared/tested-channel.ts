@@ -8,7 +8,7 @@ const FIRST_BEAT = 2_000;
 /** How soon a lost connection is opened again, ms. */
 const RECONNECT = 1_000;
 /** How many attempts fail in a row until a problem is reported: a database that restarts is back by then. */
-const PATIENCE = 10;
+const FAILURES_UNTIL_TOLD = 10;
 
 /** A connection on which a process listens. */
 export interface Listening {
@@ -76,7 +76,7 @@ export class TestedChannel implements HintChannel {
       if (this.#listening === own) this.#beat(FIRST_BEAT);
     } catch (error) {
       this.#failures += 1;
-      if (this.#failures === PATIENCE) this.problem = this.parts.refused(error);
+      if (this.#failures === FAILURES_UNTIL_TOLD) this.problem = this.parts.refused(error);
       this.#lost(own);
     }
   }

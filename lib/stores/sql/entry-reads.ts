@@ -14,7 +14,7 @@ import type { Row } from './strange-rows.js';
 /** More entries than there can be. */
 const ALL = Number.MAX_SAFE_INTEGER;
 /** How many lists one statement reads at most. */
-const AT_ONCE = 30;
+const BATCH_SIZE = 30;
 
 /** A list that is asked for. */
 interface Asked {
@@ -70,7 +70,7 @@ WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDE
 
   #send(): void {
     while (this.#asked.length > 0) {
-      const some = this.#asked.splice(0, AT_ONCE);
+      const some = this.#asked.splice(0, BATCH_SIZE);
       this.#lists(some.map(({ query }) => query)).then(
         (found) => found.forEach((read, i) => some[i]?.answered(read)),
         (error: unknown) => some.forEach(({ failed }) => failed(error)),

@@ -6,7 +6,7 @@ import { describeFailure, type SqlFailure } from './failure.js';
 const READ_LIMIT = 3_000;
 /** The pause before one more read of a silent table, ms. Twice as long each time, because each read may use up a connection for good. */
 const FIRST_PAUSE = 3_000;
-const LONGEST_PAUSE = 300_000;
+const MAX_RETRY_DELAY = 300_000;
 
 /** A table that has not answered in time, nor any read since. */
 interface Silence {
@@ -61,7 +61,7 @@ export class LimitedReads {
     const silence = this.#silent.get(table);
     if (silence === undefined) return true;
     if (this.clock.monotonic() < silence.askAgain) return false;
-    this.#leaveAlone(table, Math.min(silence.pause * 2, LONGEST_PAUSE));
+    this.#leaveAlone(table, Math.min(silence.pause * 2, MAX_RETRY_DELAY));
     return true;
   }
 

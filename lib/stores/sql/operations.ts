@@ -17,7 +17,7 @@ import { TableError } from './table-judgement.js';
  */
 const TRIES = 10;
 /** The longest pause before the next try, ms: a few statements long, so that colliding clients move apart. */
-const LONGEST_PAUSE = 50;
+const MAX_RETRY_DELAY = 50;
 /** For how long a statement is tried again if it is rolled back each time, ms: half as long as a caller waits by default. */
 const TRYING = 1_000;
 
@@ -117,7 +117,7 @@ export class Operations<Table> {
    * @returns whether to try once more
    */
   async #mayTryAgain(tries: number, until: number): Promise<boolean> {
-    const pause = Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
+    const pause = Math.random() * Math.min(2 ** tries, MAX_RETRY_DELAY);
     if (tries === TRIES || this.clock.monotonic() + pause >= until) return false;
     await new Promise<void>((resolve) => this.clock.setTimer(resolve, pause, { keepAlive: true }));
     return true;

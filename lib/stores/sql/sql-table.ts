@@ -8,7 +8,7 @@ import { notAllowed, tableError, TableError } from './table-judgement.js';
 const CALL_WAIT = 1_000;
 /** The pauses between two tries of a migration, in which other users of the table can go on, ms. */
 const FIRST_PAUSE = 1_000;
-const LONGEST_PAUSE = 10_000;
+const MAX_RETRY_DELAY = 10_000;
 /** Several instances that start at once may make each other's statement fail, each at most once per statement. */
 const REPEATS = 20;
 /** How often to check whether a migration has ended whose answer was lost with its connection, ms. */
@@ -192,7 +192,7 @@ export class SqlTable<Table> {
         if (failure === 'locked' || failure === 'unknown') {
           work.failure = error;
           await this.#pause(work, pause);
-          pause = Math.min(pause * 2, LONGEST_PAUSE);
+          pause = Math.min(pause * 2, MAX_RETRY_DELAY);
         } else {
           // After a conflict, the next look may find that another instance has done the same.
           repeats += 1;

@@ -6,7 +6,7 @@ import type { Definition } from './port-case.js';
 import { HOUR, SHORT } from './port-kit.js';
 
 /** How long a case waits for an end, on the database's clock, before it fails, ms. */
-const PATIENCE = 30_000;
+const WAIT_LIMIT = 30_000;
 
 /** A sentence of the contract of `LockEntries`. */
 export type EntryCaseDefinition = Definition<EntryKit, 'skewInstanceClock'>;
@@ -104,7 +104,7 @@ export class EntryKit {
 
   /** Lets time pass until an entry is not found any more. */
   async gone(id: string): Promise<void> {
-    for (let waited = 0; waited < PATIENCE; waited += SHORT) {
+    for (let waited = 0; waited < WAIT_LIMIT; waited += SHORT) {
       await this.options.wait(SHORT);
       if ((await this.ids({ ids: [id] })) === '') return;
     }

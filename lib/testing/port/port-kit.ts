@@ -8,7 +8,7 @@ export const HOUR = 3_600_000;
 /** For documents that must end, ms. */
 export const SHORT = 30;
 /** How long a case waits for an end, on the database's clock, before it fails, ms. */
-const PATIENCE = 30_000;
+const WAIT_LIMIT = 30_000;
 
 /** The tools of a case: the database under test, and the usual moves. */
 export class PortKit {
@@ -89,7 +89,7 @@ export class PortKit {
 
   /** Lets time pass until a lock is free by the database's clock. */
   async ended(name: string): Promise<ReadDocument> {
-    for (let waited = 0; waited < PATIENCE; waited += SHORT) {
+    for (let waited = 0; waited < WAIT_LIMIT; waited += SHORT) {
       await this.options.wait(SHORT);
       const { now, documents } = await this.documents.read([name]);
       const [found] = documents;

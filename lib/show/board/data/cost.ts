@@ -13,7 +13,7 @@ export interface Cost {
 }
 
 /** How many ticks are counted at most: each date of an expression takes time to compute. */
-const MOST = 60;
+const MAX_TICKS = 60;
 
 export function costOf(looked: Looked, view: JobView): Cost {
   const kept = looked.kept.get(view.job) ?? NOTHING_KEPT;
@@ -48,14 +48,14 @@ function missedTicks(looked: Looked, view: JobView): number[] {
   known.sort((one, other) => one - other);
   if (dates === undefined || last === undefined) return known;
   const ticks: number[] = [];
-  for (let tick = dates.next(last); tick <= overdue && ticks.length < MOST; tick = dates.next(tick))
+  for (let tick = dates.next(last); tick <= overdue && ticks.length < MAX_TICKS; tick = dates.next(tick))
     ticks.push(tick);
   return ticks;
 }
 
 function missedOf(missed: readonly number[], { misses }: Kept): string[] {
   const now = missed.length;
-  if (now > 0) return [`${now >= MOST ? `${MOST} or more ticks` : counted(now, 'tick')} not run`];
+  if (now > 0) return [`${now >= MAX_TICKS ? `${MAX_TICKS} or more ticks` : counted(now, 'tick')} not run`];
   const before = new Set(misses.map(({ tick }) => tick)).size;
   return before > 0 ? [`${counted(before, 'missed tick')} on record`] : [];
 }

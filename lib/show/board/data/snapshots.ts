@@ -17,7 +17,7 @@ export const SHARED = 2_000;
 /** Up to this age an answer counts as new, ms: viewers do not wait for the next answer, which takes a while for a large fleet. */
 const NEW = 10_000;
 /** How long a viewer waits for a newer answer if there is a new answer, an old one, or none, ms. */
-const PATIENCE = { new: 100, old: 1_500, none: 10_000 };
+const ANSWER_LIMITS = { new: 100, old: 1_500, none: 10_000 };
 
 /** Reads the store when a viewer asks: one read at a time, however many viewers ask. */
 export class Snapshots {
@@ -43,7 +43,7 @@ export class Snapshots {
     const reading = isBehind ? this.#refresh()?.then(() => this.#refresh()) : this.#refresh();
     if (reading !== undefined) {
       const state = this.#looked === undefined ? 'none' : isBehind || this.#age() >= NEW ? 'old' : 'new';
-      await noLongerThan(PATIENCE[state], reading, this.clock, { keepAlive: true });
+      await noLongerThan(ANSWER_LIMITS[state], reading, this.clock, { keepAlive: true });
     }
     return this.#snapshot();
   }

@@ -4,16 +4,16 @@ import type { KnownJob } from '../../../contract/history-store.js';
 import { h } from './templates.js';
 import { clockText, each, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
-const MOST = 60;
+const MAX_SHOWN = 60;
 
 /** The instances: first those that are up. */
 export function Instances({ scene }: { scene: Scene }): h.JSX.Element {
   const { told } = scene.looked;
   const up = told.filter(({ info }) => info.state === 'up');
   // By name, so that the order stays the same from page to page.
-  const shown = [...up.sort(byName), ...told.filter(({ info }) => info.state !== 'up')].slice(0, MOST);
+  const shown = [...up.sort(byName), ...told.filter(({ info }) => info.state !== 'up')].slice(0, MAX_SHOWN);
   const disabled = disabledOf();
-  const note = `${up.length} up, ${told.length - up.length} before them${told.length > MOST ? `; ${MOST} are shown` : ''}`;
+  const note = `${up.length} up, ${told.length - up.length} before them${told.length > MAX_SHOWN ? `; ${MAX_SHOWN} are shown` : ''}`;
   return (
     <Region id="instances" title="Instances" note={note}>
       {shown.length === 0 ? (

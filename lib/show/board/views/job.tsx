@@ -81,13 +81,13 @@ const Fact = ({ name, children }: { name: string; children?: ComponentChildren }
 );
 
 /** How many runs are compared. */
-const MOST = 40;
+const MAX_COMPARED = 40;
 
 /** How long the runs of a job took, the oldest first. */
 function Durations({ runs, scene }: { runs: readonly RunInfo[]; scene: Scene }): h.JSX.Element {
   const ended = runs
     .filter(({ duration }) => duration !== undefined)
-    .slice(0, MOST)
+    .slice(0, MAX_COMPARED)
     .reverse();
   const longest = Math.max(...ended.map(({ duration = 0 }) => duration), 1);
   if (ended.length < 2) return <p class="note">Too few runs are kept to compare how long they took.</p>;
@@ -107,8 +107,8 @@ function Durations({ runs, scene }: { runs: readonly RunInfo[]; scene: Scene }):
               <title>{`${scene.times.short(run.startedAt)} ${run.outcome}, ${formatDuration(run.duration ?? 0)}`}</title>
               <rect
                 class={`run ${kindOf(run)}`}
-                x={`${((MOST - ended.length + n) / MOST) * 100}%`}
-                width={`${80 / MOST}%`}
+                x={`${((MAX_COMPARED - ended.length + n) / MAX_COMPARED) * 100}%`}
+                width={`${80 / MAX_COMPARED}%`}
                 y={70 - height}
                 height={height}
                 rx="1"

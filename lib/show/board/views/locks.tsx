@@ -6,7 +6,7 @@ import { Fragment, h } from './templates.js';
 import { Waiting } from './line.js';
 import { each, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
-const MOST = 60;
+const MAX_SHOWN = 60;
 const HEADS = [
   'Lock',
   'State',
@@ -34,14 +34,14 @@ export function Locks({ scene }: { scene: Scene }): h.JSX.Element {
   const all = [...scene.looked.locks.values()].flatMap(({ lock }) => lock ?? []);
   const told = all.filter(isOfInterest).sort((one, other) => (one.name < other.name ? -1 : 1));
   const free = all.length - told.length;
-  const note = `${free} more are free, with nothing waiting${told.length > MOST ? `; ${MOST} of ${told.length} are shown` : ''}`;
+  const note = `${free} more are free, with nothing waiting${told.length > MAX_SHOWN ? `; ${MAX_SHOWN} of ${told.length} are shown` : ''}`;
   return (
     <Region id="locks" title="Locks of jobs" note={note}>
       {told.length === 0 ? (
         <Nothing>No lock is taken, and nothing waits for one.</Nothing>
       ) : (
         <Table label="Locks" heads={HEADS}>
-          {each(told.slice(0, MOST), (lock) => rowOf(lock, scene), HEADS.length)}
+          {each(told.slice(0, MAX_SHOWN), (lock) => rowOf(lock, scene), HEADS.length)}
         </Table>
       )}
     </Region>

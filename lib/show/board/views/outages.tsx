@@ -5,12 +5,12 @@ import { Fragment, h } from './templates.js';
 import { Axis, Line, Period, type Span } from './axis.js';
 import { each, eachMark, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
-const MOST = 30;
+const MAX_SHOWN = 30;
 
 /** The times in which instances could not reach the store. */
 export function Outages({ scene, span }: { scene: Scene; span: Span }): h.JSX.Element {
   const all = outagesOf(scene.looked.misses);
-  const shown = all.slice(0, MOST);
+  const shown = all.slice(0, MAX_SHOWN);
   const inSpan = shown.filter(({ to }) => to >= span.from);
   return (
     <Region

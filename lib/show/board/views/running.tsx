@@ -7,7 +7,7 @@ import { keyOfLease } from '../data/renewals.js';
 import { h } from './templates.js';
 import { each, JobLink, Nothing, Outcome, Region, type Scene, Table, Time, took } from './parts.js';
 
-const MOST = 50;
+const MAX_SHOWN = 50;
 
 /** What runs now: for how long, how long it usually takes, and whether its holder is up. */
 export function Running({ scene }: { scene: Scene }): h.JSX.Element {
@@ -21,7 +21,7 @@ export function Running({ scene }: { scene: Scene }): h.JSX.Element {
     <Region
       id="running"
       title="Running now"
-      {...(going.length > MOST && { note: `${MOST} of ${going.length}` })}
+      {...(going.length > MAX_SHOWN && { note: `${MAX_SHOWN} of ${going.length}` })}
     >
       {going.length === 0 ? (
         <Nothing>Nothing runs at the moment.</Nothing>
@@ -30,7 +30,7 @@ export function Running({ scene }: { scene: Scene }): h.JSX.Element {
           label="What runs now"
           heads={['Job', 'State', 'Since', 'For', 'Usually', 'Of the usual time', 'Holder', 'Its lease']}
         >
-          {each(going.slice(0, MOST), (run) => rowOf(run, scene), 8)}
+          {each(going.slice(0, MAX_SHOWN), (run) => rowOf(run, scene), 8)}
         </Table>
       )}
     </Region>
