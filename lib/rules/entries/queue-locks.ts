@@ -2,6 +2,7 @@ import type { LeaseRef } from '../../contract/lock-store.js';
 import type { FirstInLine, Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { type Decision, isTaken, type LockDocument } from '../lock/document.js';
+import { hasLine } from '../lock/mark.js';
 import { regrant } from '../lock/regrant.js';
 import { readableLock } from '../lock/state.js';
 
@@ -41,18 +42,19 @@ export const documentLocks = (
   ) => Promise<T>,
 ): QueueLocks => ({
   async taken(names) {
-    const [{ now, documents: read }, first] = await Promise.all([documents.read(names), lines.first(names)]);
-    const taken = new Map<string, TakenLock>();
-    for (const each of read) {
-      const lock = readableLock(each);
-      const isLive = lock.ended === undefined && lock.stranger === undefined;
-      if (isTaken(lock, now))
-        taken.set(each.name, {
-          ...first(each.name, lock.lease?.token),
-          ...(isLive && { lease: lock.lease }),
-        });
-    }
-    return taken;
+    const { now, documents: read } = await documents.read(names);
+    const locks = read.map((each) => ({ name: each.name, lock: readableLock(each) }));
+    const all = locks.filter(({ lock }) => isTaken(lock, now));
+    // Most locks have no line, and cost no read of it.
+    const inLine = new Set(all.filter(({ lock }) => hasLine(lock, now)).map(({ name }) => name));
+    const first = inLine.size === 0 ? undefined : await lines.first([...inLine]);
+    return new Map(
+      all.map(({ name, lock }): [string, TakenLock] => {
+        const isLive = lock.ended === undefined && lock.stranger === undefined;
+        const { waiting, draining } = (inLine.has(name) && first?.(name, lock.lease?.token)) || {};
+        return [name, { waiting, draining, ...(isLive && { lease: lock.lease }) }];
+      }),
+    );
   },
   regrant: (lease, run, limit) =>
     decide(lease.name, (document, now) => regrant(document, now, lease, run), limit),

@@ -476,6 +476,20 @@ describe('a queued call that was taken, and not granted', () => {
   });
 });
 
+test('somebody who runs the queued calls of one lock attends to no other lock', async () => {
+  for (const name of [LOCK, 'another']) {
+    const request = { name, token: randomUUID(), ttl: DAY, holder: 'host' };
+    await store.acquire(request);
+  }
+  const first = await keep(call());
+  const place = first.queued ? first.place : NaN;
+  await keep(call({ name: 'another' }));
+  const wait = { limit: DAY, priority: 0, process: 'one', place, drains: true };
+  await store.acquire({ name: LOCK, token: randomUUID(), ttl: DAY, holder: 'host', wait });
+  const left = await store.queuedCalls.left(['job']);
+  expect(left.map(({ name }) => name)).toEqual(['another']);
+});
+
 test('queued calls of more locks than one look asks for are found by the looks after it', async () => {
   const names = Array.from({ length: 1_500 }, (_, i) => `lock-${i}`);
   for (const name of names) await keep(call({ name }));
