@@ -153,7 +153,7 @@ export class Desk {
     const { jobs } = await this.fleet();
     if (lock !== undefined) return { lock, jobs: jobsUnder(lock, jobs) };
     const known = jobs.listed(job);
-    if (known.length === 0) return this.nobodyKnows(job, jobs, OR_LOCK);
+    if (known.length === 0) return this.nobodyKnows(job, jobs, ', or the lock itself (lock, --lock)');
     const [name] = known.flatMap((each) => each.lock ?? []);
     if (name === undefined)
       return this.nobodyHas(
@@ -252,8 +252,6 @@ export const actOf = (
   ...(reason !== undefined && { reason }),
   ...(started !== undefined && { started }),
 });
-
-const OR_LOCK = ', or give the lock instead: `lock`, in the shell --lock';
 
 const jobsUnder = (lock: string, jobs: Fleet['jobs']): string[] =>
   jobs.names.filter((job) => jobs.listed(job).some((known) => known.lock === lock)).sort();

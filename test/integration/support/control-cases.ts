@@ -107,7 +107,7 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       await until(async () => (await insight.job('Invoices.send')) !== undefined);
       const answer = { result: 'nobody-has-it', job: 'invoices', jobs: ['Invoices.send'] };
       const what = 'it is the lock of Invoices.send, and no job';
-      const why = `${what}. Name the job, or give the lock instead: \`lock\`, in the shell --lock.`;
+      const why = `${what}. Name the job, or the lock itself (lock, --lock).`;
       expect(await control.pause({ job: 'invoices', ...ANNA })).toEqual({ ...answer, why });
       expect(await control.resume({ job: 'invoices', ...ANNA })).toEqual({ ...answer, why });
       expect(await control.runNow({ job: 'invoices', ...ANNA })).toEqual({
