@@ -36,5 +36,5 @@ const isLikely = (one: KnownJob, other: KnownJob): boolean =>
 const scheduleOf = ({ schedule, timeZone, interval }: KnownJob): string =>
   JSON.stringify([schedule, timeZone, interval]);
 
-/** Bundlers make `X2`, `X$1` and `_X` of a class `X` of which there is another one. */
-const bareName = (job: string): string => job.replace(/^_*(.*?)\$?\d*(\..*)?$/s, '$1$2');
+/** Bundlers make `X2`, `X$1` and `_X` of a class `X` of which there is another one. They leave a name without a class as it is. */
+const bareName = (job: string): string => job.replace(/^_*(.*?)\$?\d*(\..*)$/s, '$1$2');

@@ -99,8 +99,8 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   /**
    * Opens the queues of the store. A store that cannot be reached does not stop the start.
    *
-   * @param isNeeded whether jobs queue their calls. If not, and the store can keep none, people cannot run jobs from elsewhere
-   * @throws SchedulerLockConfigError if queues are needed, and the store can keep none
+   * @param isNeeded whether calls wait or are queued, or instances elect a leader: a store keeps lines where it keeps queues. If not, and the store can keep none, people cannot run jobs from elsewhere
+   * @throws SchedulerLockConfigError if they are needed, and the store can keep none
    */
   async startQueues(isNeeded: boolean): Promise<void> {
     const { queuedCalls } = this.store;

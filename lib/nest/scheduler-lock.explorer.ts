@@ -20,6 +20,7 @@ import {
 } from './decorators/locked-method.js';
 import { SchedulerLockConfigError } from '../base/errors.js';
 import { outsideOfLocks } from '../lock/current-lock.js';
+import { mayWait } from '../lock/lock-call.js';
 import { checkElection, ofModule } from './options/check.js';
 import { unknownOptions } from './options/table.js';
 import { CronJobState } from '../schedule/cron-job-state.js';
@@ -88,7 +89,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     this.leader.guard(this.#orchestrators);
     await this.host.start();
-    await this.host.startQueues(this.#found.some(({ bound }) => bound.queue !== undefined));
+    const isInLine = ({ bound }: Found): boolean => bound.queue !== undefined || mayWait(bound.settings);
+    await this.host.startQueues(elections.declaredAt.size > 0 || this.#found.some(isInLine));
     await this.host.checkNames(knownNames(this.#found, elections.declaredAt));
     for (const found of this.#found) this.#bind(found);
     for (const alias of this.#aliases) for (const { key } of lockedMethods(alias)) markFired(alias, key);

@@ -232,6 +232,7 @@ describe('@SchedulerLock()', () => {
         "and call the method after the module's initialisation. " +
         "In unit tests, call runAllUnlocked() of 'nestjs-scheduler-lock/testing' in a set-up file.",
     );
+    await expect(Reflect.apply(jobs.report, null, [])).rejects.toBeInstanceOf(LockNotBoundError);
     expect(jobs.ran).toBe(false);
   });
 

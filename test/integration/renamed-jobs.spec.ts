@@ -80,7 +80,7 @@ test('so is one that guards the same lock on the same schedule under another job
   ]);
 });
 
-test('not told of are other locks, other schedules, jobs that both have, and instances that are gone', async () => {
+test('not told of are other locks, other schedules, jobs that both have, names that are no classes, and instances that are gone', async () => {
   const { start, clock } = fleet();
   const gone = await start('gone', build('_Mails'));
   await gone.close();
@@ -91,6 +91,7 @@ test('not told of are other locks, other schedules, jobs that both have, and ins
     build('InvoiceJobs'),
     build('Reports', shared),
     build('Orders2', {}, Cron('0 4 * * *')),
+    build('Imports', { job: 'tenant-1' }),
   );
   const app = await start(
     'green',
@@ -98,6 +99,7 @@ test('not told of are other locks, other schedules, jobs that both have, and ins
     build('Reports', shared),
     build('Others', shared),
     build('Orders', {}, Cron('0 5 * * *')),
+    build('Imports', { job: 'tenant-2' }),
   );
   expect(told(app)).toEqual([]);
 });

@@ -196,7 +196,7 @@ async function download(work: string, { package: name, from }: Wanted): Promise<
   ].flatMap((option) => ['-o', option]);
   if (from) {
     const key = '/usr/share/keyrings/debian-archive-keyring.gpg';
-    const source = `deb [signed-by=${key}] http://deb.debian.org/debian ${from.suite} main\n`;
+    const source = `deb [signed-by=${key}] ${await debian()} ${from.suite} main\n`;
     await writeFile(join(work, 'sources.list'), source);
   }
   let complaints = '';
@@ -225,6 +225,14 @@ async function download(work: string, { package: name, from }: Wanted): Promise<
     throw new Error(`apt-get failed: ${complaints.trim()}`, { cause: error });
   }
   return (await readdir(work)).filter((name) => name.endsWith('.deb')).map((name) => join(work, name));
+}
+
+/** Where this system has its own packages from. */
+async function debian(): Promise<string> {
+  const { stdout } = await run('apt-get', ['indextargets', '--format', '$(REPO_URI)']);
+  const uri = /^\S+\/debian\/?$/m.exec(stdout)?.[0];
+  if (uri === undefined) throw new Error('this system has its packages from no Debian');
+  return uri;
 }
 
 async function librariesIn(folder: string): Promise<string[]> {

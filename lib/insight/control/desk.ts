@@ -153,7 +153,7 @@ export class Desk {
     const { jobs } = await this.fleet();
     if (lock !== undefined) return { lock, jobs: jobsUnder(lock, jobs) };
     const known = jobs.listed(job);
-    if (known.length === 0) return this.nobodyKnows(job, jobs);
+    if (known.length === 0) return this.nobodyKnows(job, jobs, ', or the lock itself (lock, --lock)');
     const [name] = known.flatMap((each) => each.lock ?? []);
     if (name === undefined)
       return this.nobodyHas(
@@ -164,12 +164,12 @@ export class Desk {
     return { lock: name, jobs: jobsUnder(name, jobs) };
   }
 
-  /** The answer about a job that no instance knows: perhaps it is a lock. */
-  nobodyKnows(job: string, jobs: Fleet['jobs']): NobodyHas {
+  /** The answer about a job that no instance knows: perhaps it is a lock. @param or what else than a job can be named */
+  nobodyKnows(job: string, jobs: Fleet['jobs'], or = ''): NobodyHas {
     const under = jobsUnder(job, jobs);
     if (under.length === 0) return this.nobodyHas(job, jobs.names);
     const some = under.slice(0, SOME);
-    const why = `it is the lock of ${some.map(displayName).join(', ')}, and no job. Name the job, or give it as a lock.`;
+    const why = `it is the lock of ${some.map(displayName).join(', ')}, and no job. Name the job${or}.`;
     return { result: 'nobody-has-it', job, jobs: some, why };
   }
 

@@ -75,7 +75,7 @@ function problemOfArray(
   path: string,
   inside: readonly object[],
 ): string | undefined {
-  const own = Object.keys(value).find((name) => !(Number(name) < value.length));
+  const own = Object.keys(value).find((name) => !/^\d+$/.test(name));
   if (own !== undefined)
     return `${path}.${own} is a property of an array, which JSON leaves out. Pass an object with the array in it`;
   // A hole would come back as null.

@@ -196,8 +196,8 @@ export function identityOf(instance: object): Bindings {
 }
 
 /** Reads no property by its name: mocks have all of them. */
-function bindingsOf(instance: object | undefined): Bindings | undefined {
-  if (instance === undefined) return undefined;
+function bindingsOf(instance: object | null | undefined): Bindings | undefined {
+  if (instance === undefined || instance === null) return undefined;
   const own: unknown = Object.getOwnPropertyDescriptor(instance, BINDINGS)?.value;
   return own instanceof Map ? (own as Bindings) : ofFrozen.get(instance);
 }

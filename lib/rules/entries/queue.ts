@@ -96,7 +96,7 @@ export class EntryQueue implements QueuedCallStore {
   async init(): Promise<void> {
     const problem = (await this.entries.init?.()) ?? (await this.#deletes());
     if (problem !== undefined)
-      throw new SchedulerLockConfigError([`store: queued calls cannot be kept. ${problem}`]);
+      throw new SchedulerLockConfigError([`store: calls can neither wait in line nor be queued. ${problem}`]);
     this.#isOpen = true;
   }
 

@@ -125,6 +125,41 @@ describe.each([
   });
 });
 
+test.each([true, false])(
+  'a call whose wait ends during an ask is refused, and reports no outage: %s',
+  async (hears) => {
+    const [holder, waiter] = instances(hears) as [Instance, Instance];
+    const call = (name: string, wait?: number) => ({
+      name,
+      job: undefined,
+      settings: wait === undefined ? SETTINGS : { ...SETTINGS, wait },
+      kind: 'by-hand' as const,
+    });
+    let letGo!: () => void;
+    const end = new Promise<void>((resolve) => (letGo = resolve));
+    const waits = Array.from({ length: 60 }, (_, i) => 1 + 20 * i);
+    const held = waits.map((wait) => holder.runner.run(call(`lock ${wait}`), () => end));
+    await pass10();
+    const began = clock.monotonic();
+    const late: number[] = [];
+    const results = waits.map(async (wait) => {
+      const result = await waiter.runner.run(call(`lock ${wait}`, wait), () => undefined);
+      late.push(clock.monotonic() - began - wait);
+      return result;
+    });
+    for (let i = 0; i < 10; i++) await pass10();
+    expect(late).toHaveLength(waits.length);
+    letGo();
+    await pass10();
+    const reasons = (await Promise.all(results)).map((result) => !result.ran && result.reason);
+    expect(reasons).toEqual(waits.map(() => 'held'));
+    expect(Math.max(...late)).toBeLessThanOrEqual(5 * ROUND_TRIP);
+    expect(waiter.events.filter(({ type }) => type === 'outage-started')).toEqual([]);
+    await pass10();
+    await Promise.all(held);
+  },
+);
+
 test('a caller that does not wait, and comes again and again, is not in the way of the call whose turn it is', async () => {
   const [holder, waiter, bare] = instances(true) as [Instance, Instance, Instance];
   const call = (wait?: number) => ({

@@ -433,10 +433,12 @@ describe('a database', () => {
     entries.problem = 'It is full.';
     const failure = store.queuedCalls.init?.();
     await expect(failure).rejects.toThrow(SchedulerLockConfigError);
-    await expect(failure).rejects.toThrow('store: queued calls cannot be kept. It is full.');
+    await expect(failure).rejects.toThrow('store: calls can neither wait in line nor be queued. It is full.');
     entries.problem = undefined;
     entries.failure = unavailable({ refused: true });
-    await expect(store.queuedCalls.init?.()).rejects.toThrow('store: queued calls cannot be kept. away');
+    await expect(store.queuedCalls.init?.()).rejects.toThrow(
+      'store: calls can neither wait in line nor be queued. away',
+    );
     entries.failure = unavailable();
     await expect(store.queuedCalls.init?.()).rejects.toThrow(StoreUnavailableError);
   });

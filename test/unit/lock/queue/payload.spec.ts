@@ -49,6 +49,7 @@ describe('arguments', () => {
       [Object.assign([1], { total: 3 })],
       'argument 1.total is a property of an array',
     ],
+    ['one with a number that is no index', [Object.assign([1], { '-1': 3 })], 'argument 1.-1 is a property'],
     ['one of a regular expression', [/a/.exec('a')], 'argument 1.index is a property of an array'],
     [
       'an array of a class',
