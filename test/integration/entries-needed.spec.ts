@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { afterEach, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
+import { systemClock } from '../../lib/base/clock.js';
 import { LeaderElection, SchedulerLock } from '../../lib/index.js';
 import { RememberingLockStore } from '../../lib/rules/documents/remembering-lock-store.js';
 import { MemoryDocuments } from '../../lib/stores/memory/memory-documents.js';
@@ -11,8 +12,13 @@ afterEach(closeApps);
 
 /** A database without a table for entries. */
 function withoutEntries() {
-  const entries = Object.assign(new MemoryEntries(), { init: async () => 'There is no such table.' });
-  return { store: new RememberingLockStore(new MemoryDocuments(), entries), insight: false as const };
+  const entries = Object.assign(new MemoryEntries(systemClock), {
+    init: async () => 'There is no such table.',
+  });
+  return {
+    store: new RememberingLockStore(new MemoryDocuments(systemClock), entries),
+    insight: false as const,
+  };
 }
 
 @Injectable()
