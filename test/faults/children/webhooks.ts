@@ -15,8 +15,8 @@ import { openStore } from './open-store.js';
 
 /*
  * One instance of a fleet whose calls are queued while their lock is taken. Started by `startWebhooks` in ../queued-calls.full.ts. On `hold` it
- * takes the lock until `letGo`; on `call` it calls the method, whose runs go on until `end`; on `stand` two of its calls wait for the lock, one
- * after another, until `leave`: so one always waits.
+ * takes the lock until `letGo`; on `call` it calls the method, whose runs go on until `end`; on `stand` four of its calls wait for the lock, one
+ * after another, until `leave`: so some always wait.
  */
 
 const { store: address, ...given } = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as InstanceOptions;
@@ -69,7 +69,7 @@ childMain(async (channel) => {
   };
   parent.on('stand', async () => {
     stands = true;
-    await Promise.all([stand(), stand()]);
+    await Promise.all(Array.from({ length: 4 }, stand));
     await parent.send({ type: 'left' });
   });
   parent.on('leave', () => void (stands = false));
