@@ -36,6 +36,8 @@ export interface Task<T> {
   readonly until: number;
   /** The answer of a call that has lost the race for its lock until then: whoever has won each time is at it. Absent: it fails. */
   readonly lost?: T;
+  /** It has entered the line. If it is there no more, its wait was shorter than the way to the place: it does not enter once more. */
+  readonly hasEntered?: boolean;
   readonly told: Told<T>;
 }
 

@@ -197,7 +197,7 @@ export class Rounds {
     const done =
       enters === undefined ? lines.leave(name, leaves ? [leaves] : []) : lines.enter(name, enters, now);
     void done.then(
-      () => this.add(task),
+      () => this.add(enters === undefined ? task : { ...task, hasEntered: true }),
       (error: unknown) => task.told.failed(error as Error),
     );
   }
@@ -208,7 +208,8 @@ export class Rounds {
   ): { answer: unknown } | { wanted: Wanted } | { error: Error } | { first: LineChange; now: number } {
     try {
       const { answer, wanted, first, now } = this.#decide(lane, look());
-      if (first !== undefined) return { first, now };
+      const isPast = first?.enters !== undefined && lane.tasks[0]?.hasEntered === true;
+      if (first !== undefined && !isPast) return { first, now };
       if (wanted !== undefined) return { wanted };
       return lane.isUnsure === true ? { error: overtaken() } : { answer };
     } catch (error) {

@@ -95,8 +95,8 @@ function beforeOthers(
   const { left, ...turn } = nextTurn(document, line, now, request.token);
   const isFull = isWaiting(request) && entered === undefined;
   if (!isFull && left === undefined) return undefined;
-  if (entered !== undefined && !standsIn(standing, request.token)) return mustEnter(entered);
   const answer = placed(heldFor(left ?? 0), line.find(request.token));
+  if (entered !== undefined && !standsIn(standing, request.token)) return mustEnter(entered, answer);
   return { answer, ...turn, over: overIn(standing, line, request.token) };
 }
 
@@ -168,10 +168,8 @@ export function lineInfo(
   standing: readonly Standing[],
 ): Pick<LockInfo, 'line'> {
   const line = lineOf(document, standing);
-  return shownLine(
-    line.standing.filter(({ process }) => !line.hasMissed(process)),
-    now,
-  );
+  const there = line.standing.filter(({ process }) => !line.hasMissed(process));
+  return shownLine(there, now);
 }
 
 /** The lock is taken: a call that waits stands in line from now on. */
@@ -186,9 +184,9 @@ function behindHolder(
   const line = lineOf(document, standing);
   const entered = enters(line, now, request);
   if (entered === undefined) return { answer: refusal };
-  if (!standsIn(standing, request.token)) return mustEnter(entered);
-  const kept = withLine(document, line, now);
-  return { answer: placed(refusal, line.find(request.token)), ...changed(document, kept) };
+  const answer = placed(refusal, line.find(request.token));
+  if (!standsIn(standing, request.token)) return mustEnter(entered, answer);
+  return { answer, ...changed(document, withLine(document, line, now)) };
 }
 
 /**
@@ -203,15 +201,14 @@ function keptFree(
   const { notBefore = 0 } = request.wait;
   const line = lineOf(NOTHING, standing);
   const entered = enters(line, now, request);
-  if (entered !== undefined && !standsIn(standing, request.token)) return mustEnter(entered);
-  return {
-    answer: placed(heldFor(notBefore), line.find(request.token)),
-    change: { kept: withLine({ starts: new Map() }, line, now), end: Math.ceil(notBefore) },
-  };
+  const answer = placed(heldFor(notBefore), line.find(request.token));
+  if (entered !== undefined && !standsIn(standing, request.token)) return mustEnter(entered, answer);
+  const kept = withLine({ starts: new Map() }, line, now);
+  return { answer, change: { kept, end: Math.ceil(notBefore) } };
 }
 
-/** Decides nothing yet: a call that is refused has to stand in line by then. */
-const mustEnter = (enters: Standing): Decision<AcquireResult> => ({ answer: heldFor(0), first: { enters } });
+/** Decides nothing yet: a call that is refused has to stand in line by then. The answer is that of one whose wait is over by then. */
+const mustEnter = (enters: Standing, answer: AcquireRefusal) => ({ answer, first: { enters } });
 
 const standsIn = (standing: readonly Standing[], token: string): boolean =>
   standing.some((one) => one.token === token);

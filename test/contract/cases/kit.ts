@@ -33,6 +33,10 @@ export class Kit {
     this.#options = options;
   }
 
+  get isFar(): boolean {
+    return this.#options.far === true;
+  }
+
   /** A name that no other run of the suite uses. */
   name(label = 'lock'): string {
     return `contract-${this.#run}-${label}`;

@@ -202,7 +202,7 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
-    rule: '11.1',
+    rule: '3.11',
     sentence:
       'a store that has lost everything grants the lock to nobody in line before its holder can have restored it',
     needs: ['forgetAll', 'lines'],

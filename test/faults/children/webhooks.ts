@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Module } from '@nestjs/common';
 import {
   currentLock,
@@ -14,7 +15,8 @@ import { openStore } from './open-store.js';
 
 /*
  * One instance of a fleet whose calls are queued while their lock is taken. Started by `startWebhooks` in ../queued-calls.full.ts. On `hold` it
- * takes the lock until `letGo`; on `call` it calls the method, whose runs go on until `end`.
+ * takes the lock until `letGo`; on `call` it calls the method, whose runs go on until `end`; on `stand` four of its calls wait for the lock, one
+ * after another, until `leave`: so some always wait.
  */
 
 const { store: address, ...given } = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as InstanceOptions;
@@ -23,6 +25,9 @@ const store = await openStore(address);
 let parent: Parent;
 let end = (): void => undefined;
 let letGo = (): void => undefined;
+let stands = false;
+/** Of each call that waits, ms. */
+const RUN = 100;
 
 @Injectable()
 class Webhooks {
@@ -55,6 +60,19 @@ childMain(async (channel) => {
     });
   });
   parent.on('letGo', () => letGo());
+  const stand = async (): Promise<void> => {
+    const locks = app.get(SchedulerLockService);
+    while (stands) {
+      const { ran } = await locks.run('calendar', { wait: 600_000 }, () => sleep(RUN));
+      await parent.send({ type: 'stood', ran });
+    }
+  };
+  parent.on('stand', async () => {
+    stands = true;
+    await Promise.all(Array.from({ length: 4 }, stand));
+    await parent.send({ type: 'left' });
+  });
+  parent.on('leave', () => void (stands = false));
   parent.on('call', async ({ id }) => {
     const result = await app.get(Webhooks).changed(String(id));
     await parent.send({ type: 'called', id, ran: result !== undefined });

@@ -111,7 +111,9 @@ class SqlAppStore implements AppStore {
   }
 
   async keepsLine(lock: string): Promise<boolean> {
-    return String((await this.sql.row(lock))['state']).includes('"line"');
+    const { pool, table } = this.sql;
+    const inLine = `SELECT id FROM ${table}_entries WHERE kind IN ('wait', 'drain') AND lock_name = ?`;
+    return (await pool.rows(inLine, [lock])).length > 0;
   }
 
   open() {
