@@ -112,8 +112,8 @@ class SqlAppStore implements AppStore {
 
   async keepsLine(lock: string): Promise<boolean> {
     const { pool, table } = this.sql;
-    const inLine = `SELECT id FROM ${table}_entries WHERE kind IN ('wait', 'drain') AND lock_name = ?`;
-    return (await pool.rows(inLine, [lock])).length > 0;
+    const inLine = `SELECT id FROM ${table}_entries WHERE kind IN ('wait', 'drain') AND name LIKE ?`;
+    return (await pool.rows(inLine, [`%${lock}%`])).length > 0;
   }
 
   open() {
