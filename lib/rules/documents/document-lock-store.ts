@@ -150,18 +150,12 @@ export class DocumentLockStore implements LockStore {
       return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
     const isWaiting = request.wait !== undefined;
     let at: number | undefined;
-    let hasEntered = false;
     this.#rounds.add({
       name,
-      decide: (document, now, line) => {
-        if (!isWaiting) return acquireInLine(document, now, request, line);
-        const arrival = { ...request, at: (at ??= this.moments.at(now)) };
-        const { first, ...decision } = acquireInLine(document, now, arrival, line);
-        // Its wait was over before the next look: it would enter again and again.
-        if (first === undefined || hasEntered) return decision;
-        hasEntered = true;
-        return { ...decision, first };
-      },
+      decide: !isWaiting
+        ? (document, now, line) => acquireInLine(document, now, request, line)
+        : (document, now, line) =>
+            acquireInLine(document, now, { ...request, at: (at ??= this.moments.at(now)) }, line),
       line: isWaiting ? 'always' : 'marked',
       // A guess reckons the time too early: no interval is due by that, and nobody comes before those who came earlier.
       byClock: request.interval !== undefined || request.wait !== undefined,
