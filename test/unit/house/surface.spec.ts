@@ -36,6 +36,11 @@ test.each(ENTRIES)('every public name of %s has a docstring', (entry) => {
   expect(all.filter(({ doc }) => doc === '').map(({ name }) => name)).toEqual([]);
 });
 
+test('the main entry has what users name in their own code, 120 names at most', () => {
+  expect(names.length).toBeGreaterThan(50);
+  expect(names.length).toBeLessThanOrEqual(120);
+});
+
 describe('errors', () => {
   test('are all public that are exported at run time, each with a code of its own', () => {
     const exported = Object.entries(library).filter(
