@@ -5,7 +5,7 @@ import type { Run } from './history.js';
 import type { ShellPlace } from './lock-server.js';
 import type { Summary } from './summary.js';
 
-const MAIN = join(projectRoot, 'dist', 'cli', 'main.js');
+const MAIN = join(projectRoot, 'dist', 'show', 'cli', 'main.js');
 const LIMIT = 20_000;
 /** All is well, or a job needs attention: mail fails. */
 const ANSWERED = [0, 1];
