@@ -106,8 +106,11 @@ test('POST /jobs/calendar of the sample app keeps what comes while a calendar is
 test('GET /health of the sample app says that the store answers, and which job fails', async () => {
   const degraded = await until(
     async () => {
-      const health = (await (await fetch(`${url}/health`)).json()) as { schedulerLock: { status: string } };
-      return health.schedulerLock.status === 'degraded' && health;
+      const health = (await (await fetch(`${url}/health`)).json()) as {
+        schedulerLock: { failing: string[] };
+      };
+      // On a busy machine the job is unknown for a moment before, which degrades health, too.
+      return health.schedulerLock.failing.length > 0 && health;
     },
     { message: 'the mail to fail', timeout: 20_000 },
   );

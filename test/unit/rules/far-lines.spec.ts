@@ -153,7 +153,8 @@ test.each([true, false])(
     await pass10();
     const reasons = (await Promise.all(results)).map((result) => !result.ran && result.reason);
     expect(reasons).toEqual(waits.map(() => 'held'));
-    expect(Math.max(...late)).toBeLessThanOrEqual(5 * ROUND_TRIP);
+    // Long before its ask would be given up, whatever the pauses between tries were.
+    expect(Math.max(...late)).toBeLessThan(SETTINGS.storeTimeout);
     expect(waiter.events.filter(({ type }) => type === 'outage-started')).toEqual([]);
     await pass10();
     await Promise.all(held);
