@@ -1,7 +1,7 @@
 import type { AcquireRefusal, ReleaseOutcome } from './lock-store.js';
 
 /*
- * The rules of ticks and intervals that every store follows: Redis in Lua, the others by `store/rules`. The contract suite tests them on
+ * The rules of ticks and intervals that every store follows: Redis in Lua, the others by `rules/lock`. The contract suite tests them on
  * each.
  *
  * A tick is refused if it lies further in the future of the store than `maxClockSkew`, and if it or a newer one was started,

@@ -1,6 +1,6 @@
 /*
  * lib/lock: one call through a lock: take it, keep it, run the job, give it back, report. Waiting, releases and shutdown belong to it.
- * May not enter: jobs, schedules, Nest. The store is reached through store-access only.
+ * May not enter: jobs, schedules, Nest. The store is reached through lock/access only.
  */
 import { type Clock, noLongerThan } from '../base/clock.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../base/errors.js';

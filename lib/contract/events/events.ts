@@ -1,7 +1,6 @@
 /*
- * lib/contract/events: what the library reports: the types of events, the emitter, and the listener that writes the log. An event is a fact that has
- * happened.
- * May not enter: decisions, and the code that reports. Only the log knows Nest.
+ * lib/contract/events: what the library reports: the types of events. An event is a fact that has happened.
+ * May not enter: decisions, and the code that sends events or listens to them.
  */
 import type {
   AcquiredEvent,

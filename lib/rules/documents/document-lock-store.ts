@@ -1,7 +1,7 @@
 /*
  * lib/rules: the rules of a lock, once: each reads a document and a request, and decides. Around them: reads, writes and retries over a
  * small port.
- * May not enter: I/O beyond the port. The rules (store/rules) know neither a clock nor a promise.
+ * May not enter: I/O beyond the port. The rules (rules/lock) know neither a clock nor a promise.
  */
 import { type Clock, systemClock } from '../../base/clock.js';
 import {

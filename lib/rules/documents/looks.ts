@@ -25,7 +25,7 @@ export class Looks {
 
   /**
    * @param lines absent: no call waits
-   * @param saw told of each document
+   * @param saw is called with each document that was read
    */
   constructor(
     private readonly documents: LockDocuments,
