@@ -6,8 +6,6 @@ export interface JobStart {
   readonly schedule?: string;
   /** With a `schedule`: whether the application made the job with a zone of its own. Then only the application changes its schedule. */
   readonly meant?: true;
-  /** With a `tick`: how far it may lie in the future of the store's clock, milliseconds. Absent: any distance. */
-  readonly maxClockSkew?: number;
   /** With a `tick`: how often its run may be repeated if it was interrupted. @default 0 */
   readonly rerun?: number;
   /**

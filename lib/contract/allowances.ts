@@ -4,10 +4,8 @@ import type { AcquireRefusal, ReleaseOutcome } from './lock-store.js';
  * The rules of ticks and intervals that every store follows: Redis in Lua, the others by `rules/lock`. The contract suite tests them on
  * each.
  *
- * A tick is refused if it lies further in the future of the store than `maxClockSkew`, and if it or a newer one was started,
- * unless its run was interrupted and may be repeated. `only` refuses more.
- *
- * An interval is due one interval after the due time of its last start, or after that start if it was late. It counts with the
+ * A tick is refused if it lies further in the future of the store than `maxClockSkew`, and if it or a newer one was started, unless its
+ * run was interrupted and may be repeated. `only` refuses more. An interval is due one interval after the due time of its last start, or after that start if it was late. It counts with the
  * present interval, which a deploy may have changed. A due time further ahead than a start can put it is ignored: then the
  * store's clock was set back, and the job would not run for that long.
  *
@@ -58,6 +56,6 @@ export const TICK_RETENTION = 400 * DAY;
 
 /** The defaults of the parts of options that are objects; durations in milliseconds. */
 export const PARTS = {
-  insight: { keep: 100, for: 30 * 86_400_000, beat: 30_000, overdue: 60_000, error: 'message' },
+  insight: { keep: 100, beat: 30_000, overdue: 60_000, error: 'message' },
   queue: { max: 1_000, redeliver: 3 },
 } as const;

@@ -112,6 +112,8 @@ export interface HintChannel {
 
 /** One attempt, for a start of a job or without one. */
 export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken' | 'tick'>, JobStart {
+  /** With a `tick`: how far it may lie in the future of the store's clock, milliseconds. Absent: any distance. */
+  readonly maxClockSkew?: number;
   /**
    * Whether nobody needs more of a refusal than its reason. A store may leave out the rest then, if that saves work.
    *

@@ -14,7 +14,6 @@ interface LeaseTiming {
   /** For how long its lock stays taken, from its start. */
   readonly atLeast: number;
   /** Whether a shutdown aborts the job's signal at once. */
-  readonly abortOnShutdown: boolean;
   /** Whether the store remembers its run. */
   readonly history?: boolean;
 }
@@ -146,10 +145,6 @@ export class Lease {
   /** Whether the store remembers its run. */
   get isRemembered(): boolean {
     return this.confirmed && this.timing.history === true;
-  }
-
-  get abortOnShutdown(): boolean {
-    return this.timing.abortOnShutdown;
   }
 
   /** Whether the job still has its lock, judged by the clock at this moment, not when a timer last fired. */

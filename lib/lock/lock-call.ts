@@ -17,9 +17,8 @@ export interface LockSettings {
   readonly enabled: boolean;
   /** Whether the store remembers its runs. */
   readonly history?: boolean;
-  readonly onStoreError: 'skip' | 'throw' | 'run';
+  readonly onStoreError: 'skip' | 'run';
   /** Whether a shutdown aborts the job's signal at once. */
-  readonly abortOnShutdown: boolean;
 }
 
 /** A queued call, as its job sees it. */

@@ -248,9 +248,8 @@ export class LockRunner {
   // Shutdown.
 
   /**
-   * Starts no more runs, gives the running ones `limit` milliseconds to end, then aborts their signals. Jobs with
-   * `abortOnShutdown` get the abort at once. Leases of jobs that go on are left to expire. Resolves when no timer and no
-   * store call is left.
+   * Starts no more runs, gives the running ones `limit` milliseconds to end, then aborts their signals. Leases of jobs that
+   * go on are left to expire. Resolves when no timer and no store call is left.
    */
   shutdown(limit: number): Promise<void> {
     return (this.#shutdown ??= this.#shutDown(limit));
@@ -262,7 +261,6 @@ export class LockRunner {
     engine.waits.close();
     engine.limits.keepAlive();
     tellOfWaiting(this.#runs(), limit, engine);
-    for (const lease of engine.heartbeat.leases()) if (lease.abortOnShutdown) abort(lease);
     if (limit > 0) await this.#drained(limit);
     for (const lease of engine.heartbeat.leases()) {
       lease.stopRenewing();

@@ -21,12 +21,11 @@ export function abort(lease: Lease): void {
 /**
  * Until when a shutdown waits for a run, monotonic. `limit` is 0 once all signals have aborted.
  *
- * A run that has lost its lease or passed its timeout gets
- * {@link ABORT_GRACE} only: it may never end. A run whose signal aborted because of the shutdown (`abortOnShutdown`) gets the whole limit.
+ * A run that has lost its lease or passed its timeout gets {@link ABORT_GRACE} only: it may never end.
  */
 export function waitsUntil({ abortReason, abortedAt }: Lease, began: number, limit: number): number {
   if (limit === 0) return abortedAt + ABORT_GRACE;
-  if (abortReason === undefined || abortReason instanceof LockShutdownError) return began + limit;
+  if (abortReason === undefined) return began + limit;
   return Math.min(began + limit, Math.max(began, abortedAt) + ABORT_GRACE);
 }
 

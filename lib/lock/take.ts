@@ -6,7 +6,7 @@ import { AskedTwice, isWorthAnother } from './asked-twice.js';
 import type { Engine } from './engine.js';
 import { InLine } from './in-line.js';
 import { Lease, leaseDeadline } from './lease.js';
-import type { Cause, LockCall, Skipped } from './lock-call.js';
+import { type Cause, isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
 import type { Admission, OpenCall, OpenRun } from './open-call.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
 import { type Interrupted, reportInterrupted, reportMismatch } from './reports.js';
@@ -203,13 +203,12 @@ export abstract class Take implements OpenCall {
    */
   #withoutStore(error: Error, again = false): Lease | Skipped {
     const { engine, call } = this;
-    const { onStoreError } = call.settings;
-    const skipped = onStoreError === 'skip';
+    const skips = call.settings.onStoreError === 'skip';
+    const skipped = skips && !isBehindTheScenes(call);
     if (again) engine.outages.failedAgain(skipped);
     else engine.outages.failed(error, { call: 'acquire', locks: [call.name], skipped });
     if (engine.closing) return { ran: false, reason: 'shutting-down' };
-    if (onStoreError === 'throw') throw error;
-    if (skipped) return { ran: false, reason: 'store-unavailable', error };
+    if (skips) return { ran: false, reason: 'store-unavailable', error };
     const { clock, emit } = engine;
     const ref = leaseRefOf(this.#request, 0);
     const lease = new Lease(ref, call.settings, clock.monotonic(), undefined, clock, emit, causeOf(call));

@@ -47,7 +47,7 @@ export function callByHand(name: string, options: RunOptions, module: ModuleSett
   }
   if (all.length > 0)
     throw new SchedulerLockConfigError(all.map((problem) => `lock ${quoted(name)}: ${problem}`));
-  const start = tick === undefined ? undefined : { tick, maxClockSkew: settings.maxClockSkew };
+  const start = tick === undefined ? undefined : { tick };
   return { kind: 'by-hand', name, job, settings, start, signal };
 }
 

@@ -63,7 +63,9 @@ const logFailure = (ended: Promise<End>): void =>
   void ended.then((end) => 'failure' in end && logError(() => end.failure));
 
 async function refused(lock: string, skip: Skipped, { desk }: Parts): Promise<RunNowResult> {
-  const { reason, holder } = skip;
+  const { reason, holder, error } = skip;
+  // A person reads the error itself.
+  if (reason === 'store-unavailable' && error !== undefined) throw error;
   if (reason === 'held' || reason === 'cooling-down')
     return { result: 'held', lock, ...(holder !== undefined && { holder }) };
   const paused = reason === 'paused' ? await desk.pauseOf(lock) : undefined;

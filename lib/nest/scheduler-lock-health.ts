@@ -36,15 +36,13 @@ export interface LockHealth<Status extends string = 'up' | 'degraded' | 'down'> 
   readonly unknown: readonly string[];
 }
 
-interface HealthOptions<Key extends string, Degraded extends string> {
+interface HealthOptions<Degraded extends string> {
   /** Which problems answer `down` instead of `degraded`. @default [] */
   readonly down?: readonly HealthProblem[] | undefined;
   /** `'up'`: what `degraded` is called, for Terminus 11, which knows no other word. @default 'degraded' */
   readonly degraded?: Degraded | undefined;
   /** Whether to ask the store now, by `ping()`. @default false: what is known from the last calls */
   readonly probe?: boolean | undefined;
-  /** The key of the answer. @default 'schedulerLock' */
-  readonly key?: Key | undefined;
 }
 
 /** What is known at a moment. @internal */
@@ -127,24 +125,24 @@ export class SchedulerLockHealth {
    *
    * @returns `{ schedulerLock: { status, store, lastAnswer, overdue, lost, failing, hung, attention, unknown } }`. Never rejects
    */
-  async check<Key extends string = 'schedulerLock', Degraded extends 'up' | 'degraded' = 'degraded'>(
-    options: HealthOptions<Key, Degraded> = {},
-  ): Promise<Record<Key, LockHealth<'up' | 'down' | Degraded>>> {
-    const { down = [], degraded = 'degraded', key = 'schedulerLock' } = options;
+  async check<Degraded extends 'up' | 'degraded' = 'degraded'>(
+    options: HealthOptions<Degraded> = {},
+  ): Promise<{ readonly schedulerLock: LockHealth<'up' | 'down' | Degraded> }> {
+    const { down = [], degraded = 'degraded' } = options;
     const state = options.probe === true ? await this.#probed() : this.state();
     const { away, answeredAt, lost } = state;
     const found = foundIn(state);
     const has = (problem: HealthProblem): boolean => (problem === 'store' ? away : found[problem].length > 0);
     const isDown = down.some(has);
     const isDegraded = away || Object.values(found).some((list) => list.length > 0);
-    const health: LockHealth = {
-      status: isDown ? 'down' : isDegraded ? degraded : 'up',
-      store: away ? 'away' : 'up',
+    const schedulerLock = {
+      status: isDown ? ('down' as const) : isDegraded ? (degraded as Degraded) : ('up' as const),
+      store: away ? ('away' as const) : ('up' as const),
       ...(answeredAt === undefined ? undefined : { lastAnswer: isoTime(answeredAt) }),
       lost,
       ...found,
     };
-    return { [key]: health } as Record<Key, LockHealth<'up' | 'down' | Degraded>>;
+    return { schedulerLock };
   }
 
   /** What is known at this moment. @internal */

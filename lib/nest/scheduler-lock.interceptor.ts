@@ -1,12 +1,7 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Timer } from '../base/clock.js';
 import { type Binding, isSameObject } from './decorators/locked-method.js';
-import {
-  LockNotAcquiredError,
-  LockStateError,
-  SchedulerLockConfigError,
-  StoreUnavailableError,
-} from '../base/errors.js';
+import { LockNotAcquiredError, SchedulerLockConfigError } from '../base/errors.js';
 import type { JobStart } from '../base/job-start.js';
 import { type Lock, outsideOfLocks } from '../lock/current-lock.js';
 import type { LockCall, RunResult } from '../lock/lock-call.js';
@@ -79,7 +74,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     { args, by, began }: { args: readonly unknown[]; by: ControlAct; began: (lock: Lock) => void },
   ): { readonly lock: string; readonly result: Promise<RunResult<unknown>> } {
     const lock = lockOf(bound, args);
-    const settings = { ...bound.settings, wait: 0, onStoreError: 'throw' as const };
+    const settings = { ...bound.settings, wait: 0, onStoreError: 'skip' as const };
     const started = { trigger: 'control', by } as const;
     const call: LockCall = { kind: 'by-hand', name: lock, job: bound.job, settings, started };
     const run = (): Promise<RunResult<unknown>> =>
@@ -118,9 +113,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     if (start !== undefined) this.#warnOfNoTick(bound, start);
     // Only the store knows whether a tick that is fired again was started meanwhile.
     const settings = scheduled.again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
-    let began = false;
     const work = (): unknown => {
-      began = true;
       scheduled.over = true;
       this.insight.began(bound.job, start?.tick);
       return proceed();
@@ -139,9 +132,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
       this.#ended(bound, start, result);
       return result.ran ? result.value : undefined;
     } catch (error) {
-      // With `onStoreError: 'throw'` the call rejects, but its tick was missed and may have to run later.
-      const missed = !began && isStoreError(error);
-      this.#ended(bound, start, missed ? { ran: false, reason: 'store-unavailable' } : { ran: true });
+      this.#ended(bound, start, { ran: true });
       throw error;
     }
   }
@@ -253,7 +244,3 @@ function triggerOf({ again }: ScheduledCall, start: JobStart | undefined): Annot
 
 const CAUGHT_UP: Annotation = { trigger: 'catch-up' };
 const BY_SCHEDULE: Annotation = { trigger: 'schedule' };
-
-function isStoreError(error: unknown): boolean {
-  return error instanceof StoreUnavailableError || error instanceof LockStateError;
-}

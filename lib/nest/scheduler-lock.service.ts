@@ -41,7 +41,7 @@ export class SchedulerLockService {
    *
    * @param name name of the lock
    * @returns `{ ran: true, value }`, or `{ ran: false, reason, holder? }` if it did not run
-   * @throws the error of `job`; `SchedulerLockConfigError` for bad options; `StoreUnavailableError` with `onStoreError: 'throw'`
+   * @throws the error of `job`; `SchedulerLockConfigError` for bad options
    */
   run<T>(name: string, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>>;
   run<T>(name: string, options: RunOptions, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>>;

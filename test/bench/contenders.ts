@@ -157,7 +157,6 @@ export function overStore(store: LockStore, ttl: number): Pick<Contender, 'run' 
     storeTimeout: Math.min(2_000, Math.floor(ttl / 3)),
     enabled: true,
     onStoreError: 'skip',
-    abortOnShutdown: false,
   };
   return {
     run: (name, job, start) => {

@@ -70,7 +70,7 @@ describe('options that cannot work', () => {
   });
 
   const LOCK_OPTIONS =
-    'ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError, maxClockSkew, abortOnShutdown, onSkip, oncePerTick, rerun, catchUp';
+    'ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError, onSkip, oncePerTick, rerun, catchUp';
   const MODULE_OPTIONS = `connection, store, keyPrefix, key, instanceId, storeTimeout, shutdownTimeout, leader, log, clock, insight, ${LOCK_OPTIONS}`;
   const EVENTS =
     'acquired, released, skipped, renewed, interrupted, lock-deleted, renewal-failed, lost, overrun, waiting, queued, dead-lettered, timeout, unlocked, overdue, hung, schedule-mismatch, shutdown-waiting, ' +
@@ -108,8 +108,7 @@ describe('options that cannot work', () => {
       "timeout: '1m' with heartbeat: false. The lease ends after its ttl of 1 min, before the timeout. Give a shorter timeout, a longer ttl, or a heartbeat.",
     ],
     [{ enabled: 'no' }, "enabled: 'no' is neither true nor false."],
-    [{ abortOnShutdown: 1 }, 'abortOnShutdown: 1 is neither true nor false.'],
-    [{ onStoreError: 'ignore' }, "onStoreError: 'ignore' is not one of 'skip', 'throw', 'run'."],
+    [{ onStoreError: 'ignore' }, "onStoreError: 'ignore' is not one of 'skip', 'run'."],
     [{ onSkip: 'reject' }, "onSkip: 'reject' is not one of 'ignore', 'throw'."],
     [{ name: '' }, 'name: "" is not valid: it is empty.'],
     [{ name: ' \u00a0' }, 'name: " \u00a0" is not valid: it holds nothing but blanks.'],

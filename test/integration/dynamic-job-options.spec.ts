@@ -330,7 +330,7 @@ test('options that have no place on a job made at run time say what has it inste
   ];
   const own = (kind: string) => common.map((problem) => `${kind}(x): ${problem}`);
   expect(problemsOf(() => locks.cron('x', NIGHTLY, given as object, nothing))).toEqual(own('cron'));
-  const ticks = { rerun: 1, catchUp: '1h', maxClockSkew: '1m' };
+  const ticks = { rerun: 1, catchUp: '1h' };
   const none = 'there is no such option here. An interval has no ticks, and misses none.';
   expect(problemsOf(() => locks.interval('x', 60_000, { ...given, ...ticks } as object, nothing))).toEqual([
     ...own('interval'),

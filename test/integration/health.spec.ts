@@ -193,11 +193,6 @@ describe('from memory', () => {
     await clock.advance(61 * MINUTE);
     expect(await health.check()).toMatchObject({ schedulerLock: { lost: 0 } });
   });
-
-  test('the key is as one likes', async () => {
-    const { health } = await start();
-    expect(Object.keys(await health.check({ key: 'jobs' }))).toEqual(['jobs']);
-  });
 });
 
 test('with { probe: true } it asks the store now', async () => {

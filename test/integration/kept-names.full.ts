@@ -131,7 +131,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     expect(app.events).toContainEqual(expect.objectContaining({ type: 'acquired', lock: LONG }));
   });
 
-  test.each(['skip', 'throw', 'run'] as const)(
+  test.each(['skip', 'run'] as const)(
     'a dynamic name that is too long is skipped as invalid-name with onStoreError: %s, until the column is wider, and is no outage',
     async (onStoreError) => {
       const narrow = uniqueTable('narrow');

@@ -76,7 +76,7 @@ describe.each([
   ['nobody', /key: it failed for the lock "nobody": Error: no such tenant/],
   ['none', /key: it gave undefined for the lock "none"/],
 ])('a call with the name %s, which has no key', (name, problem) => {
-  it.each(['skip', 'run', 'throw'] as const)(
+  it.each(['skip', 'run'] as const)(
     'is skipped as invalid-name with onStoreError: %s, and is no outage',
     async (onStoreError) => {
       const app = await start({ onStoreError });

@@ -32,21 +32,19 @@ describe('a decorated method without its store', () => {
     expect(app.events.at(-1)).toMatchObject({ type: 'skipped', reason: 'store-unavailable' });
   });
 
-  it('rejects with onStoreError: throw of the module, unless its own says otherwise', async () => {
+  it('rejects with onSkip: throw, with what the store said', async () => {
     @Injectable()
     class Jobs {
-      @SchedulerLock('report')
+      @SchedulerLock({ name: 'report', onSkip: 'throw' })
       async report() {
         return 'ran';
       }
-      @SchedulerLock({ name: 'other', onStoreError: 'skip' })
-      async other() {
-        return 'ran';
-      }
     }
-    const app = await startApp([Jobs], { store: broken(), onStoreError: 'throw' });
-    await expect(app.get(Jobs).report()).rejects.toThrow(StoreUnavailableError);
-    expect(await app.get(Jobs).other()).toBeUndefined();
+    const app = await startApp([Jobs], { store: broken() });
+    await expect(app.get(Jobs).report()).rejects.toMatchObject({
+      reason: 'store-unavailable',
+      cause: expect.any(StoreUnavailableError),
+    });
   });
 
   it('runs with onStoreError: run, without a fencing token; assertLocked() throws, nested calls run inside', async () => {

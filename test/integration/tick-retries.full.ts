@@ -71,7 +71,7 @@ function jobOf(
   class Jobs {
     @Cron(expression, { name: 'nightly', timeZone: 'UTC' })
     @above
-    @SchedulerLock({ job: 'nightly', name: 'nightly', onStoreError: 'throw', ...options })
+    @SchedulerLock({ job: 'nightly', name: 'nightly', ...options })
     async nightly(): Promise<unknown> {
       runs.push(currentLock().tick);
       return 'done';

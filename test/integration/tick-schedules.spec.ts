@@ -114,12 +114,3 @@ test('an instance whose clock is far ahead runs nothing, says so with both times
   await runNewTick(right);
   expect(acquired(right)).toHaveLength(1);
 });
-
-test('a tick within maxClockSkew of the module runs', async () => {
-  const app = await startApp([job(CronExpression.EVERY_SECOND)], { ...shared(), maxClockSkew: '2h' });
-  const now = Date.now.bind(Date);
-  const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + HOUR);
-  await fireAndWait(app, 'report');
-  clock.mockRestore();
-  expect(acquired(app)).toHaveLength(1);
-});

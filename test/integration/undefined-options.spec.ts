@@ -105,7 +105,7 @@ const parts = [
     { byHand: { onHeld: 'queue', queue: { [option]: undefined } } },
     { byHand: { onHeld: 'queue', queue: {} } },
   ]),
-  ...['keep', 'for', 'beat', 'overdue', 'error'].map((option): [string, Given, Given] => [
+  ...['keep', 'beat', 'overdue', 'error'].map((option): [string, Given, Given] => [
     `insight.${option}`,
     { module: { insight: { [option]: undefined } } },
     { module: { insight: {} } },

@@ -41,7 +41,7 @@ export interface Found {
   readonly jobs: readonly string[];
 }
 
-const KEPT: Kept = { count: PARTS.insight.keep, age: PARTS.insight.for };
+export const KEPT: Kept = { count: PARTS.insight.keep, age: 30 * 86_400_000 };
 const STORE_TIMEOUT = 5_000;
 /** How many jobs to name if none has a similar name. */
 const SOME = 10;

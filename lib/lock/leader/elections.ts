@@ -48,7 +48,7 @@ export class Elections {
       return [`name: "${name}" is the election of ${other} already. Give one of them another name.`];
     }
     this.#declaredAt.set(name, where);
-    const settings: LockSettings = { ...lock, onStoreError: 'throw', abortOnShutdown: false };
+    const settings: LockSettings = { ...lock, onStoreError: 'skip' };
     const call: LockCall = { kind: 'election', name, job: undefined, settings };
     const waits = { ...settings, wait: WAIT };
     const take = (signal: AbortSignal): Promise<LeaderGrant> =>

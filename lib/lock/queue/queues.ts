@@ -152,10 +152,8 @@ export class Queues {
       key === undefined ? queuedCall : { ...queuedCall, key },
       storeTimeout,
     );
-    if ('error' in outcome) {
-      if (settings.onStoreError === 'throw') throw outcome.error;
+    if ('error' in outcome)
       return this.#skipped({ name, job }, { reason: 'store-unavailable', error: outcome.error });
-    }
     const { result } = outcome;
     if (!result.queued) return this.#skipped({ name, job }, { reason: 'queue-full' });
     const facts = { type: 'queued', ...this.#facts({ name, job }), merged: result.merged } as const;
@@ -230,7 +228,7 @@ export class Queues {
       // The worker enters the line again before it gives the lock away, at the place of the queued call.
       standsBehind: (next = place) => void this.#work({ name, place: next, settings }, workers),
     };
-    const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip', abortOnShutdown: false } as const;
+    const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip' } as const;
     const call: LockCall = {
       kind: 'drain',
       name,

@@ -44,7 +44,7 @@ export function skew({
   const [ticked, here, there] = [tick, at, storeTime].map((time) => new Date(time).toISOString());
   return (
     `its tick ${ticked} lies too far in the future of the store. It is ${here} by this machine's clock and ${there} by the ` +
-    "store's; either may be wrong. Correct that clock, or raise maxClockSkew."
+    "store's; either may be wrong. Correct that clock."
   );
 }
 

@@ -1,18 +1,24 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 
+/** What a `package.json` says of an application. */
+interface Application {
+  readonly name?: string;
+  readonly version?: string;
+}
+
 /**
- * The name of the application that this process runs: that of the nearest `package.json` at or above its main module. `undefined` if
- * there is none, or the main module is that of a tool, such as a runner of tests.
+ * The application that this process runs, by the nearest `package.json` with a name at or above its main module. Empty if there is none,
+ * or the main module is that of a tool, such as a runner of tests.
  *
  * @param main path of the main module
  */
-export function applicationOf(main: string | undefined): string | undefined {
-  if (main === undefined || isTool(main)) return undefined;
+export function applicationOf(main: string | undefined): Application {
+  if (main === undefined || isTool(main)) return {};
   for (let folder = dirname(resolved(main)); ; folder = dirname(folder)) {
     // A build may have a `package.json` without a name.
-    const name = nameIn(join(folder, 'package.json'));
-    if (name !== undefined || folder === dirname(folder)) return name;
+    const found = applicationIn(join(folder, 'package.json'));
+    if (found.name !== undefined || folder === dirname(folder)) return found;
   }
 }
 
@@ -29,11 +35,12 @@ function resolved(main: string): string {
   }
 }
 
-function nameIn(path: string): string | undefined {
+function applicationIn(path: string): Application {
   try {
-    const { name } = JSON.parse(readFileSync(path, 'utf8')) as { name?: unknown };
-    return typeof name === 'string' && name !== '' ? name : undefined;
+    const { name, version } = JSON.parse(readFileSync(path, 'utf8')) as { name?: unknown; version?: unknown };
+    if (typeof name !== 'string' || name === '') return {};
+    return typeof version === 'string' ? { name, version } : { name };
   } catch {
-    return undefined;
+    return {};
   }
 }

@@ -47,7 +47,6 @@ export interface JobSettings extends LockSettings {
   /** How long after its tick a run that nobody has started counts as overdue, ms; `undefined`: as the module says. */
   readonly overdue?: number | false;
   readonly onSkip: OnSkip;
-  readonly maxClockSkew: number;
   readonly rerun: number;
   readonly catchUp: number | false;
   readonly oncePerTick: boolean;
@@ -150,7 +149,6 @@ export function checkLockOptions(
     storeTimeout: Math.min(module.storeTimeout, Math.floor(ttl / 3)),
     wait: read('wait'),
     priority: read('priority'),
-    maxClockSkew: read('maxClockSkew'),
     rerun: read('rerun'),
     catchUp: read('catchUp'),
     oncePerTick: read('oncePerTick'),
@@ -158,7 +156,6 @@ export function checkLockOptions(
     enabled: [given, module.given]
       .map(({ enabled }) => readOption('enabled', enabled, problems))
       .every((enabled) => enabled),
-    abortOnShutdown: read('abortOnShutdown'),
     onStoreError: read('onStoreError'),
     onSkip: read('onSkip'),
     ...((history ?? remembers(name)) && { history: true }),

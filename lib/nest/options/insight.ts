@@ -2,6 +2,7 @@ import { show, unknownNames } from '../../base/wording.js';
 import { applicationOf } from './application.js';
 import type { InsightOptions, SchedulerLockModuleOptions } from './module-options.js';
 import { PARTS } from '../../contract/allowances.js';
+import { KEPT } from '../../insight/control/desk.js';
 import { readDuration } from './values.js';
 
 /** How an application remembers runs, checked and complete; durations in milliseconds. */
@@ -18,11 +19,10 @@ export interface InsightSettings {
 
 const DAY = 86_400_000;
 const DEFAULTS = PARTS.insight;
-const NAMES = ['keep', 'for', 'beat', 'overdue', 'error', 'application', 'version'];
+const NAMES = ['keep', 'beat', 'overdue', 'error', 'application'];
 const KEPT_OF_ERRORS: readonly string[] = ['none', 'type', 'message'];
 /** The least and the most of durations, ms. */
 const RANGES = {
-  for: { least: 1, most: 400 * DAY, range: '400 days at most' },
   beat: { least: 1_000, most: 3_600_000, range: "1 s to 1 h, or 'with-ticks'" },
   overdue: { least: 1, most: 30 * DAY, range: '30 days at most' },
 };
@@ -37,46 +37,38 @@ export function readInsight(
 ): InsightSettings | undefined {
   if (given === false) return undefined;
   if (given !== undefined && (typeof given !== 'object' || given === null)) {
-    problems.push(`insight: ${show(given)} is no object. Give { keep, for, … }, false, or leave it out.`);
+    problems.push(`insight: ${show(given)} is no object. Give { keep, beat, … }, false, or leave it out.`);
     return undefined;
   }
   const options = given ?? {};
   problems.push(...problemsOf(options));
+  const main = applicationOf(process.argv[1]);
   const read = (option: keyof typeof RANGES): number => readInRange(options, option, problems);
-  // The variable is set for a process that `npm start`, or another script of a package manager, has begun.
-  const {
-    keep = DEFAULTS.keep,
-    error = DEFAULTS.error,
-    overdue,
-    application = applicationOf(process.argv[1]),
-    version = process.env['npm_package_version'],
-  } = options;
+  const { keep = DEFAULTS.keep, error = DEFAULTS.error, overdue, application = main.name } = options;
   return {
     keep,
     error,
-    age: read('for'),
+    age: KEPT.age,
     beat: readBeat(options, problems),
     overdue: overdue === false ? false : read('overdue'),
     application: shortened(application, MAX_APPLICATION),
-    version: shortened(version, MAX_VERSION),
+    version: shortened(main.version, MAX_VERSION),
   };
 }
 
 const shortened = (text: unknown, most: number): string | undefined =>
   typeof text === 'string' ? text.slice(0, most) : undefined;
 
-const isText = (value: unknown): boolean => typeof value === 'string';
-const isName = (value: unknown): boolean => isText(value) && value !== '';
+const isName = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
 function problemsOf(options: InsightOptions): string[] {
   const problems = unknownNames(options, NAMES);
-  const { keep = DEFAULTS.keep, error = DEFAULTS.error, application = 'none', version = '' } = options;
+  const { keep = DEFAULTS.keep, error = DEFAULTS.error, application = 'none' } = options;
   if (!Number.isInteger(keep) || keep < 1 || keep > 10_000)
     problems.push(`keep: ${show(keep)} is no whole number from 1 to 10000.`);
   if (typeof error !== 'function' && !KEPT_OF_ERRORS.includes(error))
     problems.push(`error: ${show(error)} is no function, and not one of 'none', 'type', 'message'.`);
   if (!isName(application)) problems.push(`application: ${show(application)} is no name.`);
-  if (!isText(version)) problems.push(`version: ${show(version)} is no text.`);
   return problems.map((problem) => `insight.${problem}`);
 }
 

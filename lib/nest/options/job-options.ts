@@ -3,10 +3,7 @@ import type { Lock } from '../../lock/current-lock.js';
 import type { LockOptions } from './lock-options.js';
 
 /** Options of `SchedulerLockService.interval()`. */
-export interface IntervalJobOptions extends Omit<
-  LockOptions,
-  'onSkip' | 'rerun' | 'catchUp' | 'maxClockSkew'
-> {
+export interface IntervalJobOptions extends Omit<LockOptions, 'onSkip' | 'rerun' | 'catchUp'> {
   /**
    * Identity of the job, in events and in the store. Two jobs with the same identity are refused.
    *
@@ -34,8 +31,7 @@ export interface IntervalJobOptions extends Omit<
 }
 
 /** Options of `SchedulerLockService.cron()`: those of `@Cron()`, and those of a lock. */
-export interface CronJobOptions
-  extends IntervalJobOptions, Pick<LockOptions, 'rerun' | 'catchUp' | 'maxClockSkew'> {
+export interface CronJobOptions extends IntervalJobOptions, Pick<LockOptions, 'rerun' | 'catchUp'> {
   /**
    * Zone of the expression, such as `'Europe/Berlin'`. Give it, so that all instances agree on its dates.
    *

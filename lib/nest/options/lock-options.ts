@@ -1,7 +1,7 @@
 import type { Duration } from '../../base/duration.js';
 
 /** What to do when the store does not answer; see {@link LockOptions.onStoreError}. */
-export type OnStoreError = 'skip' | 'throw' | 'run';
+export type OnStoreError = 'skip' | 'run';
 
 /** How a skipped call by hand ends; see {@link LockOptions.onSkip}. */
 export type OnSkip = 'ignore' | 'throw';
@@ -57,8 +57,8 @@ export interface LockOptions {
    */
   readonly enabled?: boolean | undefined;
   /**
-   * What to do when the store does not answer. `'skip'`: the job does not run. `'throw'`: the call rejects with
-   * `StoreUnavailableError`. `'run'`: the job runs without a lock, on every instance: only for jobs that may run twice.
+   * What to do when the store does not answer. `'skip'`: the job does not run; with `onSkip: 'throw'` a call by hand rejects. `'run'`:
+   * the job runs without a lock, on every instance: only for jobs that may run twice.
    *
    * @default 'skip'
    */
@@ -71,13 +71,6 @@ export interface LockOptions {
    * @default true
    */
   readonly oncePerTick?: boolean | undefined;
-  /**
-   * The store refuses a tick that lies further than this in the future of its clock: one machine with a bad clock must not lock the
-   * others out.
-   *
-   * @default '1m'
-   */
-  readonly maxClockSkew?: Duration | undefined;
   /**
    * `@Cron()`: how often the run of a tick may be repeated, on whichever instance is up, if its holder died, lost its lease, or was
    * shut down. A newer tick supersedes it. A job that throws has ended, and so has one that passed its `timeout`. With this option
@@ -101,11 +94,4 @@ export interface LockOptions {
    * @default 'ignore'
    */
   readonly onSkip?: OnSkip | undefined;
-  /**
-   * `true`: a shutdown aborts the signal of a running job at once, for jobs that can stop and go on elsewhere (`rerun`). The job
-   * still gets `shutdownTimeout` to end, and keeps its lease. `false`: the signal aborts only after that time.
-   *
-   * @default false
-   */
-  readonly abortOnShutdown?: boolean | undefined;
 }

@@ -11,17 +11,11 @@ import type { LockOptions } from './lock-options.js';
  */
 export interface InsightOptions {
   /**
-   * How many runs are kept of each lock: this many that completed, and as many others, from 1 to 10000.
+   * How many runs are kept of each lock, for 30 days: this many that completed, and as many others, from 1 to 10000.
    *
    * @default 100
    */
   readonly keep?: number | undefined;
-  /**
-   * How long a run is kept, at most 400 days.
-   *
-   * @default '30d'
-   */
-  readonly for?: Duration | undefined;
   /**
    * How often an instance shows the fleet that it is up, from 1 s to 1 h. After three times this it counts as gone.
    *
@@ -52,12 +46,6 @@ export interface InsightOptions {
    * @default the name in the `package.json` nearest to the main module
    */
   readonly application?: string | undefined;
-  /**
-   * The version of your application, to tell instances apart during a deploy.
-   *
-   * @default the version that npm or another package manager has started
-   */
-  readonly version?: string | undefined;
 }
 
 /** Options of `SchedulerLockModule.forRoot()`. */

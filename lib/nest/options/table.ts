@@ -79,13 +79,7 @@ export const OPTIONS = {
   wait: { kind: 'wait', default: 0, at: 'module decorator run cron interval' },
   priority: { kind: 'priority', default: 0, at: 'module decorator run cron interval' },
   enabled: { kind: 'flag', default: true, at: 'module decorator run cron interval' },
-  onStoreError: {
-    kind: ['skip', 'throw', 'run'],
-    default: 'skip',
-    at: 'module decorator run cron interval',
-  },
-  maxClockSkew: { kind: 'duration', default: 60_000, at: 'module decorator run cron' },
-  abortOnShutdown: { kind: 'flag', default: false, at: 'module decorator run cron interval' },
+  onStoreError: { kind: ['skip', 'run'], default: 'skip', at: 'module decorator run cron interval' },
   onSkip: { kind: ['ignore', 'throw'], default: 'ignore', at: 'module decorator' },
   oncePerTick: { kind: 'flag', default: true, at: 'module decorator cron interval' },
   rerun: { kind: 'count', default: 0, at: 'module decorator cron' },
@@ -145,7 +139,7 @@ const INSTEAD_OF: Readonly<Partial<Record<Scope, Readonly<Record<string, string>
     catchUp: 'Only jobs that the scheduler fires catch up: see @SchedulerLock() and cron().',
   },
   cron: MADE,
-  interval: { ...MADE, rerun: UNTICKED, catchUp: UNTICKED, maxClockSkew: UNTICKED },
+  interval: { ...MADE, rerun: UNTICKED, catchUp: UNTICKED },
 };
 
 /** ShedLock's names for our options. */

@@ -18,7 +18,6 @@ interface TickSettings {
   /** The ttl of its lock. */
   readonly ttl: number;
   readonly oncePerTick: boolean;
-  readonly maxClockSkew: number;
   readonly rerun: number;
   readonly catchUp: number | false;
 }
@@ -227,10 +226,10 @@ export class MissedTicks {
       .catch((error: unknown) => this.onError(error));
   }
 
-  #newStart({ schedule, settings: { maxClockSkew, rerun } }: TickedJob, at: number): JobStart | undefined {
+  #newStart({ schedule, settings: { rerun } }: TickedJob, at: number): JobStart | undefined {
     const start = schedule?.startAt(at);
     if (start?.tick === undefined) return start;
-    return { ...start, maxClockSkew, ...(rerun > 0 ? { rerun } : undefined) };
+    return rerun > 0 ? { ...start, rerun } : start;
   }
 }
 

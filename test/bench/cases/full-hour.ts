@@ -40,7 +40,7 @@ export async function hour(
 ): Promise<{ figures: Figures; end: () => Promise<Figures> }> {
   let letGo!: () => void;
   const ended = new Promise<void>((resolve) => (letGo = resolve));
-  const start = { tick: at, schedule: '0 0 * * * * (Europe/Berlin)', maxClockSkew: 60_000 };
+  const start = { tick: at, schedule: '0 0 * * * * (Europe/Berlin)' };
   let [won, last] = [0, 0];
   const runs: Promise<boolean>[] = [];
   const attempt = (lock: string): Promise<void> =>

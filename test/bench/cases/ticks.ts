@@ -17,7 +17,6 @@ const REFUSALS = 50;
 const start = (tick: number): JobStart => ({
   tick,
   schedule: '0 */10 * * * * (Europe/Berlin)',
-  maxClockSkew: 60_000,
 });
 
 /** Without a tick, with one, and with one whose run is remembered. */
@@ -84,7 +83,6 @@ const plain = {
   storeTimeout: 2_000,
   enabled: true,
   onStoreError: 'skip',
-  abortOnShutdown: false,
 } as const;
 const settings = { plain, ticked: plain, history: { ...plain, history: true } };
 

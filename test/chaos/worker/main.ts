@@ -11,7 +11,7 @@ import {
 } from 'nestjs-scheduler-lock';
 import { childMain } from '../../support/child.js';
 import { monotonic } from '../history.js';
-import { isQuiet, MAX_CLOCK_SKEW, MOST_KEPT, OVERDUE, STORE_TIMEOUT, volleyJobs } from '../jobs.js';
+import { isQuiet, MOST_KEPT, OVERDUE, STORE_TIMEOUT, volleyJobs } from '../jobs.js';
 import type { StoreConnection } from '../stores/store.js';
 import { storeOptions } from '../stores/worker-options.js';
 import { Callers } from './callers.js';
@@ -52,7 +52,6 @@ interface Listening {
     SchedulerLockModule.forRoot({
       ...storeOptions(connection),
       instanceId: `${instance}.${life}`,
-      maxClockSkew: MAX_CLOCK_SKEW,
       storeTimeout: STORE_TIMEOUT,
       shutdownTimeout: SHUTDOWN_TIMEOUT,
       // Nothing is pushed out within a run.

@@ -210,7 +210,6 @@ function settings(name: string, heartbeat: number | false): LockCall {
       storeTimeout: STORE_TIMEOUT,
       enabled: true,
       onStoreError: 'skip',
-      abortOnShutdown: false,
     },
   };
 }

@@ -14,7 +14,6 @@ export const SETTINGS: LockSettings = {
   storeTimeout: 2_000,
   enabled: true,
   onStoreError: 'skip',
-  abortOnShutdown: false,
 };
 
 /** One run whose job ends when the test says so. */

@@ -144,7 +144,7 @@ describe('a shutdown', () => {
     const app = new Harness();
     const acquire = hold('request');
     app.store.next('acquire', acquire.behaviour);
-    const job = app.launch('report', { onStoreError: 'throw' });
+    const job = app.launch('report');
     await app.clock.advance(0);
     shutDown(app);
     acquire.fail(new Error('connection lost'));
@@ -255,30 +255,6 @@ describe('a shutdown', () => {
     await app.clock.advance(0);
     expect(shutdown.done).toBe(true);
     expect(alive.size).toBe(0);
-  });
-
-  it('aborts the signal of a job with abortOnShutdown at once, and keeps its lease until it ends', async () => {
-    const app = new Harness();
-    const other = new Harness(app, 'there');
-    const [told, untold] = [await app.start('told', { abortOnShutdown: true }), await app.start('untold')];
-    const signals = [told.lock.signal, untold.lock.signal];
-    const shutdown = shutDown(app);
-    expect(signals.map(({ reason }) => reason as unknown)).toEqual([
-      expect.any(LockShutdownError),
-      undefined,
-    ]);
-    untold.end();
-    await app.clock.advance(24_000);
-    expect(shutdown.done).toBe(false);
-    expect(() => told.lock.assertLocked()).not.toThrow();
-    expect((await other.start('told')).result).toMatchObject({ reason: 'held', holder: 'here' });
-    told.end();
-    await app.clock.advance(0);
-    expect(shutdown.done).toBe(true);
-    expect(app.of('released')).toMatchObject([
-      { outcome: 'completed' },
-      { outcome: 'aborted', confirmed: true },
-    ]);
   });
 
   it('with a limit of 0 aborts all signals at once, and gives the jobs one second', async () => {

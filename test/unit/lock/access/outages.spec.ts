@@ -314,22 +314,6 @@ describe('onStoreError', () => {
     });
   });
 
-  it('throw: the call rejects with what the store said', async () => {
-    const app = new Harness();
-    app.store.breakDown();
-    const job = await app.start('report', { onStoreError: 'throw' });
-    expect(job.began).toBe(false);
-    expect(job.error).toBeInstanceOf(StoreUnavailableError);
-    expect(app.of('outage-started')).toHaveLength(1);
-  });
-
-  it('throw: a call that failed so can be made again', async () => {
-    const app = new Harness();
-    app.store.next('acquire', notConnected);
-    await app.start('report', { onStoreError: 'throw' });
-    expect((await app.start('report', { onStoreError: 'throw' })).began).toBe(true);
-  });
-
   it('run: the job runs without its lock, without a fencing token, and assertLocked() throws', async () => {
     const app = new Harness();
     app.store.breakDown();

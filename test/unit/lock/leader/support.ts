@@ -20,7 +20,7 @@ export class Candidate {
     readonly harness: Harness,
     drained?: () => Promise<unknown>,
   ) {
-    const settings = { ...SETTINGS, ttl: TTL, heartbeat: 2_700, onStoreError: 'throw' } as const;
+    const settings = { ...SETTINGS, ttl: TTL, heartbeat: 2_700, onStoreError: 'skip' } as const;
     const hooks: ElectionHooks = {
       elected: (lease) => {
         this.lease = lease;

@@ -332,16 +332,11 @@ describe('a call that finds its lock taken', () => {
     expect(drains).toEqual([]);
   });
 
-  test('rejects if the store is away and the job says so', async () => {
-    answer = { error: new Error('away') };
-    await expect(enqueue({ onStoreError: 'throw' })).rejects.toThrow('away');
-  });
-
   test('is run by a worker without the limits of the job, with the priority of its place', async () => {
     answer = { result: { queued: true, place: clock.now() * 1_000 - 5 * STEP_OF_PRIORITY, merged: 0 } };
-    await enqueue({ timeout: 5, atLeast: 6, abortOnShutdown: true, onStoreError: 'run' });
+    await enqueue({ timeout: 5, atLeast: 6, onStoreError: 'run' });
     await settled();
-    const own = { timeout: undefined, atLeast: 0, abortOnShutdown: false, onStoreError: 'skip' };
+    const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip' };
     expect(drains[0]?.call.settings).toMatchObject({ ...own, priority: 5 });
   });
 

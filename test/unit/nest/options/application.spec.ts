@@ -7,7 +7,7 @@ import { applicationOf } from '../../../../lib/nest/options/application.js';
 let root: string;
 beforeAll(() => {
   root = realpathSync(mkdtempSync(join(tmpdir(), 'application-')));
-  write('package.json', '{ "name": "@shop/billing" }');
+  write('package.json', '{ "name": "@shop/billing", "version": "1.5.0" }');
   write('dist/package.json', '{ "type": "module" }');
   write('dist/main.js');
   write('broken/package.json', '{ "name": ');
@@ -25,17 +25,18 @@ function write(path: string, text = ''): void {
   writeFileSync(join(root, path), text);
 }
 
+const BILLING = { name: '@shop/billing', version: '1.5.0' };
 test.each([
-  ['the nearest package.json has its name', 'apps/web/main.js', 'web'],
-  ['one without a name is passed over', 'dist/main.js', '@shop/billing'],
-  ['so is one that cannot be read', 'broken/main.js', '@shop/billing'],
-  ['a main module may be named without its ending', 'dist/main', '@shop/billing'],
-  ['and by a link', 'web', 'web'],
-  ['a tool, such as a runner of tests, is no application', 'node_modules/runner/bin/run.js', undefined],
-])('%s', (_case, main, name) => {
-  expect(applicationOf(join(root, main))).toBe(name);
+  ['the nearest package.json has its name and version', 'apps/web/main.js', { name: 'web' }],
+  ['one without a name is passed over', 'dist/main.js', BILLING],
+  ['so is one that cannot be read', 'broken/main.js', BILLING],
+  ['a main module may be named without its ending', 'dist/main', BILLING],
+  ['and by a link', 'web', { name: 'web' }],
+  ['a tool, such as a runner of tests, is no application', 'node_modules/runner/bin/run.js', {}],
+])('%s', (_case, main, application) => {
+  expect(applicationOf(join(root, main))).toEqual(application);
 });
 
 test('without a main module it has no name', () => {
-  expect(applicationOf(undefined)).toBeUndefined();
+  expect(applicationOf(undefined)).toEqual({});
 });

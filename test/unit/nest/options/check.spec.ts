@@ -25,10 +25,8 @@ const ALL_DEFAULTS = {
   oncePerTick: true,
   wait: 0,
   priority: 0,
-  maxClockSkew: 60_000,
   rerun: 0,
   catchUp: false,
-  abortOnShutdown: false,
 };
 
 describe('the options of a lock', () => {
@@ -42,14 +40,12 @@ describe('the options of a lock', () => {
       heartbeat: '3m',
       timeout: '5m',
       atLeast: '1m',
-      onStoreError: 'throw',
+      onStoreError: 'run',
       onSkip: 'throw',
       storeTimeout: '1s',
       oncePerTick: false,
-      maxClockSkew: '5s',
       rerun: 2,
       catchUp: '1h',
-      abortOnShutdown: true,
     };
     expect(resolve({}, module)).toEqual({
       ttl: 600_000,
@@ -58,15 +54,13 @@ describe('the options of a lock', () => {
       atLeast: 60_000,
       storeTimeout: 1_000,
       enabled: true,
-      onStoreError: 'throw',
+      onStoreError: 'run',
       onSkip: 'throw',
       oncePerTick: false,
       wait: 0,
       priority: 0,
-      maxClockSkew: 5_000,
       rerun: 2,
       catchUp: 3_600_000,
-      abortOnShutdown: true,
     });
     const own: LockOptions = {
       ttl: 30_000,
@@ -76,7 +70,6 @@ describe('the options of a lock', () => {
       onStoreError: 'run',
       onSkip: 'ignore',
       oncePerTick: true,
-      maxClockSkew: 1,
       rerun: 0,
       catchUp: false,
     };
@@ -93,7 +86,6 @@ describe('the options of a lock', () => {
       onStoreError: undefined,
       onSkip: undefined,
       oncePerTick: undefined,
-      maxClockSkew: undefined,
       rerun: undefined,
       catchUp: undefined,
     };

@@ -29,7 +29,7 @@ beforeEach(() => {
 function job(settings: Partial<TickedJob['settings']> = {}, more: Partial<TickedJob> = {}): TickedJob {
   return {
     schedule: { startAt: () => ({ tick, schedule: 'nightly' }), isCron: true, initialDelay: 0 },
-    settings: { ttl: 10_000, oncePerTick: true, maxClockSkew: 1_000, rerun: 0, catchUp: false, ...settings },
+    settings: { ttl: 10_000, oncePerTick: true, rerun: 0, catchUp: false, ...settings },
     fire: (start) => void fired.push(start),
     state: () => 'started',
     ...more,
@@ -53,7 +53,7 @@ function end(of: TickedJob, result: TickResult): void {
 
 describe('a call by the scheduler', () => {
   test('begins the newest tick, with what the store is to know about it', () => {
-    expect(missedTicks.begin(job(), undefined)).toEqual({ tick, schedule: 'nightly', maxClockSkew: 1_000 });
+    expect(missedTicks.begin(job(), undefined)).toEqual({ tick, schedule: 'nightly' });
     expect(missedTicks.begin(job({ rerun: 2 }), undefined)).toMatchObject({ rerun: 2 });
   });
 

@@ -40,7 +40,6 @@ export class Harness {
       settings: {
         ttl: JOB_TTL,
         oncePerTick: true,
-        maxClockSkew: 1_000,
         rerun: 0,
         catchUp: false,
         ...settings,
