@@ -1,8 +1,8 @@
 import { intervalOf, type JobOrchestrator, MAX_TIMER, overlay } from '../schedule/scheduler-parts.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
-import { unknownOptions } from './options/table.js';
-import { cronOptionProblems, invalidNames, readDuration } from './options/values.js';
-import { show } from '../base/wording.js';
+import { CRON_PARAMETERS, unknownOptions } from './options/table.js';
+import { invalidNames, readDuration } from './options/values.js';
+import { show, unknownNames } from '../base/wording.js';
 import {
   checkLockOptions,
   withoutEffect,
@@ -51,18 +51,29 @@ export function takenName({ kind, name }: Wanted, orchestrator: JobOrchestrator)
   return [`name: the registry has ${kind === 'cron' ? 'a' : 'an'} ${what} of this name already.`];
 }
 
-export function cronParameters(name: string, expression: string | Date, options: CronJobOptions) {
-  const { timeZone, utcOffset, unrefTimeout, waitForCompletion, threshold } = options;
-  return { name, cronTime: expression, timeZone, utcOffset, unrefTimeout, waitForCompletion, threshold };
+export function cronParameters(name: string, expression: string | Date, { timeZone, cron }: CronJobOptions) {
+  return { ...cron, name, cronTime: expression, timeZone };
+}
+
+function parameterProblems(cron: CronJobOptions['cron']): string[] {
+  if (cron === undefined) return [];
+  if (typeof cron !== 'object' || cron === null)
+    return [`cron: ${show(cron)} is no object. Give { waitForCompletion: true }, or the like.`];
+  const problems = unknownNames(cron, Object.keys(CRON_PARAMETERS));
+  for (const [name, type] of Object.entries(CRON_PARAMETERS)) {
+    const given: unknown = Reflect.get(cron, name);
+    if (given !== undefined && typeof given !== type) problems.push(`${name}: ${show(given)} is no ${type}.`);
+  }
+  return problems.map((problem) => `cron.${problem}`);
 }
 
 /** The problems of the parameters of `cron`. Finds them by making a job that is neither started nor registered. */
 export function cronProblems(
   parameters: CronParameters,
-  options: CronJobOptions,
+  { cron }: CronJobOptions,
   orchestrator: JobOrchestrator | undefined,
 ): string[] {
-  const problems = cronOptionProblems(options);
+  const problems = parameterProblems(cron);
   if (orchestrator === undefined || problems.length > 0) return problems;
   const { schedulerRegistry: registry } = orchestrator;
   const schedulerRegistry = Object.assign(Object.create(registry) as typeof registry, {

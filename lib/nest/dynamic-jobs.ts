@@ -37,7 +37,6 @@ import { KnownJobs } from './known-jobs.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
 import { logError, logWarning } from './log/log.js';
-import { readOption } from './options/values.js';
 import { InsightHost } from './insight-host.js';
 import { tellOfUnkeptRules } from './unkept-rules.js';
 import { LeaderJobs } from './leader-jobs.js';
@@ -51,7 +50,7 @@ import { LockHost } from './lock-host.js';
 export class DynamicJobs implements OnModuleDestroy {
   /** All jobs of this instance. */
   readonly known = new KnownJobs((lock) => keyOf(this.host.store, lock) ?? lock);
-  readonly #delays = new Set<Timer>();
+  #rules: Timer | undefined;
   /** Decorated jobs that the scheduler does not fire. */
   #unfired: ReadonlySet<BoundJob> = new Set();
   /** Shared locks that were named in the log. */
@@ -87,8 +86,7 @@ export class DynamicJobs implements OnModuleDestroy {
     // When a constructor made its jobs, it was not known yet whether the store keeps queued calls.
     for (const bound of this.known.made) this.#takeQueued(bound);
     this.#warnOfSharedLocks(this.known.all);
-    const later = tellOfUnkeptRules(this.known.all, this.host.settings.clock);
-    if (later !== undefined) this.#delays.add(later);
+    this.#rules = tellOfUnkeptRules(this.known.all, this.host.settings.clock);
     this.insight.start(this.known);
   }
 
@@ -100,23 +98,16 @@ export class DynamicJobs implements OnModuleDestroy {
   /** The scheduler empties the registry later. */
   onModuleDestroy(): void {
     this.#closed = true;
-    for (const delay of this.#delays) delay.cancel();
+    this.#rules?.cancel();
   }
 
   cron(name: string, expression: string | Date, options: CronJobOptions, job: DynamicJob): ScheduledCronJob {
     const given = Object(options) as CronJobOptions;
     const parameters = cronParameters(name, expression, given);
-    const delayProblems: string[] = [];
-    const initialDelay = readOption('initialDelay', given.initialDelay, delayProblems) ?? 0;
     const wanted: Wanted = { kind: 'cron', name, options, job };
-    const { orchestrator, facts } = this.#check(wanted, (there) => [
-      ...delayProblems,
-      ...cronProblems(parameters, given, there),
-    ]);
-    const { disabled = false, waitForCompletion, timeZone, utcOffset } = given;
-    const delayed = initialDelay > 0 && !disabled;
+    const { orchestrator, facts } = this.#check(wanted, (there) => cronProblems(parameters, given, there));
     const record = {
-      options: { ...parameters, disabled: disabled || delayed },
+      options: parameters,
       target: () => this.leader.fire(name, undefined, () => this.#fired(bound, job, fires.byTimer)),
       // Absent while the job is being made: `cron` may fire it in that very moment.
       ref: undefined as CronJobLike | undefined,
@@ -124,11 +115,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const cronTimes = (): CronTimeLike[] => (record.ref === undefined ? [] : [record.ref.cronTime]);
     const bound: BoundJob = {
       ...facts,
-      schedule: JobSchedule.ofCron(
-        { disabled, initialDelay, waitForCompletion, timeZone, utcOffset, cronTime: expression },
-        cronTimes,
-        this.host.settings.clock.monotonic(),
-      ),
+      schedule: JobSchedule.ofCron(parameters, cronTimes, this.host.settings.clock.monotonic()),
       state: () => stateOf(orchestrator.schedulerRegistry, name, record.ref),
       ...this.#ways(() => bound, job),
     };
@@ -141,7 +128,6 @@ export class DynamicJobs implements OnModuleDestroy {
     }
     const made = record.ref as NonNullable<typeof record.ref>;
     fires.watch(made);
-    if (delayed) this.#later(initialDelay, () => bound.state() !== 'gone' && made.start());
     this.#add(bound);
     return made;
   }
@@ -223,18 +209,6 @@ export class DynamicJobs implements OnModuleDestroy {
 
   #run(bound: BoundJob, job: DynamicJob, call: ScheduledCall | undefined): Promise<unknown> {
     return this.interceptor.intercept(bound, [], call, () => job(currentLock()));
-  }
-
-  #later(delay: number, start: () => void): void {
-    const timer = this.host.settings.clock.setTimer(
-      () => {
-        this.#delays.delete(timer);
-        start();
-      },
-      delay,
-      { keepAlive: true },
-    );
-    this.#delays.add(timer);
   }
 
   /** @throws SchedulerLockConfigError with every problem */

@@ -49,16 +49,16 @@ function problemsOf(call: () => unknown): readonly string[] {
 
 test('all that is wrong with a cron job is said in one error, and nothing is made', async () => {
   const app = await startApp([]);
-  const options = { ttl: '1y', lokc: 'x', timeZone: 'Mars/Olympus', rerun: -1, initialDelay: 'soon' };
+  const options = { ttl: '1y', lokc: 'x', timeZone: 'Mars/Olympus', rerun: -1, initialDelay: '1s' };
   const problems = problemsOf(() => locksOf(app).cron('a{b}', '61 * * * * *', options as object, 5 as never));
   expect(problems).toEqual(
     [
       /lokc: /,
+      /initialDelay: there is no such option here/,
       /name: "a{b}" is not valid: it holds "{", "}" or a control character\.$/,
       /5 is no function\. Give the job to run\.$/,
       /ttl: '1y' /,
       /rerun: -1 /,
-      /initialDelay: 'soon' /,
       /expression: cron cannot make a job of '61 \* \* \* \* \*', timeZone 'Mars\/Olympus': ./,
     ].map(({ source }) => expect.stringMatching(`^cron\\("a{b}"\\): ${source}`)),
   );
@@ -96,7 +96,8 @@ test.each([
   ],
   [
     'both zone and offset',
-    (locks: SchedulerLockService) => locks.cron('a', NIGHTLY, { timeZone: 'UTC', utcOffset: 60 }, nothing),
+    (locks: SchedulerLockService) =>
+      locks.cron('a', NIGHTLY, { timeZone: 'UTC', cron: { utcOffset: 60 } }, nothing),
     /expression: cron cannot make a job of .*: You can't specify both/,
   ],
   [
@@ -106,8 +107,20 @@ test.each([
   ],
   [
     'an option of another type',
-    (locks: SchedulerLockService) => locks.cron('a', NIGHTLY, { disabled: 'yes' } as object, nothing),
-    /disabled: 'yes' is no boolean/,
+    (locks: SchedulerLockService) =>
+      locks.cron('a', NIGHTLY, { cron: { disabled: 'yes' } } as object, nothing),
+    /cron.disabled: 'yes' is no boolean/,
+  ],
+  [
+    'a parameter of cron among the options of the lock',
+    (locks: SchedulerLockService) => locks.cron('a', NIGHTLY, { waitForCompletion: true } as object, nothing),
+    /waitForCompletion: there is no such option here. It is one of `cron`/,
+  ],
+  [
+    'a parameter that cron does not have',
+    (locks: SchedulerLockService) =>
+      locks.cron('a', NIGHTLY, { cron: { runOnInit: true } } as object, nothing),
+    /cron.runOnInit: there is no such option here/,
   ],
   ['no function', (locks: SchedulerLockService) => locks.cron('a', NIGHTLY, {} as never), /is no function/],
   [

@@ -46,7 +46,12 @@ function jobs(hang: () => Promise<void>) {
   class Dynamic {
     constructor(private readonly locks: SchedulerLockService) {}
     onModuleInit(): void {
-      this.locks.cron('job', CronExpression.EVERY_SECOND, { timeZone, waitForCompletion: true }, hang);
+      this.locks.cron(
+        'job',
+        CronExpression.EVERY_SECOND,
+        { timeZone, cron: { waitForCompletion: true } },
+        hang,
+      );
     }
   }
   return {

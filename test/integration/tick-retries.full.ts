@@ -40,16 +40,13 @@ function Around(wrap: (guarded: () => Promise<unknown>) => Promise<unknown>) {
   };
 }
 
-/** Calls again what has rejected, once `again` resolves. */
+/** Calls again what was skipped, once `again` resolves. */
 const Retried = (again: () => Promise<unknown> = () => Promise.resolve()) =>
   Around(async (guarded) => {
     for (let tries = 1; ; tries++) {
-      try {
-        return await guarded();
-      } catch (error) {
-        if (tries === 3) throw error;
-        await again();
-      }
+      const result = await guarded();
+      if (result !== undefined || tries === 3) return result;
+      await again();
     }
   });
 
@@ -105,7 +102,7 @@ test('it belongs to the very same tick, also if a newer one has come meanwhile',
   store.failures = 1;
   await startApp([Jobs], { store });
   const [first = 0] = await until(() => store.asked.length > 0 && store.asked);
-  await until(() => store.asked.filter((tick) => tick === first).length === 2);
+  await until(() => store.asked.filter((tick) => tick === first).length > 1);
   expect(store.asked).not.toContain(undefined);
   expect(runs).not.toContain(first);
   expect(secondOf(Date.now())).toBeGreaterThan(secondOf(first));

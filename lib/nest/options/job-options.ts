@@ -30,7 +30,7 @@ export interface IntervalJobOptions extends Omit<LockOptions, 'onSkip' | 'rerun'
   readonly overdue?: Duration | false | undefined;
 }
 
-/** Options of `SchedulerLockService.cron()`: those of `@Cron()`, and those of a lock. */
+/** Options of `SchedulerLockService.cron()`. */
 export interface CronJobOptions extends IntervalJobOptions, Pick<LockOptions, 'rerun' | 'catchUp'> {
   /**
    * Zone of the expression, such as `'Europe/Berlin'`. Give it, so that all instances agree on its dates.
@@ -38,38 +38,25 @@ export interface CronJobOptions extends IntervalJobOptions, Pick<LockOptions, 'r
    * @default the zone of the machine
    */
   readonly timeZone?: string | undefined;
+  /**
+   * What `cron` is given besides. `disabled: true`: the job is made, but not started: call its `start()`.
+   *
+   * @default that of `@Cron()`
+   */
+  readonly cron?: CronParameters | undefined;
+}
+
+/** Parameters of the package `cron`, as `@Cron()` takes them. */
+interface CronParameters {
   /** Minutes ahead of UTC, instead of `timeZone`. */
   readonly utcOffset?: number | undefined;
-  /**
-   * `true`: the timer does not keep the process alive.
-   *
-   * @default false
-   */
+  /** The timer does not keep the process alive. */
   readonly unrefTimeout?: boolean | undefined;
-  /**
-   * `true`: a date that comes while the job runs on this instance is not fired.
-   *
-   * @default false
-   */
+  /** A date that comes while the job runs on this instance is not fired. */
   readonly waitForCompletion?: boolean | undefined;
-  /**
-   * `true`: the job is made, but not started: call its `start()`.
-   *
-   * @default false
-   */
   readonly disabled?: boolean | undefined;
-  /**
-   * How late a busy process may be, in milliseconds, and still fire a date.
-   *
-   * @default that of `cron`: 250
-   */
+  /** How late a busy process may be, in milliseconds, and still fire a date. */
   readonly threshold?: number | undefined;
-  /**
-   * How long after the call the job is started; milliseconds, or with a unit.
-   *
-   * @default none: at once
-   */
-  readonly initialDelay?: Duration | undefined;
 }
 
 /** The function of a dynamic job. */

@@ -33,9 +33,6 @@ export interface Values {
   flag: boolean;
   wait: number;
   priority: number;
-  boolean: boolean;
-  number: number;
-  string: string;
 }
 
 /**
@@ -54,13 +51,8 @@ export const OPTIONS = {
   log: { kind: 'own', at: 'module' },
   clock: { kind: 'own', at: 'module' },
   insight: { kind: 'own', at: 'module' },
-  timeZone: { kind: 'string', at: 'cron' },
-  utcOffset: { kind: 'number', at: 'cron' },
-  unrefTimeout: { kind: 'boolean', default: false, at: 'cron' },
-  waitForCompletion: { kind: 'boolean', default: false, at: 'cron' },
-  disabled: { kind: 'boolean', default: false, at: 'cron' },
-  threshold: { kind: 'number', at: 'cron' },
-  initialDelay: { kind: 'duration or 0', at: 'cron' },
+  timeZone: { kind: 'own', at: 'cron' },
+  cron: { kind: 'own', at: 'cron' },
   name: { kind: 'own', at: 'decorator leader' },
   job: { kind: 'own', at: 'decorator run cron interval' },
   onHeld: { kind: ['skip', 'queue', 'once-more'], default: 'skip', at: 'decorator' },
@@ -127,6 +119,16 @@ const MADE = {
   queue: QUEUED,
 };
 
+/** What `cron` is given besides, and of which type it is. */
+export const CRON_PARAMETERS = {
+  utcOffset: 'number',
+  unrefTimeout: 'boolean',
+  waitForCompletion: 'boolean',
+  disabled: 'boolean',
+  threshold: 'number',
+} as const;
+const OF_CRON = 'It is one of `cron`: give it there, such as cron: { waitForCompletion: true }.';
+
 /** What to do instead of giving these options in these scopes. */
 const INSTEAD_OF: Readonly<Partial<Record<Scope, Readonly<Record<string, string>>>>> = {
   run: {
@@ -138,7 +140,7 @@ const INSTEAD_OF: Readonly<Partial<Record<Scope, Readonly<Record<string, string>
     rerun: 'Only jobs that the scheduler fires are run again: see @SchedulerLock() and cron().',
     catchUp: 'Only jobs that the scheduler fires catch up: see @SchedulerLock() and cron().',
   },
-  cron: MADE,
+  cron: { ...MADE, ...Object.fromEntries(Object.keys(CRON_PARAMETERS).map((name) => [name, OF_CRON])) },
   interval: { ...MADE, rerun: UNTICKED, catchUp: UNTICKED },
 };
 

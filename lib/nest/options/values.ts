@@ -28,17 +28,6 @@ export function readOption<O extends Readable>(option: O, given: unknown, proble
   return (value ?? fallback) as Value<O>;
 }
 
-/** The problems of those options that `cron` takes as they are. */
-export function cronOptionProblems(given: object): string[] {
-  const problems: string[] = [];
-  for (const option of Object.keys(OPTIONS) as Readable[]) {
-    const { kind } = OPTIONS[option];
-    if (kind === 'string' || kind === 'number' || kind === 'boolean')
-      readOption(option, Reflect.get(given, option), problems);
-  }
-  return problems;
-}
-
 /** Reads a value that was given; `undefined` if it is bad. */
 type Reader<T> = (option: string, given: unknown, problems: string[]) => T | undefined;
 
@@ -71,9 +60,6 @@ const READERS: { readonly [K in keyof Values]: Reader<Values[K]> } = {
     'Give 1 to go before the others, -1 to go after them.',
   ),
   flag: reader((given) => typeof given === 'boolean', 'is neither true nor false'),
-  boolean: reader((given) => typeof given === 'boolean', 'is no boolean'),
-  number: reader((given) => typeof given === 'number', 'is no number'),
-  string: reader((given) => typeof given === 'string', 'is no string'),
 };
 
 function choiceOf(choices: readonly string[]): Reader<string> {
