@@ -10,6 +10,8 @@ export interface ChaosArguments {
   readonly volley: number;
   /** How many calls of each instance stand in line at the same time. */
   readonly callers: number;
+  /** How long the way to the store and back takes, ms, besides the faults. */
+  readonly roundTrip: number;
   /** Whether the store may forget everything. */
   readonly dataLoss: boolean;
   /** Only these faults; all, if there are none. */
@@ -31,6 +33,7 @@ const VALUES = [
   '--store',
   '--volley',
   '--callers',
+  '--round-trip',
   '--only',
   '--sabotage',
   '--until',
@@ -38,7 +41,7 @@ const VALUES = [
 ];
 
 const USAGE =
-  'Known: --instances <n>, --seconds <n>, --seed <n>, --store <name>, --volley <jobs>, --callers <n>, --no-data-loss, --only <fault,…>, --plan, ' +
+  'Known: --instances <n>, --seconds <n>, --seed <n>, --store <name>, --volley <jobs>, --callers <n>, --round-trip <ms>, --no-data-loss, --only <fault,…>, --plan, ' +
   '--sabotage <name>, --until <check>, --history <folder>';
 
 /**
@@ -77,6 +80,7 @@ export function parseArguments(args: readonly string[]): ChaosArguments {
     store,
     volley: number('--volley', 0, 0),
     callers: number('--callers', 0, 0),
+    roundTrip: number('--round-trip', 0, 0),
     dataLoss: !flags.has('--no-data-loss'),
     only,
     planOnly: flags.has('--plan'),

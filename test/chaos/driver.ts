@@ -20,6 +20,8 @@ export interface RunOptions {
   readonly volley?: number;
   /** How many calls of each instance stand in line at the same time. */
   readonly callers?: number;
+  /** How long the way to the store and back takes, ms. */
+  readonly roundTrip?: number;
   readonly log: (line: string) => void;
   /** The clock of the store, if it can be set. */
   readonly clock?: ServerClock | undefined;
@@ -40,7 +42,7 @@ const SLOW = 200;
 
 /** Runs the plan; resolves with how often each fault was injected, when all is stopped. */
 export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMap<string, number>> {
-  const { folder, program, volley = 0, callers = 0, log } = options;
+  const { folder, program, volley = 0, callers = 0, roundTrip = 0, log } = options;
   const history = new HistoryWriter(folder, 'driver');
   const jobs = [...Object.values(JOBS), CALLER, HOOK, ...volleyJobs(volley)];
   const offsets = Object.fromEntries(plan.offsets.map((offset, i) => [`instance-${i + 1}`, offset]));
@@ -53,6 +55,7 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
     maxClockSkew: MAX_CLOCK_SKEW,
     hints: HINTS.has(options.store),
     keptWithin: KEPT_WITHIN,
+    roundTrip,
     offsets,
   });
   const store = await startStore(options.store, options.clock);
@@ -60,7 +63,9 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
   const stopWatching = watch(store, history);
   try {
     for (const [index, offset] of plan.offsets.entries())
-      members.push(await Member.create({ index, offset, program, folder, history, volley, callers }, store));
+      members.push(
+        await Member.create({ index, offset, program, folder, history, volley, callers, roundTrip }, store),
+      );
     await Promise.all(members.map((member) => member.start()));
     const injector = new Injector(members, store, history, options.clock);
     const faults = new Set<Promise<void>>();

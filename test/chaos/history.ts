@@ -61,6 +61,8 @@ export interface BeginLine extends At {
   readonly hints: boolean;
   /** How much later than a release the store keeps the record of its run, at most, ms; 0: in the same operation. */
   readonly keptWithin: number;
+  /** How long the way to the store and back takes without a fault, ms. Absent: no time. */
+  readonly roundTrip?: number;
   /** By how much the clock of each instance is ahead, ms. */
   readonly offsets: Readonly<Record<string, number>>;
 }

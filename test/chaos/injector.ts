@@ -50,9 +50,9 @@ const INSTANCE_FAULTS: Record<InstanceFault, (member: Member, injection: Injecti
         proxy.cut();
       };
     },
-    delay: ({ proxy }, { delay = 0 }) => {
-      proxy.delay(delay);
-      return () => proxy.delay(0);
+    delay: (member, { delay }) => {
+      member.delay(delay);
+      return () => member.delay();
     },
     cut: ({ proxy }) => {
       proxy.cut();

@@ -72,7 +72,8 @@ async function run(): Promise<number> {
   };
   console.log(`\nrunning; the history is in ${folder}`);
   const log = (line: string): void => console.log(line);
-  const options = { store: args.store, folder, program, volley, callers, log, clock };
+  const { store, roundTrip } = args;
+  const options = { store, folder, program, volley, callers, roundTrip, log, clock };
   const counts = await drive(plan, until === undefined ? options : { ...options, enough: failed });
   if (broken !== undefined) rmSync(dirname(dirname(program)), { recursive: true, force: true });
 
@@ -95,6 +96,7 @@ function commandLine(): string {
   const more = [
     ...(args.volley > 0 ? [`--volley ${args.volley}`] : []),
     ...(args.callers > 0 ? [`--callers ${args.callers}`] : []),
+    ...(args.roundTrip > 0 ? [`--round-trip ${args.roundTrip}`] : []),
     ...(dataLoss ? [] : ['--no-data-loss']),
     ...(only.length > 0 ? [`--only ${only.join(',')}`] : []),
     ...(how === '' ? [] : [`--sabotage ${how}`]),

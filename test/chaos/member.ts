@@ -21,6 +21,7 @@ export interface MemberOptions {
   readonly volley: number;
   /** How many of its calls stand in line at the same time. */
   readonly callers: number;
+  readonly roundTrip: number;
 }
 
 /** One instance of the fleet over all its lives, with the network before it. */
@@ -44,7 +45,14 @@ export class Member {
 
   static async create(options: MemberOptions, store: ChaosStore): Promise<Member> {
     const { host, port, protocol } = store;
-    return new Member(options, store, await startProxy({ host, port, protocol }));
+    const member = new Member(options, store, await startProxy({ host, port, protocol }));
+    member.delay();
+    return member;
+  }
+
+  /** Whatever comes from now on is as late as the way to the store is long, or later by this, ms. */
+  delay(more = 0): void {
+    this.proxy.delay(this.options.roundTrip / 2 + more);
   }
 
   /** The file with the record of its present life. */

@@ -70,7 +70,9 @@ export function checkWaiting(model: Model): Finding {
   }
   prompt.sort((a, b) => a - b);
   const median = prompt[Math.floor(prompt.length / 2)] ?? 0;
-  const most = model.begin.hints ? PROMPT : PROMPT_BY_ASKING;
+  const { hints, roundTrip = 0 } = model.begin;
+  // The release, and the answer to whoever it has called.
+  const most = (hints ? PROMPT : PROMPT_BY_ASKING) + 2 * roundTrip;
   if (prompt.length >= ENOUGH && median > most)
     violations.push(`hand-overs took ${median.toFixed(0)} ms in the middle, not ${most} ms at most`);
   return { check: 'calls in line have their turn', violations, counts: countsOf(turns, prompt) };
