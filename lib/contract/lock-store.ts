@@ -70,20 +70,20 @@ export interface LockStore {
    * The locks that the store knows, in no particular order: those with these names, or all of them, which is not cheap. Meant for
    * people: the answer may be outdated by the time it is read. Not for decisions.
    */
-  inspect?(names?: readonly string[]): Promise<LockInfo[]>;
+  inspect(names?: readonly string[]): Promise<LockInfo[]>;
+  /** What it keeps besides locks. A call for anything else fails. */
+  readonly keeps: Keeps;
   /**
-   * Only a store with this method takes `wait`. Opens the channel on which a process receives the hints for its calls in line.
-   * Each application opens one, with its first call that waits. Answers at once, also if the channel cannot be opened yet.
+   * Opens the channel on which a process receives the hints for its calls in line. Each application opens one, with its first call that
+   * waits. Answers at once, also if the channel cannot be opened yet.
    *
    * @param process its name, as in {@link WaitRequest.process}
    * @param called receives the token of the call
    * @returns `undefined` if there are no hints: calls in line find out by asking
    */
-  hints?(process: string, called: (token: string) => void): HintChannel | undefined;
-  /** Only a store with this takes queued calls. */
-  readonly queuedCalls?: QueuedCallStore;
-  /** Only a store with this remembers who ran what. */
-  readonly history?: HistoryStore;
+  hints(process: string, called: (token: string) => void): HintChannel | undefined;
+  readonly queuedCalls: QueuedCallStore;
+  readonly history: HistoryStore;
   /**
    * A call was not answered in time, or its connection broke: that connection may be dead, and so may others of its age, without a
    * sign of it. Gives up those that do not answer, so that the next call goes over one that works. Any number of calls may fail
@@ -99,6 +99,35 @@ export interface LockStore {
   readonly onSilence?: string | undefined;
   /** Registers a listener for leases that another holder has taken; only a store for tests can notify of them. @internal */
   onLost?(listener: (name: string, holder: string) => void): () => void;
+}
+
+/** What a store keeps besides locks, as it declares. */
+export interface Keeps {
+  /** Calls in line: a call can wait for its lock. */
+  readonly lines: boolean;
+  /** Queued calls. Those who run them wait for their lock, so lines go with them. */
+  readonly queuedCalls: boolean;
+  /** Who ran what, and which instances there are. */
+  readonly histories: boolean;
+}
+
+export const EVERYTHING: Keeps = { lines: true, queuedCalls: true, histories: true };
+
+/** What a store declares, and does not keep, a sentence each. */
+export function undeclared(store: Partial<LockStore>, shown: string): string[] {
+  const { keeps, queuedCalls, history } = store;
+  if (keeps === undefined) return [`store: ${shown} is no LockStore: it does not declare what it \`keeps\`.`];
+  const needs = [
+    ['queuedCalls', '`queuedCalls`', queuedCalls],
+    ['queuedCalls', 'lines, in which those who run them wait', keeps.lines],
+    ['histories', '`history`', history],
+  ] as const;
+  return needs.flatMap(([kept, part, has]) => {
+    const remedy = `Add it, or declare \`${kept}: false\`.`;
+    return keeps[kept] && !has
+      ? `store: ${shown} declares that it keeps ${kept}, and has no ${part}. ${remedy}`
+      : [];
+  });
 }
 
 /** The channel on which a process receives hints for its calls in line. */

@@ -38,9 +38,9 @@ export interface QueuedCallStore {
   redeliver(name: string, id?: string): Promise<number>;
   /**
    * Called when somebody who does not run them has queued calls: sends the hint {@link LOOK_FOR_QUEUED} to every process whose channel for
-   * hints is open. A hint may be lost. Never rejects. Without this method, or where no hints arrive, instances find the calls when they look.
+   * hints is open. A hint may be lost. Never rejects. Where no hints arrive, instances find the calls when they look.
    */
-  announce?(): Promise<void>;
+  announce(): Promise<void>;
 }
 
 /** The hint that somebody else has queued calls. No call in line has such a token. */

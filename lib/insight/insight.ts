@@ -72,15 +72,12 @@ export class Insight {
 
   /** @throws SchedulerLockConfigError if the store remembers nothing, or the zone is not known */
   constructor(store: LockStore, options: InsightReadingOptions = {}) {
-    const { history } = store;
-    if (history === undefined || store.inspect === undefined) {
-      const missing = history === undefined ? 'history' : 'inspect';
+    if (!store.keeps.histories)
       throw new SchedulerLockConfigError([
-        `new Insight(): the store ${store.label ?? store.constructor.name} has no \`${missing}\`, so it cannot tell who ran what. ` +
-          `Use Redis, PostgreSQL or MySQL, or add \`${missing}\` to yours, as the interface LockStore describes it.`,
+        `new Insight(): the store ${store.label ?? store.constructor.name} keeps no histories, so it cannot tell who ran what. ` +
+          'Use Redis, PostgreSQL, MySQL or MongoDB, or give your own store entries: see docs/stores/your-own.md.',
       ]);
-    }
-    this.#reader = new Reader(history, store.inspect.bind(store));
+    this.#reader = new Reader(store.history, store.inspect.bind(store));
     this.#zone = options.zone;
     this.#more = { show: showIn(options.zone), ...(options.ticks && { ticks: asksOnce(options.ticks) }) };
   }

@@ -41,7 +41,7 @@ export class Reader {
 
   constructor(
     private readonly history: HistoryStore,
-    private readonly inspect: NonNullable<LockStore['inspect']>,
+    private readonly inspect: LockStore['inspect'],
   ) {}
 
   /** The store's time when it last listed instances, epoch ms; `undefined` before that, and if it listed none. */

@@ -80,7 +80,7 @@ export class Waits {
 
   /** Whether the store has lines. */
   get possible(): boolean {
-    return this.store.hints !== undefined;
+    return this.store.keeps.lines;
   }
 
   /** Opens the channel for hints. Returns whether the store sends hints to calls in line. */
@@ -175,7 +175,7 @@ export class Waits {
   }
 
   #open(): void {
-    this.#channel ??= this.store.hints?.(this.process, (token) => this.#called(token));
+    this.#channel ??= this.store.hints(this.process, (token) => this.#called(token));
   }
 
   #called(token: string): void {

@@ -42,17 +42,16 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     if (insight === undefined || history === undefined) return;
     const { keep: count, age, beat: every, application, version } = insight;
     const kept = { count, age };
-    if (store.inspect !== undefined)
-      this.#watch = new Watch(new Reader(history, store.inspect.bind(store)), history, clock, {
-        instance,
-        kept,
-        withTicks: every === 'with-ticks',
-        emit: events.emit,
-        idleReason: () => (leader.leads ? undefined : 'not-leader'),
-        clockOffset: () => this.#beats?.clockOffset,
-        runs: () => this.runs,
-        hasFailed: (job) => host.runner.condition.failing.has(job),
-      });
+    this.#watch = new Watch(new Reader(history, store.inspect.bind(store)), history, clock, {
+      instance,
+      kept,
+      withTicks: every === 'with-ticks',
+      emit: events.emit,
+      idleReason: () => (leader.leads ? undefined : 'not-leader'),
+      clockOffset: () => this.#beats?.clockOffset,
+      runs: () => this.runs,
+      hasFailed: (job) => host.runner.condition.failing.has(job),
+    });
     this.#hungRuns = new HungRuns(clock, { emit: events.emit, runs: () => this.#unwatched });
     this.#beats = new Beats(history, clock, {
       instance,

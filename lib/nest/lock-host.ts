@@ -10,7 +10,7 @@ import { LockRunner } from '../lock/lock-runner.js';
 import { Recorder } from '../lock/recorder.js';
 import { type Checked, type ModuleSettings, ofModule } from './options/check.js';
 import type { QueueJob } from '../lock/drain.js';
-import { Queues, runsQueuedCalls } from '../lock/queue/queues.js';
+import { Queues } from '../lock/queue/queues.js';
 import { ping, PING_NAME, type PingResult } from '../lock/access/ping.js';
 import { inTurn } from '../lock/access/in-turn.js';
 import { TimeLimits } from '../lock/access/time-limits.js';
@@ -65,10 +65,9 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     this.settings = settings;
     this.problems = problems;
     this.runner = new LockRunner(store, instanceId, clock, emit, storeTimeout, hears);
-    const { history } = store;
-    if (insight !== undefined && history !== undefined) {
+    if (insight !== undefined && store.keeps.histories) {
       const { keep: count, age, error } = insight;
-      this.history = inTurn(history, clock);
+      this.history = inTurn(store.history, clock);
       this.runner.remember(new Recorder(this.history, { kept: { count, age }, error }));
     }
     this.queues = new Queues(store, this.runner, instanceId, clock, emit);
@@ -103,11 +102,14 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
    * @throws SchedulerLockConfigError if they are needed, and the store can keep none
    */
   async startQueues(isNeeded: boolean): Promise<void> {
-    const { queuedCalls } = this.store;
-    this.takesCalls = this.history !== undefined && this.remembers && runsQueuedCalls(this.store);
+    const {
+      queuedCalls,
+      keeps: { queuedCalls: queues },
+    } = this.store;
+    this.takesCalls = this.history !== undefined && this.remembers && queues;
     if (!isNeeded && !this.takesCalls) return;
     try {
-      const opened = Promise.resolve(queuedCalls?.init?.());
+      const opened = Promise.resolve(queuedCalls.init?.());
       await (isNeeded ? opened : this.#within(opened, HISTORY_LIMIT));
     } catch (error) {
       await this.#cannotQueue(error, isNeeded);
@@ -190,7 +192,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     this.queues.stop();
     await this.runner.shutdown(this.settings.shutdownTimeout);
     // The application may close its own client, which the store uses, before it lets the store close.
-    const records = this.store.history?.flush?.();
+    const records = this.store.history.flush?.();
     if (records !== undefined) await this.#within(records, HISTORY_LIMIT).catch(() => undefined);
   }
 
@@ -223,7 +225,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   /** A store that cannot remember runs does not stop the start: no lock depends on its history. */
   async #openHistory(): Promise<void> {
     const { history } = this.store;
-    if (this.settings.insight === undefined || history?.init === undefined) return;
+    if (this.history === undefined || history.init === undefined) return;
     // A store that is away, or slow, may answer later.
     const problem = await this.#within(history.init(), HISTORY_LIMIT).catch((error: unknown) =>
       error instanceof StoreUnavailableError && error.refused !== true ? undefined : textOf(error),

@@ -149,16 +149,12 @@ export class SchedulerLockService {
    *
    * @param names those to look at, at the cost of a question for each; all if absent, which is not cheap: it searches all keys of a
    *   Redis, or reads the whole table of a database
-   * @throws SchedulerLockConfigError if the store has no `inspect()`, or cannot read the names
+   * @throws SchedulerLockConfigError if the store cannot read the names
    * @throws StoreUnavailableError if the store does not answer
    */
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     const { store } = this.#host;
     await this.#host.start();
-    if (store.inspect === undefined)
-      throw new SchedulerLockConfigError([
-        'store: it has no inspect(). Add one to your LockStore, or use one of the stores that come along.',
-      ]);
     return (await store.inspect(names)).map(withoutToken);
   }
 

@@ -3,7 +3,7 @@ import { lockedMethods } from './decorators/locked-method.js';
 import { mayWait } from '../lock/lock-call.js';
 import { NO_LINES } from '../lock/waits.js';
 import { nameProblem } from '../base/lock-name.js';
-import { NO_LINES_TO_QUEUE, NO_QUEUED_CALLS, runsQueuedCalls } from '../lock/queue/queues.js';
+import { NO_QUEUED_CALLS } from '../lock/queue/queues.js';
 import { storeLabel } from '../lock/access/safe-store.js';
 import type { LockStore } from '../contract/lock-store.js';
 import type { BoundJob } from './bound-job.js';
@@ -47,17 +47,16 @@ function withoutLines(found: readonly Found[], store: LockStore): string[] {
   );
 }
 
-/** Jobs whose calls are queued, with a store that keeps none, or in which nobody can wait to run them. */
+/** Jobs whose calls are queued, with a store that keeps none. */
 function withoutQueuedCalls(found: readonly Found[], store: LockStore): string[] {
-  if (runsQueuedCalls(store)) return [];
-  const problem = store.queuedCalls === undefined ? NO_QUEUED_CALLS : NO_LINES_TO_QUEUE;
+  if (store.keeps.queuedCalls) return [];
   const queueing = found.filter(({ bound }) => bound.queue !== undefined);
-  return queueing.map((one) => `${whereOf(one)}: ${problem} The store is ${storeLabel(store)}.`);
+  return queueing.map((one) => `${whereOf(one)}: ${NO_QUEUED_CALLS} The store is ${storeLabel(store)}.`);
 }
 
 /** Why a lock cannot be waited for; empty if it can, or is not. */
 export function noLines(settings: BoundJob['settings'], store: LockStore): string[] {
-  if (store.hints !== undefined || !mayWait(settings)) return [];
+  if (store.keeps.lines || !mayWait(settings)) return [];
   return [`${NO_LINES} The store is ${storeLabel(store)}.`];
 }
 

@@ -2,15 +2,16 @@ import type { Clock } from '../base/clock.js';
 import { StoreUnavailableError } from '../base/errors.js';
 import type { QueuedCallStore } from '../contract/queued-call-store.js';
 import type { HistoryStore } from '../contract/history-store.js';
-import type {
-  AcquireRequest,
-  AcquireResult,
-  ExtendResult,
-  HintChannel,
-  LeaseRef,
-  LockStore,
-  ReleaseOptions,
-  ReleaseResult,
+import {
+  type AcquireRequest,
+  type AcquireResult,
+  EVERYTHING,
+  type ExtendResult,
+  type HintChannel,
+  type LeaseRef,
+  type LockStore,
+  type ReleaseOptions,
+  type ReleaseResult,
 } from '../contract/lock-store.js';
 import type { LockInfo } from '../contract/lock-info.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
@@ -35,6 +36,7 @@ const FOR_LONG = 30 * 86_400_000;
  */
 export class FakeLockStore implements LockStore {
   readonly label = 'a fake store';
+  readonly keeps = EVERYTHING;
   readonly #store: MemoryLockStore;
   /** The leases of the other instance, by lock. */
   readonly #theirs = new Map<string, LeaseRef>();
@@ -114,7 +116,7 @@ export class FakeLockStore implements LockStore {
     next: (lease, options) => this.#answer(() => this.#store.queuedCalls.next(lease, options)),
     left: (jobs) => this.#answer(() => this.#store.queuedCalls.left(jobs)),
     redeliver: (name, id) => this.#answer(() => this.#store.queuedCalls.redeliver(name, id)),
-    announce: () => this.#answer(async () => this.#store.queuedCalls.announce?.()).catch(() => undefined),
+    announce: () => this.#answer(() => this.#store.queuedCalls.announce()).catch(() => undefined),
   };
 
   /** Who ran what: as in the memory store. */

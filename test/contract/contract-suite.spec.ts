@@ -64,17 +64,6 @@ describe('the contract suite', () => {
     expect(names.filter((name) => /forgot|evict|lost all|broken|clocks|inspect/.test(name))).toEqual([]);
   });
 
-  test('does not ask a store to announce queued calls', async () => {
-    const quiet = referenceContract((clock) => {
-      const store = new ReferenceStore(clock);
-      Object.assign(store.queuedCalls, { announce: undefined });
-      return store;
-    });
-    const found = lockStoreContract(quiet).find(({ name }) => name.includes('announce()'));
-    await expect(found?.run()).resolves.toBeUndefined();
-    expect(found).toBeDefined();
-  });
-
   test('does not ask a durable store to restore, but never to', () => {
     const names = lockStoreContract(durable).map(({ name }) => name);
     expect(names.filter((name) => !sentences.includes(name))).toEqual([

@@ -6,6 +6,7 @@ import { Releases } from '../../lib/lock/releases.js';
 import { SafeStore } from '../../lib/lock/access/safe-store.js';
 import { TimeLimits } from '../../lib/lock/access/time-limits.js';
 import { until } from '../support/until.js';
+import { locksOnly } from '../support/locks-only.js';
 
 /**
  * Node counts a timer from the beginning of the event loop's turn in which it was set. On a busy process that is
@@ -43,6 +44,7 @@ test('a release that is to be tried again is not forgotten when its timer fires 
   const clock = new EarlyClock();
   let releases = 0;
   const store: LockStore = {
+    ...locksOnly,
     acquire: () => new Promise(() => undefined),
     extend: async () => [],
     // The acquire arrives after the first release.

@@ -166,9 +166,13 @@ describe('options that cannot work', () => {
   it.each<[unknown, string]>([
     [
       { store: {} },
-      'store: an object of class Object is no LockStore: it has no acquire(), extend(), release(). ' + STORES,
+      'store: an object of class Object is no LockStore: it has no acquire(), extend(), release(), inspect(), hints(). ' +
+        STORES,
     ],
-    [{ store: null }, 'store: null is no LockStore: it has no acquire(), extend(), release(). ' + STORES],
+    [
+      { store: null },
+      'store: null is no LockStore: it has no acquire(), extend(), release(), inspect(), hints(). ' + STORES,
+    ],
     [
       { store: 'memory', connection: 'redis://localhost' },
       'connection and store are both given. Give one: a connection for Redis, or a store.',

@@ -4,6 +4,7 @@ import { REQUEST } from '@nestjs/core';
 import { Cron, Interval, Timeout } from '@nestjs/schedule';
 import { type Duration, SchedulerLock, SchedulerLockModule } from '../../lib/index.js';
 import { closeApps, startApp, startModule, startFailure as failure } from './app.js';
+import { locksOnly } from '../support/locks-only.js';
 
 const INTRO = 'nestjs-scheduler-lock is misconfigured';
 
@@ -246,6 +247,7 @@ describe('a place where a lock cannot work', () => {
   it('opens no connection', async () => {
     let opened = false;
     const store = {
+      ...locksOnly,
       init: async () => void (opened = true),
       acquire: () => Promise.reject(new Error('never')),
       extend: () => Promise.reject(new Error('never')),

@@ -12,6 +12,7 @@ import {
 import { runUnlocked } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, startModule } from './app.js';
+import { LocksOnly, locksOnly } from '../support/locks-only.js';
 
 const YEARLY = '0 0 0 1 1 *';
 
@@ -75,7 +76,7 @@ describe('@SchedulerLock()', () => {
   });
 
   const { acquire, extend, release } = new MemoryLockStore();
-  class Table implements LockStore {
+  class Table extends LocksOnly implements LockStore {
     acquire = acquire;
     extend = extend;
     release = release;
@@ -83,8 +84,11 @@ describe('@SchedulerLock()', () => {
 
   it.each<[LockStore, string]>([
     [new Table(), 'Table'],
-    [{ acquire, extend, release }, 'a store without a name'],
-    [Object.assign(Object.create(null) as object, { acquire, extend, release }), 'a store without a name'],
+    [{ ...locksOnly, acquire, extend, release }, 'a store without a name'],
+    [
+      Object.assign(Object.create(null) as object, { ...locksOnly, acquire, extend, release }),
+      'a store without a name',
+    ],
   ])('says at the start where the locks of a store without a label are', async (store, where) => {
     @Injectable()
     class Jobs {

@@ -15,6 +15,7 @@ import {
 import { FakeLockStore, ManualClock } from '../../lib/testing/index.js';
 import { closeApps, gate, LogLines, serve, startApp, type TestApp } from './app.js';
 import { EmptyHistory } from './support/empty-history.js';
+import { locksOnly } from '../support/locks-only.js';
 
 const MINUTE = 60_000;
 
@@ -172,7 +173,7 @@ describe('from memory', () => {
     async (_name, options, remembers) => {
       const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
       const store = new FakeLockStore({ clock });
-      if (!remembers) Object.assign(store, { history: undefined });
+      if (!remembers) Object.assign(store, { keeps: locksOnly.keeps });
       const app = await startApp([Strict], { store, clock, ...options });
       await clock.advance(2 * MINUTE);
       await expect(app.get(Strict).nightly()).rejects.toThrow('no such report');

@@ -5,7 +5,6 @@ import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
 import {
-  type LockStore,
   MemoryLockStore,
   type SchedulerLockEvent,
   SchedulerLock,
@@ -17,6 +16,7 @@ import { until } from '../support/until.js';
 import { closeApps, gate, startApp, startFailure, type TestApp } from './app.js';
 import { calendar, hold, ids } from './support/calendar.js';
 import { QUEUED_CALL_STORES, type QueuedCallFleet } from './support/queued-call-stores.js';
+import { locksOnly } from '../support/locks-only.js';
 
 /* Calls by hand that find their lock taken, and are queued. Those that come at the moment of a release: queued-calls-race. */
 
@@ -381,38 +381,21 @@ test('options that make no sense stop the start, each with what to do', async ()
 
 test('a store that keeps no queued calls stops the start', async () => {
   const { Calendar } = calendar();
-  const { acquire, extend, release, hints } = new MemoryLockStore();
-  const store = { acquire, extend, release, hints } as unknown as LockStore;
+  const { acquire, extend, release } = new MemoryLockStore();
+  const store = { ...locksOnly, acquire, extend, release };
   expect(await startFailure(startApp([Calendar], { store }))).toMatch(
     /Calendar\.changed: onHeld: the store keeps no queued calls/,
   );
 });
 
-/** A store in memory with these parts of it only. */
-function partOf(memory: MemoryLockStore, ...parts: (keyof MemoryLockStore)[]): LockStore {
-  const all = ['acquire', 'extend', 'release', ...parts] as const;
-  const bound = all.map((part): [string, unknown] => {
-    const own: unknown = memory[part];
-    return [part, typeof own === 'function' ? (own.bind(memory) as unknown) : own];
-  });
-  return Object.fromEntries(bound) as unknown as LockStore;
-}
-
-test('a store that keeps queued calls, and has no lines for those who run them, stops the start', async () => {
-  const { Calendar } = calendar();
-  const store = partOf(new MemoryLockStore(), 'queuedCalls');
-  expect(await startFailure(startApp([Calendar], { store }))).toMatch(
-    /Calendar\.changed: onHeld: the store keeps queued calls, but has no lines.*The store is/,
-  );
-});
-
-test('without lines no instance takes calls that people make elsewhere, and none looks for queued calls', async () => {
+test('without queued calls no instance takes calls that people make elsewhere, and none looks for queued calls', async () => {
   const { Calendar, ran } = calendar({ onHeld: 'skip', queue: undefined });
   const memory = new MemoryLockStore();
   const call = { name: 'calendar', job: 'Calendar.changed', priority: 0, max: 10, redeliver: 3 };
   await memory.queuedCalls.enqueue({ ...call, id: 'one', args: '[]' });
   const looks = jest.spyOn(memory.queuedCalls, 'left');
-  const app = await startApp([Calendar], { store: partOf(memory, 'queuedCalls', 'history', 'inspect') });
+  const store = Object.assign(memory, { keeps: { lines: true, queuedCalls: false, histories: true } });
+  const app = await startApp([Calendar], { store });
   const listed = async () => (await memory.history.instances()).flatMap(({ jobs }) => jobs);
   await until(async () => (await listed()).length > 0);
   expect((await listed()).map(({ takesCalls }) => takesCalls)).toEqual([undefined]);

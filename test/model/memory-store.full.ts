@@ -3,6 +3,7 @@ import type { LockStore } from '../../lib/index.js';
 import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { MemoryLockStore } from '../../lib/stores/memory/memory-lock.store.js';
 import { agreesWithModel, type StoreSubject } from './support/store-commands.js';
+import { locksOnly } from '../support/locks-only.js';
 
 const DAY = 86_400_000;
 
@@ -10,6 +11,7 @@ function memory(): StoreSubject {
   const clock = new ManualClock();
   let current: LockStore = new MemoryLockStore({ clock });
   const store: LockStore = {
+    ...locksOnly,
     acquire: (request) => current.acquire(request),
     extend: (leases) => current.extend(leases),
     release: (lease, options) => current.release(lease, options),

@@ -2,64 +2,36 @@
  * lib/contract/events: what the library reports: the types of events. An event is a fact that has happened.
  * May not enter: decisions, and the code that sends events or listens to them.
  */
-import type {
-  AcquiredEvent,
-  ScheduleMismatchEvent,
-  RenewedEvent,
-  LockDeletedEvent,
-  RenewalFailedEvent,
-  ReleasedEvent,
-  LostEvent,
-  TimeoutEvent,
-  OverrunEvent,
-  UnlockedEvent,
-  HungEvent,
-} from './lease-events.js';
-import type {
-  WaitingEvent,
-  SkippedEvent,
-  QueuedEvent,
-  DeadLetteredEvent,
-  InterruptedEvent,
-  OverdueEvent,
-  ControlledEvent,
-} from './call-events.js';
-import type {
-  OutageStartedEvent,
-  OutageEndedEvent,
-  ShutdownWaitingEvent,
-  ShutdownLeftEvent,
-  ElectedEvent,
-  RevokedEvent,
-  HookFailedEvent,
-} from './instance-events.js';
+import type * as calls from './call-events.js';
+import type * as instances from './instance-events.js';
+import type * as leases from './lease-events.js';
 
 type AnyEvent =
-  | AcquiredEvent
-  | WaitingEvent
-  | SkippedEvent
-  | QueuedEvent
-  | DeadLetteredEvent
-  | ScheduleMismatchEvent
-  | InterruptedEvent
-  | LockDeletedEvent
-  | RenewedEvent
-  | RenewalFailedEvent
-  | ReleasedEvent
-  | LostEvent
-  | TimeoutEvent
-  | OverrunEvent
-  | UnlockedEvent
-  | OverdueEvent
-  | HungEvent
-  | ElectedEvent
-  | RevokedEvent
-  | HookFailedEvent
-  | ControlledEvent
-  | ShutdownWaitingEvent
-  | ShutdownLeftEvent
-  | OutageStartedEvent
-  | OutageEndedEvent;
+  | leases.AcquiredEvent
+  | leases.ScheduleMismatchEvent
+  | leases.RenewedEvent
+  | leases.LockDeletedEvent
+  | leases.RenewalFailedEvent
+  | leases.ReleasedEvent
+  | leases.LostEvent
+  | leases.TimeoutEvent
+  | leases.OverrunEvent
+  | leases.UnlockedEvent
+  | leases.HungEvent
+  | calls.WaitingEvent
+  | calls.SkippedEvent
+  | calls.QueuedEvent
+  | calls.DeadLetteredEvent
+  | calls.InterruptedEvent
+  | calls.OverdueEvent
+  | calls.ControlledEvent
+  | instances.OutageStartedEvent
+  | instances.OutageEndedEvent
+  | instances.ShutdownWaitingEvent
+  | instances.ShutdownLeftEvent
+  | instances.ElectedEvent
+  | instances.RevokedEvent
+  | instances.HookFailedEvent;
 
 type EventsByType = { [Event in AnyEvent as Event['type']]: Event };
 

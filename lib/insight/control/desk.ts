@@ -69,7 +69,7 @@ export class Desk {
   readonly #limits: TimeLimits;
   readonly #reader: Reader;
 
-  /** @throws SchedulerLockConfigError if the store has no `inspect()`, or no history */
+  /** @throws SchedulerLockConfigError if the store has no histories */
   constructor(
     readonly store: LockStore,
     private readonly options: ControlOptions,
@@ -78,16 +78,15 @@ export class Desk {
     this.#kept = options.kept ?? KEPT;
     this.closing = options.closing ?? new Closing(options.clock);
     this.#limits = new TimeLimits(options.clock);
-    const { history, inspect } = store;
-    if (history === undefined || inspect === undefined)
+    if (!store.keeps.histories)
       throw new SchedulerLockConfigError([
-        `the store ${store.label ?? store.constructor.name} has no \`${history === undefined ? 'history' : 'inspect'}\`, so nobody can see or note what a switch does. Use Redis, PostgreSQL or MySQL.`,
+        `the store ${store.label ?? store.constructor.name} keeps no histories, so nobody can see or note what a switch does. Use Redis, PostgreSQL, MySQL or MongoDB.`,
       ]);
-    this.#reader = new Reader(history, inspect.bind(store));
+    this.#reader = new Reader(store.history, store.inspect.bind(store));
   }
 
   get history(): HistoryStore {
-    return this.store.history as HistoryStore;
+    return this.store.history;
   }
 
   /** Waits for a call of the store, but not for ever. */
@@ -97,9 +96,7 @@ export class Desk {
 
   /** A lock, as it is now. */
   async look(lock: string): Promise<LockInfo | undefined> {
-    const [info] = await this.ask(
-      (this.store.inspect as NonNullable<LockStore['inspect']>).call(this.store, [lock]),
-    );
+    const [info] = await this.ask(this.store.inspect([lock]));
     return info;
   }
 
@@ -142,7 +139,7 @@ export class Desk {
    */
   async announce(): Promise<void> {
     try {
-      await this.ask(Promise.resolve(this.store.queuedCalls?.announce?.()));
+      await this.ask(this.store.queuedCalls.announce());
     } catch {
       // Whoever looks finds the calls.
     }

@@ -112,7 +112,7 @@ export class Place {
       holder: this.#holder,
       history: true,
       // In a store without lines it competes with all other calls.
-      ...(store.hints !== undefined && { wait }),
+      ...(store.keeps.lines && { wait }),
     };
   }
 }

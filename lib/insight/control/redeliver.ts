@@ -1,4 +1,3 @@
-import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { Given } from './check.js';
 import { actOf, type Desk } from './desk.js';
@@ -18,8 +17,6 @@ export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<
   given.done();
   const { lock } = request;
   const { store } = desk;
-  if (store.queuedCalls === undefined)
-    throw new SchedulerLockConfigError(['redeliver(): the store keeps no queued calls.']);
   const info = await desk.look(lock);
   const wanted = wantedOf(info, request);
   if (wanted === 0) return { result: 'redelivered', lock, count: 0 };

@@ -1,6 +1,5 @@
 import { newId } from '../../base/shared.js';
 import { parseDuration } from '../../base/duration.js';
-import { SchedulerLockConfigError } from '../../base/errors.js';
 import { pauseNow, starterOf } from '../controls.js';
 import type { KnownByAll } from '../fleet-jobs.js';
 import { PARTS } from '../../contract/allowances.js';
@@ -75,11 +74,6 @@ interface ToQueue {
 
 /** @returns `undefined` if the lock has as many calls as it may have */
 async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): Promise<Call | undefined> {
-  const { queuedCalls } = desk.store;
-  if (queuedCalls === undefined)
-    throw new SchedulerLockConfigError([
-      'runNow(): the store keeps no queued calls, so no other process hears of it.',
-    ]);
   const { job, key } = request;
   const id = newId();
   const by: ControlAct = { ...actOf('run', request), call: id };
@@ -93,7 +87,7 @@ async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): 
     max: PARTS.queue.max,
     redeliver: 0,
   };
-  const kept = await desk.ask(queuedCalls.enqueue(key === undefined ? call : { ...call, key }));
+  const kept = await desk.ask(desk.store.queuedCalls.enqueue(key === undefined ? call : { ...call, key }));
   if (kept.queued) await desk.announce();
   const wait = parseDuration(request.wait) ?? START;
   const deadline = desk.clock.monotonic() + wait;

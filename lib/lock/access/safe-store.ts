@@ -118,9 +118,7 @@ export class SafeStore {
     sentAt: number,
   ): Asked<T> {
     const asked = new Asked<T>(this.limits, limit, sentAt);
-    const { queuedCalls } = this.store;
-    const none = (): Promise<T> => Promise.reject(new Error('the store keeps no queued calls'));
-    void this.#ask(call, () => (queuedCalls === undefined ? none() : send(queuedCalls)), wrongObject, asked);
+    void this.#ask(call, () => send(this.store.queuedCalls), wrongObject, asked);
     return asked;
   }
 

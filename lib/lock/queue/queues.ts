@@ -4,27 +4,17 @@
  */
 import { newId } from '../../base/shared.js';
 import { AlarmClock, type Clock, inModuleContext } from '../../base/clock.js';
-import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { Emit } from '../../contract/events/events.js';
 import type { QueuedEvent } from '../../contract/events/call-events.js';
 import type { Drainer, QueueJob } from '../drain.js';
 import type { LockCall, LockSettings, Skipped } from '../lock-call.js';
 import type { LockRunner } from '../lock-runner.js';
 import type { LockStore } from '../../contract/lock-store.js';
-import type { QueuedCallStore } from '../../contract/queued-call-store.js';
 import { STEP_OF_PRIORITY } from '../../contract/allowances.js';
 
 /** Why no call can be queued. */
 export const NO_QUEUED_CALLS =
   "onHeld: the store keeps no queued calls. Leave `onHeld: 'queue'` out, or use a store that does: see docs/reference/queued-calls.md.";
-
-/** Why no call can be queued although the store keeps queued calls: whoever runs them has to wait for their lock. */
-export const NO_LINES_TO_QUEUE =
-  "onHeld: the store keeps queued calls, but has no lines (`hints`), in which an instance waits for the lock to run them. Leave `onHeld: 'queue'` out, or use a store that has both: see docs/stores/your-own.md.";
-
-/** Whether queued calls can run with this store: it keeps them, and has lines for those who run them. */
-export const runsQueuedCalls = ({ queuedCalls, hints }: LockStore): boolean =>
-  queuedCalls !== undefined && hints !== undefined;
 
 /** How often this process looks for queued calls that no process runs, because those that ran them have died, ms. */
 const SWEEP = 5_000;
@@ -169,9 +159,7 @@ export class Queues {
    * @throws SchedulerLockConfigError if the store keeps no queued calls
    */
   async redeliver(name: string): Promise<number> {
-    const { queuedCalls } = this.store;
-    if (queuedCalls === undefined) throw new SchedulerLockConfigError([NO_QUEUED_CALLS]);
-    const count = await queuedCalls.redeliver(name);
+    const count = await this.store.queuedCalls.redeliver(name);
     if (count > 0) void this.#sweep();
     return count;
   }
@@ -191,7 +179,7 @@ export class Queues {
   }
 
   #look(): void {
-    if (!this.#started || this.#looks || this.#jobs.size === 0 || !runsQueuedCalls(this.store)) return;
+    if (!this.#started || this.#looks || this.#jobs.size === 0 || !this.store.keeps.queuedCalls) return;
     this.#looks = true;
     this.#stopListening ??= this.store.onAvailable?.(() => inModuleContext(() => this.#back()));
     inModuleContext(() => void this.#sweep());
@@ -250,11 +238,10 @@ export class Queues {
 
   /** Looks for queued calls that no process runs. */
   async #sweep(): Promise<void> {
-    const { queuedCalls } = this.store;
     for (const { job, isGone } of this.#jobs.values()) if (isGone()) this.#jobs.delete(job);
     const [settings] = [...this.#jobs.values()].map((job) => job.settings);
     this.#looks = settings !== undefined;
-    if (this.#stopped || queuedCalls === undefined || settings === undefined) return;
+    if (this.#stopped || settings === undefined) return;
     const since = this.clock.monotonic();
     if (this.#hasHint) this.#hintedAt = since;
     this.#hasHint = false;
@@ -264,7 +251,7 @@ export class Queues {
       return;
     }
     const look = (this.#unanswered = { since, isOld: false });
-    await this.#runLeft(queuedCalls, settings);
+    await this.#runLeft(settings);
     // A later look has passed this one.
     if (this.#unanswered !== look) return;
     this.#unanswered = undefined;
@@ -272,9 +259,9 @@ export class Queues {
   }
 
   /** Never rejects. */
-  async #runLeft(queuedCalls: QueuedCallStore, settings: LockSettings): Promise<void> {
+  async #runLeft(settings: LockSettings): Promise<void> {
     try {
-      const left = await queuedCalls.left([...this.#jobs.keys()]);
+      const left = await this.store.queuedCalls.left([...this.#jobs.keys()]);
       // Where calls are queued by others, more will come: from now on this process hears of them.
       if (left.length > 0) this.runner.openHints();
       for (const { name, place } of left) this.#want(name, place, settings);

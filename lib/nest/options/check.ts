@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.js';
 import { formatDuration } from '../../base/duration.js';
 import type { LockSettings } from '../../lock/lock-call.js';
 import { nameProblem } from '../../base/lock-name.js';
-import type { LockStore } from '../../contract/lock-store.js';
+import { type LockStore, undeclared } from '../../contract/lock-store.js';
 import { connectionProblem } from '../../stores/redis/connection-options.js';
 import { keyProblems } from '../../stores/redis/keys.js';
 import { show } from '../../base/wording.js';
@@ -247,11 +247,11 @@ function otherStore(store: unknown, options: SchedulerLockModuleOptions): string
         `${option}: it goes with connection, and has no effect on a store. Leave it out; for Redis, give it to the store itself: new RedisLockStore(connection, { ${option} }).`,
     );
   }
-  const missing = (['acquire', 'extend', 'release'] as const).filter(
+  const missing = (['acquire', 'extend', 'release', 'inspect', 'hints'] as const).filter(
     (method) => typeof (store as Partial<LockStore> | null)?.[method] !== 'function',
   );
   return missing.length === 0
-    ? []
+    ? undeclared(store as LockStore, show(store))
     : [
         `store: ${show(store)} is no LockStore: it has no ${missing.join('(), ')}(). ` +
           "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.",

@@ -10,27 +10,38 @@ import {
   StoreUnavailableError,
 } from '../../base/errors.js';
 import type { FastPort, Told } from '../../contract/fast-port.js';
-import type {
-  AcquireRequest,
-  AcquireResult,
-  ExtendOptions,
-  ExtendResult,
-  LeaseRef,
-  LockStore,
-  ReleaseOptions,
-  ReleaseResult,
+import {
+  type AcquireRequest,
+  type AcquireResult,
+  EVERYTHING,
+  type ExtendOptions,
+  type ExtendResult,
+  type HintChannel,
+  type Keeps,
+  type LeaseRef,
+  type LockStore,
+  type ReleaseOptions,
+  type ReleaseResult,
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { byOf } from '../lock/by.js';
-import type { Lines } from '../entries/lines.js';
+import { type LockEntries, NO_ENTRIES } from '../entries/entries.js';
+import { EntryHistory, type EntryHistoryOptions } from '../entries/history.js';
+import { keeping } from '../entries/keeping.js';
+import { Lines } from '../entries/lines.js';
 import { Moments } from '../entries/moments.js';
+import { documentLocks } from '../entries/queue-locks.js';
+import { EntryQueue } from '../entries/queue.js';
 import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
 import { Rounds } from './rounds.js';
 import type { Decision, Hint, LockDocument } from '../lock/document.js';
 import { extend } from '../lock/extend.js';
-import { acquireInLine, givesUp, releaseInLine } from '../lock/in-line.js';
+import { acquireInLine, givesUp, lineInfo, releaseInLine } from '../lock/in-line.js';
 import { inspect } from '../lock/inspect.js';
+import { hasLine } from '../lock/mark.js';
 import { readableLock } from '../lock/state.js';
+
+const LOCKS_ONLY: Keeps = { lines: false, queuedCalls: false, histories: false };
 
 /** How long a caller waits by default, ms. */
 const WAITS = 2_000;
@@ -47,34 +58,52 @@ export interface DocumentLockStoreOptions {
   readonly announce?: (text: string) => void | Promise<void>;
 }
 
-/** What a store that has entries adds. */
-export interface MoreOptions extends DocumentLockStoreOptions {
-  /** Absent: no call waits. */
-  readonly lines?: Lines;
+interface EntryOptions extends DocumentLockStoreOptions, EntryHistoryOptions {
+  readonly entries?: LockEntries;
 }
 
 /**
- * A `LockStore` of documents: the rules of a lock over any database that can read a document, and write it if nothing has changed.
+ * A `LockStore` of documents: the rules of a lock over any database that can read a document, and write it if nothing has changed. With
+ * entries beside the locks, which {@link RememberingLockStore} has, it also keeps calls in line, queued calls and histories.
  *
  * Each call reads, decides by the rules, and writes; if the document has changed meanwhile, it does so again. Calls of one process for
  * one lock take effect in the order in which they were made, but for one that nobody answers for a second: later ones pass it, and nothing
  * more of it is sent.
+ *
+ * The record of a run is written right after the release, or a moment later: one that cannot be written is lost, and changes nothing for the lock.
  */
 export class DocumentLockStore implements LockStore {
+  readonly keeps: Keeps;
+  readonly history: EntryHistory;
+  readonly queuedCalls: EntryQueue;
   readonly #rounds: Rounds;
   readonly #clock: Clock;
-  /** Whether calls can wait. */
-  readonly #hasLines: boolean;
+  readonly #lines: Lines;
   /** When calls come that wait, and calls that are queued. */
-  protected readonly moments = new Moments();
+  readonly #moments = new Moments();
 
+  constructor(documents: LockDocuments, options?: DocumentLockStoreOptions);
+  /** @internal */
+  constructor(documents: LockDocuments, options?: EntryOptions);
   constructor(
     private readonly documents: LockDocuments,
-    { clock = systemClock, locked, hint, lines }: MoreOptions = {},
+    { entries, ...options }: EntryOptions = {},
   ) {
+    const { clock = systemClock, locked, hint, forPeople, announce } = options;
+    const kept = entries ?? NO_ENTRIES;
+    this.keeps = entries === undefined ? LOCKS_ONLY : EVERYTHING;
     this.#clock = clock;
-    this.#hasLines = lines !== undefined;
-    this.#rounds = new Rounds(documents, { clock, hint, locked, lines });
+    this.#lines = new Lines(kept);
+    this.#rounds = new Rounds(documents, { clock, hint, locked, lines: entries && this.#lines });
+    this.history = new EntryHistory(kept, documents, clock, options);
+    this.queuedCalls = new EntryQueue(kept, {
+      locks: documentLocks(documents, this.#lines, this.decide.bind(this)),
+      history: this.history,
+      moments: this.#moments,
+      clock,
+      forPeople,
+      announce,
+    });
   }
 
   nameProblem(name: string): string | undefined {
@@ -87,6 +116,16 @@ export class DocumentLockStore implements LockStore {
 
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     return new Promise((answered, failed) => this.#release(lease, options, { answered, failed }));
+  }
+
+  /** No hints arrive: calls in line ask for their turn. A store that can tell other processes overrides it. */
+  hints(_process: string, _called: (token: string) => void): HintChannel | undefined {
+    return undefined;
+  }
+
+  /** Writes the records that are not written yet. */
+  async close(): Promise<void> {
+    await this.history.flush();
   }
 
   /** Tells attempts that are not worth sending any more. @internal */
@@ -113,11 +152,21 @@ export class DocumentLockStore implements LockStore {
 
   /** What people see of these locks. @internal */
   protected async shown({ now, documents }: DocumentsRead): Promise<LockInfo[]> {
-    return documents.map((read) => inspect(read.name, readableLock(read), now));
+    const locks = documents.map((read) => ({ name: read.name, document: readableLock(read) }));
+    if (!this.keeps.lines) return locks.map(({ name, document }) => inspect(name, document, now));
+    const [queued, lines] = await Promise.all([
+      this.queuedCalls.shown(locks.map(({ name }) => name)),
+      this.#lines.shown(locks.filter(({ document }) => hasLine(document, now)).map(({ name }) => name)),
+    ]);
+    return locks.map(({ name, document }) => ({
+      ...inspect(name, document, now),
+      ...lineInfo(document, now, lines.get(name) ?? []),
+      ...queued(name),
+    }));
   }
 
   /** Does to a lock what a rule decides. @param limit how long the caller waits, ms @internal */
-  decide<T>(
+  protected decide<T>(
     name: string,
     decide: (document: LockDocument | undefined, now: number) => Decision<T>,
     limit?: number,
@@ -126,11 +175,6 @@ export class DocumentLockStore implements LockStore {
     return new Promise((answered, failed) =>
       this.#rounds.add<T>({ name, decide, until, told: { answered, failed } }),
     );
-  }
-
-  /** Keeps what else there is to keep before a lease ends; the release waits for it if it is a promise. @internal */
-  protected ending(_lease: LeaseRef, _options: ReleaseOptions): Promise<void> | undefined {
-    return undefined;
   }
 
   /**
@@ -143,7 +187,7 @@ export class DocumentLockStore implements LockStore {
 
   #acquire(asked: AcquireRequest, told: Told<AcquireResult>): void {
     const { wait, ...bare } = asked;
-    const request: AcquireRequest = wait === undefined || this.#hasLines ? asked : bare;
+    const request: AcquireRequest = wait === undefined || this.keeps.lines ? asked : bare;
     const { name, ttl } = request;
     const problem = this.documents.nameProblem?.(name);
     if (problem !== undefined)
@@ -155,7 +199,7 @@ export class DocumentLockStore implements LockStore {
       decide: !isWaiting
         ? (document, now, line) => acquireInLine(document, now, request, line)
         : (document, now, line) =>
-            acquireInLine(document, now, { ...request, at: (at ??= this.moments.at(now)) }, line),
+            acquireInLine(document, now, { ...request, at: (at ??= this.#moments.at(now)) }, line),
       line: isWaiting ? 'always' : 'marked',
       // A guess reckons the time too early: no interval is due by that, and nobody comes before those who came earlier.
       byClock: request.interval !== undefined || request.wait !== undefined,
@@ -166,8 +210,9 @@ export class DocumentLockStore implements LockStore {
     });
   }
 
-  #release(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
-    const ending = this.ending(lease, options);
+  #release(lease: LeaseRef, options: ReleaseOptions, asked: Told<ReleaseResult>): void {
+    const told = keeping(this.history, lease, options, asked);
+    const ending = this.queuedCalls.end(lease, options.outcome ?? 'completed');
     if (ending === undefined) return this.#giveBack(lease, options, told);
     void ending.then(() => this.#giveBack(lease, options, told), told.failed.bind(told));
   }
@@ -205,3 +250,14 @@ const METHODS = {
   acquire: DocumentLockStore.prototype.acquire,
   release: DocumentLockStore.prototype.release,
 };
+
+/** A {@link DocumentLockStore} that also keeps calls in line, queued calls and histories, in entries beside the locks. */
+export class RememberingLockStore extends DocumentLockStore {
+  constructor(
+    documents: LockDocuments,
+    entries: LockEntries,
+    options: DocumentLockStoreOptions & EntryHistoryOptions = {},
+  ) {
+    super(documents, { ...options, entries });
+  }
+}

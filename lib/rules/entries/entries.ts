@@ -1,3 +1,5 @@
+import { SchedulerLockConfigError } from '../../base/errors.js';
+
 /**
  * What a database must be able to do to keep more than locks: queued calls, who ran what, and which instances there are. Plain data, and no
  * rule of ours. A contract suite of its own checks each sentence here.
@@ -40,6 +42,15 @@ export interface LockEntries {
    * @returns how many it has deleted
    */
   drop(seen: readonly SeenEntry[]): Promise<number>;
+}
+
+/** The entries of a place that has none. */
+export const NO_ENTRIES: LockEntries = { init: none, put: none, list: none, sums: none, drop: none };
+
+async function none(): Promise<never> {
+  throw new SchedulerLockConfigError([
+    'store: it keeps locks only: no calls in line, no queued calls and no histories. Give it entries: see docs/stores/your-own.md.',
+  ]);
 }
 
 /** What finds an entry. */

@@ -58,7 +58,7 @@ export interface QueueParts {
   /** Bounds a read for people. @default not at all */
   readonly forPeople?: ReadForPeople | undefined;
   /** Sends a hint to every process that hears hints. Absent: nobody hears any. */
-  readonly announce?: (text: string) => void | Promise<void>;
+  readonly announce?: ((text: string) => void | Promise<void>) | undefined;
 }
 
 /** The fields of a lock that show its queued calls. */
@@ -69,7 +69,6 @@ export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
  * another, do what has to look like one operation: each writes over what was seen.
  */
 export class EntryQueue implements QueuedCallStore {
-  readonly announce?: () => Promise<void>;
   readonly #tries: Tries;
   readonly #deliveries: Deliveries;
   /** Calls that become one, and wait until the one before them is written. */
@@ -88,8 +87,10 @@ export class EntryQueue implements QueuedCallStore {
   ) {
     this.#tries = new Tries(parts.clock);
     this.#deliveries = new Deliveries(entries, parts.locks);
-    const { announce } = parts;
-    if (announce !== undefined) this.announce = async () => announce(LOOK_FOR_QUEUED);
+  }
+
+  async announce(): Promise<void> {
+    await this.parts.announce?.(LOOK_FOR_QUEUED);
   }
 
   /** @throws SchedulerLockConfigError if the database can keep no entries, or deletes none: then no queued call would ever end */

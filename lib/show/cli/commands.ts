@@ -265,8 +265,6 @@ const LONG = 1_000;
 
 async function locks(request: Request, context: Context): Promise<Answer> {
   const { store, clock, look, say } = context;
-  if (store.inspect === undefined)
-    throw new UsageError(`${store.label ?? 'This store'} cannot list its locks.`);
   const hint = clock.setTimer(() => say('Looking for the locks among all that the store has …'), LONG, {
     keepAlive: true,
   });

@@ -9,20 +9,21 @@ import { inspect } from '../../rules/lock/inspect.js';
 import { callsIn, lineOf, Lines } from '../../rules/entries/lines.js';
 import { Moments } from '../../rules/entries/moments.js';
 import { EntryHistory } from '../../rules/entries/history.js';
+import type { RunRecords } from '../../rules/entries/keeping.js';
+import type { HistoryStore } from '../../contract/history-store.js';
 import { documentLocks } from '../../rules/entries/queue-locks.js';
 import { EntryQueue } from '../../rules/entries/queue.js';
 import { readableLock } from '../../rules/lock/state.js';
-import type { QueuedCallStore } from '../../contract/queued-call-store.js';
-import type { HistoryStore } from '../../contract/history-store.js';
-import type {
-  AcquireRequest,
-  AcquireResult,
-  ExtendResult,
-  HintChannel,
-  LeaseRef,
-  LockStore,
-  ReleaseOptions,
-  ReleaseResult,
+import {
+  type AcquireRequest,
+  type AcquireResult,
+  EVERYTHING,
+  type ExtendResult,
+  type HintChannel,
+  type LeaseRef,
+  type LockStore,
+  type ReleaseOptions,
+  type ReleaseResult,
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { MemoryHints } from './hints.js';
@@ -36,10 +37,9 @@ import { MemoryEntries } from './memory-entries.js';
  */
 export class MemoryLockStore implements LockStore {
   readonly label = 'the memory of this process';
-  readonly queuedCalls: QueuedCallStore;
-  readonly history: HistoryStore;
-  readonly #queue: EntryQueue;
-  readonly #history: EntryHistory;
+  readonly keeps = EVERYTHING;
+  readonly queuedCalls: EntryQueue;
+  readonly history: HistoryStore & RunRecords;
   readonly #hints = new MemoryHints();
   readonly #moments = new Moments();
   readonly #locks: MemoryLocks;
@@ -53,10 +53,10 @@ export class MemoryLockStore implements LockStore {
     this.#documents = documents;
     this.#entries = entries;
     this.#locks = locks;
-    this.history = this.#history = new EntryHistory(entries, documents, clock);
-    this.queuedCalls = this.#queue = new EntryQueue(entries, {
+    this.history = new EntryHistory(entries, documents, clock);
+    this.queuedCalls = new EntryQueue(entries, {
       locks: documentLocks(documents, new Lines(entries), async (name, rule) => locks.decide(name, rule)),
-      history: this.#history,
+      history: this.history,
       moments: this.#moments,
       clock,
       announce: (text) => this.#hints.announce(text),
@@ -84,18 +84,18 @@ export class MemoryLockStore implements LockStore {
   }
 
   async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
-    const ending = this.#queue.end(lease, options.outcome ?? 'completed');
+    const ending = this.queuedCalls.end(lease, options.outcome ?? 'completed');
     if (ending !== undefined) await ending;
     const result = this.#locks.decide(lease.name, (document, now, line) =>
       releaseInLine(document, now, lease, options, line),
     );
-    this.#history.ended(lease, options, !result.released);
+    this.history.ended(lease, options, !result.released);
     return result;
   }
 
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     const { now, documents } = this.#documents.look(names ?? 'all');
-    const queuedCalls = await this.#queue.shown(documents.map(({ name }) => name));
+    const queuedCalls = await this.queuedCalls.shown(documents.map(({ name }) => name));
     return documents.map((read) => {
       const document = readableLock(read);
       const line = lineInfo(document, now, callsIn(this.#entries.look(lineOf(read.name))));

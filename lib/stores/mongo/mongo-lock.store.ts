@@ -3,7 +3,7 @@
  * May not enter: rules; those of lib/rules decide.
  */
 import { SchedulerLockConfigError } from '../../base/errors.js';
-import { RememberingLockStore } from '../../rules/documents/remembering-lock-store.js';
+import { RememberingLockStore } from '../../rules/documents/document-lock-store.js';
 import type { HintChannel } from '../../contract/lock-store.js';
 import { databaseOf, type MongoDatabase, type MongoGiven } from './client.js';
 import { failed, isDenied, reasonOf } from './errors.js';

@@ -8,19 +8,19 @@ import { SchedulerLockConfigError } from '../../base/errors.js';
 import { Moments } from '../../rules/entries/moments.js';
 import { keeping } from '../../rules/entries/keeping.js';
 import { EntryQueue } from '../../rules/entries/queue.js';
-import { LOOK_FOR_QUEUED, type QueuedCallStore } from '../../contract/queued-call-store.js';
-import type { HistoryStore } from '../../contract/history-store.js';
-import type {
-  AcquireRequest,
-  AcquireResult,
-  ExtendOptions,
-  ExtendResult,
-  HintChannel,
-  LeaseRef,
-  LockStore,
-  ReleaseOptions,
-  ReleaseResult,
-  WaitRequest,
+import { LOOK_FOR_QUEUED } from '../../contract/queued-call-store.js';
+import {
+  type AcquireRequest,
+  type AcquireResult,
+  EVERYTHING,
+  type ExtendOptions,
+  type ExtendResult,
+  type HintChannel,
+  type LeaseRef,
+  type LockStore,
+  type ReleaseOptions,
+  type ReleaseResult,
+  type WaitRequest,
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { FastPort, Told } from '../../contract/fast-port.js';
@@ -75,9 +75,9 @@ export interface RedisLockStoreOptions {
  * when it makes a client of its own. Such a client queues nothing while Redis is away.
  */
 export class RedisLockStore implements LockStore {
-  readonly queuedCalls: QueuedCallStore;
-  readonly history: Required<HistoryStore>;
-  readonly #queue: EntryQueue;
+  readonly keeps = EVERYTHING;
+  readonly queuedCalls: EntryQueue;
+  readonly history: RedisHistory;
   readonly #connection: RedisConnection;
   readonly #commands: LeaseCommands;
   readonly #acquires: LeaseCalls<AcquireResult>;
@@ -85,7 +85,6 @@ export class RedisLockStore implements LockStore {
   readonly #waits: LeaseCalls<AcquireResult>;
   readonly #leaves: LeaseCalls<void>;
   readonly #looks: LockLooks;
-  readonly #history: RedisHistory;
   /** The command that gives the user all rights that are needed. */
   readonly #rights: () => string;
   /** The prefix of the channels of processes. */
@@ -116,11 +115,11 @@ export class RedisLockStore implements LockStore {
     this.#looks = new LockLooks(this.#commands, INSPECT);
     this.#channels = `${keyPrefix}:wake:`;
     const kit = [this.#connection, this.#commands] as const;
-    this.history = this.#history = new RedisHistory(...kit, own.instances, this.#rights);
+    this.history = new RedisHistory(...kit, own.instances, this.#rights);
     const entries = new RedisEntries(...kit, own.queued, this.#rights);
-    this.queuedCalls = this.#queue = new EntryQueue(entries, {
+    this.queuedCalls = new EntryQueue(entries, {
       locks: new RedisQueueLocks(this.#commands),
-      history: this.#history,
+      history: this.history,
       moments: new Moments(),
       clock: systemClock,
       announce: (text) => publish(this.#connection, this.#channels + LOOK_FOR_QUEUED, text),
@@ -225,8 +224,8 @@ export class RedisLockStore implements LockStore {
     },
     release: (lease, options, told) => {
       if (lease.wait !== undefined && options.outcome === NOTHING_RAN) return this.#leave(lease, told);
-      const kept = keeping(this.#history, lease, options, told);
-      const ending = this.#queue.end(lease, options.outcome ?? 'completed');
+      const kept = keeping(this.history, lease, options, told);
+      const ending = this.queuedCalls.end(lease, options.outcome ?? 'completed');
       const giveBack = (): void => this.#releases.call(lease.name, releaseArguments(lease, options), kept);
       if (ending === undefined) return giveBack();
       void ending.then(giveBack, kept.failed.bind(kept));
@@ -277,7 +276,7 @@ export class RedisLockStore implements LockStore {
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     try {
       const infos = await inspectRedis(this.#connection, this.#commands, this.#looks, names);
-      const shown = await this.#queue.shown(infos.map(({ name }) => name));
+      const shown = await this.queuedCalls.shown(infos.map(({ name }) => name));
       return infos.map((info) => ({ ...info, ...shown(info.name) }));
     } catch (error) {
       throw failure(explainDenied(error, this.#rights()));
@@ -290,7 +289,7 @@ export class RedisLockStore implements LockStore {
 
   /** Writes the records of ended runs that still wait. Closes the client that the store itself has made, never yours. */
   async close(): Promise<void> {
-    await this.#history.close();
+    await this.history.close();
     await this.#connection.close();
   }
 }

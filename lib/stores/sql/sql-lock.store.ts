@@ -4,7 +4,7 @@
  */
 import { type Clock, systemClock } from '../../base/clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../base/errors.js';
-import { RememberingLockStore } from '../../rules/documents/remembering-lock-store.js';
+import { RememberingLockStore } from '../../rules/documents/document-lock-store.js';
 import { RECORDS_WAIT } from '../../rules/entries/gatherer.js';
 import type { HintChannel } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';

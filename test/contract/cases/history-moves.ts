@@ -16,7 +16,7 @@ import { HOUR, type Kit, MONTH } from './kit.js';
 export const TICK = 1_760_000_000_000;
 export const KEPT: Kept = { count: 100, age: MONTH };
 
-export const history = ({ store }: Kit): HistoryStore => store.history as HistoryStore;
+export const history = ({ store }: Kit): HistoryStore => store.history;
 
 export const entries = (kit: Kit, name: string, limit = 1_000): Promise<HistoryEntry[]> =>
   history(kit).entries({ name, limit });

@@ -79,7 +79,6 @@ export const leftCallCases: readonly CaseDefinition[] = [
     sentence: 'announce() sends a hint to every process that hears hints',
     needs: ['queuedCalls', 'hints'],
     async run(kit) {
-      if (queuedCalls(kit).announce === undefined) return;
       const heard = new Set<string>();
       const channels = ['one', 'two'].map((process) =>
         kit.store.hints?.(kit.name(process), (hint) => void (hint === LOOK_FOR_QUEUED && heard.add(process))),
@@ -87,7 +86,7 @@ export const leftCallCases: readonly CaseDefinition[] = [
       try {
         const areOpen = async (): Promise<boolean> => channels.every((channel) => channel?.open === true);
         await kit.until('both channels for hints should be open', areOpen);
-        await queuedCalls(kit).announce?.();
+        await queuedCalls(kit).announce();
         await kit.until('both processes should have heard the hint', async () => heard.size === 2);
       } finally {
         for (const channel of channels) channel?.close();

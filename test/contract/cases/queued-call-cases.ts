@@ -1,4 +1,3 @@
-import type { QueuedCallStore } from '../../../lib/contract/queued-call-store.js';
 import { check, show } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR } from './kit.js';
@@ -157,7 +156,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
       const lease = await kit.take(kit.name());
       const calls = Array.from({ length: 40 }, () => queuedCall(lease.name, { max: 3 }));
       const results = await kit.atOnce(calls, async (store, call) =>
-        (store.queuedCalls as QueuedCallStore).enqueue(call, { limit: HOUR }),
+        store.queuedCalls.enqueue(call, { limit: HOUR }),
       );
       const { length } = results.filter(({ queued }) => queued);
       check(length > 0 && length <= 3, () => `1 to 3 of 40 calls should be kept, but ${length} were`);

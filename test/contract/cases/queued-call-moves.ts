@@ -14,7 +14,7 @@ export const TAKES = [{ job: 'job', ttl: HOUR }];
 
 export type Taken = Extract<NextResult, { readonly fencingToken: number }>;
 
-export const queuedCalls = ({ store }: Kit): QueuedCallStore => store.queuedCalls as QueuedCallStore;
+export const queuedCalls = ({ store }: Kit): QueuedCallStore => store.queuedCalls;
 
 export const queuedCall = (name: string, fields: Partial<NewQueuedCall> = {}): NewQueuedCall =>
   Object.freeze({

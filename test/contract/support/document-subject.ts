@@ -3,7 +3,7 @@ import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import type { LockEntries } from '../../../lib/rules/entries/entries.js';
 import type { LockDocuments } from '../../../lib/contract/port.js';
-import { RememberingLockStore } from '../../../lib/rules/documents/remembering-lock-store.js';
+import { RememberingLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
 import { type Clock, systemClock } from '../../../lib/base/clock.js';

@@ -15,18 +15,18 @@ export function memoryContract(): LockStoreContractOptions {
       current = new MemoryLockStore({ clock });
       // What the suite talks to stays the same when the process behind it is started again.
       const store: LockStore = {
+        keeps: current.keeps,
         acquire: (request) => current.acquire(request),
         extend: (leases) => current.extend(leases),
         release: (lease, options) => current.release(lease, options),
-        hints: (process, called) =>
-          current.hints?.(process, called) ?? { open: false, close: () => undefined },
+        hints: (process, called) => current.hints(process, called) ?? { open: false, close: () => undefined },
         get queuedCalls() {
-          return (current as MemoryLockStore).queuedCalls;
+          return current.queuedCalls;
         },
         get history() {
-          return (current as MemoryLockStore).history;
+          return current.history;
         },
-        inspect: async (names) => (await current.inspect?.(names)) ?? [],
+        inspect: (names) => current.inspect(names),
       };
       return { store, others: [store] };
     },

@@ -1,4 +1,4 @@
-import type { JobInfo, LockInfo, LockStore, ReleaseOutcome } from '../../../lib/index.js';
+import type { JobInfo, LockInfo, ReleaseOutcome } from '../../../lib/index.js';
 import type {
   AcquireRefusal,
   AcquireRequest,
@@ -53,7 +53,7 @@ export interface StartEntry {
  * The rules of `LockStore` written down once more, as plainly as possible and in small steps, so that each step
  * can be broken. Like Redis it keeps a lock and its side data apart, and either can be lost.
  */
-export class ReferenceLeases implements LockStore {
+export abstract class ReferenceLeases {
   readonly locks = new Map<string, LockEntry | 'broken'>();
   readonly states = new Map<string, StateEntry>();
   readonly starts = new Map<string, StartEntry>();

@@ -1,10 +1,12 @@
-import type {
-  AcquireRefusal,
-  AcquireRequest,
-  AcquireResult,
-  HintChannel,
-  ReleaseOptions,
-  ReleaseResult,
+import {
+  type AcquireRefusal,
+  type AcquireRequest,
+  type AcquireResult,
+  EVERYTHING,
+  type HintChannel,
+  type LockStore,
+  type ReleaseOptions,
+  type ReleaseResult,
 } from '../../../lib/contract/lock-store.js';
 import type { LeaseRef, WaitRequest } from '../../../lib/contract/lease-ref.js';
 import type { LockStoreContractOptions } from '../cases/options.js';
@@ -28,7 +30,8 @@ export interface Standing {
 const TURN = 2_000;
 
 /** With the rules of lines. */
-export class ReferenceStore extends ReferenceLeases {
+export class ReferenceStore extends ReferenceLeases implements LockStore {
+  readonly keeps = EVERYTHING;
   readonly lines = new Map<string, Standing[]>();
   readonly called = new Map<string, { readonly one: Standing; readonly until: number }>();
   readonly missed = new Set<string>();

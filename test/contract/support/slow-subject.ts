@@ -1,7 +1,7 @@
 import type { HintChannel } from '../../../lib/contract/lock-store.js';
 import type { LockDocuments } from '../../../lib/contract/port.js';
 import { type Clock, nextTurn, systemClock } from '../../../lib/base/clock.js';
-import { RememberingLockStore } from '../../../lib/rules/documents/remembering-lock-store.js';
+import { RememberingLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import type { LockEntries } from '../../../lib/rules/entries/entries.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';

@@ -1,6 +1,11 @@
 import 'reflect-metadata';
 import { Global, Injectable, Module, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
-import { type LockStore, SchedulerLockModule, SchedulerLockService } from 'nestjs-scheduler-lock';
+import {
+  DocumentLockStore,
+  type LockStore,
+  SchedulerLockModule,
+  SchedulerLockService,
+} from 'nestjs-scheduler-lock';
 import { childMain } from '../../support/child.js';
 import { createApp } from './application.js';
 
@@ -14,12 +19,13 @@ const never = (): Promise<never> => new Promise(() => undefined);
 let silent = false;
 let fencingToken = 0;
 
-const store: LockStore = {
+const nothing = new DocumentLockStore({ read: never, write: never, renew: never });
+const store: LockStore = Object.assign(nothing, {
   acquire: async () => (silent ? never() : { acquired: true, fencingToken: (fencingToken += 1) }),
   extend: async (leases) => (silent ? never() : leases.map(() => ({ held: true }))),
   release: async () => (silent ? never() : { released: true }),
   close: never,
-};
+} satisfies Partial<LockStore>);
 
 /** Of another module, so its hooks run when those of the locks are over. */
 @Injectable()

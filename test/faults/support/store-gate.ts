@@ -1,15 +1,18 @@
 import type { LockInfo, LockStore } from '../../../lib/index.js';
 import type { AcquireRequest, ReleaseOptions } from '../../../lib/contract/lock-store.js';
 import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
+import { LocksOnly } from '../../support/locks-only.js';
 
 /** A store whose calls can be held back before they reach it, and are counted. */
-export class StoreGate implements LockStore {
+export class StoreGate extends LocksOnly implements LockStore {
   /** Calls that have no answer yet, those that are held among them. */
   underWay = 0;
   #toHold = 0;
   readonly #held: (() => void)[] = [];
 
-  constructor(private readonly store: LockStore) {}
+  constructor(private readonly store: LockStore) {
+    super();
+  }
 
   /** Calls that are held at the moment. */
   get held(): number {
@@ -43,8 +46,8 @@ export class StoreGate implements LockStore {
     return this.#pass(() => this.store.release(lease, options));
   }
 
-  async inspect(): Promise<LockInfo[]> {
-    return (await this.store.inspect?.()) ?? [];
+  override inspect(): Promise<LockInfo[]> {
+    return this.store.inspect();
   }
 
   async #pass<T>(send: () => Promise<T>): Promise<T> {

@@ -3,7 +3,6 @@ import { describe, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
 import { currentLock, type LockStore, SchedulerLock, SchedulerLockService } from '../../../lib/index.js';
-import type { QueuedCallStore } from '../../../lib/contract/queued-call-store.js';
 import { until } from '../../support/until.js';
 import { gate } from '../app.js';
 import { ANNA, BOB, controlled, skips, useFleet } from './control-kit.js';
@@ -318,10 +317,10 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       // It is noted before it is done: whoever dies in between is on record.
       const broken = store();
       const fails = await elsewhere(broken);
-      const { redeliver } = broken.queuedCalls as QueuedCallStore;
-      (broken.queuedCalls as QueuedCallStore).redeliver = () => Promise.reject(new Error('it died'));
+      const { redeliver } = broken.queuedCalls;
+      broken.queuedCalls.redeliver = () => Promise.reject(new Error('it died'));
       await expect(fails.redeliver({ lock: 'invoices', id, actor: 'carl' })).rejects.toThrow('it died');
-      if (name === 'memory') (broken.queuedCalls as QueuedCallStore).redeliver = redeliver;
+      if (name === 'memory') broken.queuedCalls.redeliver = redeliver;
       await until(async () =>
         (await insight.controls({ lock: 'invoices' })).some(
           ({ action, actor, count }) => action === 'redeliver' && actor === 'carl' && count === 1,
@@ -342,7 +341,7 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
 
 /** For how many more the newest call stands that became one with another in this store. */
 function mergedIn({ queuedCalls }: LockStore): () => number {
-  const own = queuedCalls as QueuedCallStore;
+  const own = queuedCalls;
   const enqueue = own.enqueue.bind(own);
   let merged = 0;
   own.enqueue = async (call, options) => {

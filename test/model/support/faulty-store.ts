@@ -10,6 +10,7 @@ import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import { leaseDeadline } from '../../../lib/lock/lease.js';
 import type { ManualClock } from '../../../lib/testing/index.js';
+import { LocksOnly } from '../../support/locks-only.js';
 
 /** What happens to a call on its way. `ms` is how late the request or the reply is. */
 export type Fault =
@@ -17,7 +18,7 @@ export type Fault =
   | { readonly kind: 'late-request' | 'late-reply'; readonly ms: number };
 
 /** One instance's way to the store: it goes wrong as told, and knows what the instance has been promised. */
-export class FaultyStore implements LockStore {
+export class FaultyStore extends LocksOnly implements LockStore {
   /** One for each of the next calls; the ones after go well. */
   readonly faults: Fault[] = [];
   /** Per fencing token, until when its holder may believe in its lease: only answers that arrived count. */
@@ -27,7 +28,9 @@ export class FaultyStore implements LockStore {
   constructor(
     private readonly clock: ManualClock,
     private readonly target: () => LockStore,
-  ) {}
+  ) {
+    super();
+  }
 
   async acquire(request: AcquireRequest): Promise<AcquireResult> {
     const sent = this.clock.monotonic();

@@ -79,7 +79,7 @@ const locks: fc.Arbitrary<LockFacts> = fc
 
 const fleetOf = (records: readonly InstanceRecord[]): Promise<Fleet> => {
   const { store } = Object.assign(new FakeStore(), { instances: records });
-  return new Reader(store.history!, store.inspect!).fleet();
+  return new Reader(store.history, store.inspect).fleet();
 };
 
 const more: Pick<JobFacts, 'time' | 'asOf' | 'ticks'> = { time: NOW, asOf: NOW, ticks };

@@ -5,6 +5,7 @@ import type { LockStore } from '../../../lib/contract/lock-store.js';
 import { pauseHolder } from '../../../lib/contract/pause.js';
 import { at, INTERVAL, JOB, miss, ticks } from './support/facts.js';
 import { entry, FakeStore, instance, lockInfo, NOW } from './support/store.js';
+import { locksOnly } from '../../support/locks-only.js';
 
 const T = at('03:00');
 let fake: FakeStore;
@@ -18,17 +19,15 @@ beforeEach(() => {
 const statusOf = async (): Promise<unknown> => (await insight.job(JOB.job))?.status;
 
 describe('a store', () => {
-  test.each([
-    ['history', { inspect: () => Promise.resolve([]), label: 'Redis here' }],
-    ['inspect', { history: {}, label: 'Redis here' }],
-  ])('without %s tells nothing, and what to do', (method, store) => {
-    expect(() => new Insight(store as unknown as LockStore)).toThrow(
-      `new Insight(): the store Redis here has no \`${method}\`, so it cannot tell who ran what. Use Redis, PostgreSQL or MySQL, or add \`${method}\` to yours`,
+  test('that keeps no histories tells nothing, and what to do', () => {
+    const store = { ...locksOnly, label: 'Mine' } as LockStore;
+    expect(() => new Insight(store)).toThrow(
+      'new Insight(): the store Mine keeps no histories, so it cannot tell who ran what. Use Redis, PostgreSQL, MySQL or MongoDB, or give your own store entries',
     );
   });
 
   test('that fails makes the question fail', async () => {
-    fake.store.history!.instances = () => Promise.reject(new Error('away'));
+    fake.store.history.instances = () => Promise.reject(new Error('away'));
     await expect(insight.jobs()).rejects.toThrow('away');
   });
 
@@ -225,10 +224,10 @@ describe('the jobs', () => {
     fake.instances = [instance('api-1', { time: T + 59_000, seenAt: T + 59_000 })];
     const before = [{ job: JOB.job, tick: at('03:00', 21), outcome: 'failed' as const }];
     fake.locks = [lockInfo({ time: T + 59_000, jobs: before })];
-    const { instances } = fake.store.history!;
+    const { instances } = fake.store.history;
     let asked = 0;
     // Its failure makes it worth a second question, to which the answer comes when the grace is over.
-    fake.store.history!.instances = async () => {
+    fake.store.history.instances = async () => {
       const time = T + (asked++ === 0 ? 59_000 : 61_000);
       return (await instances()).map((one) => ({ ...one, time }));
     };
@@ -249,8 +248,8 @@ describe('the jobs', () => {
   });
 
   test('of whose runs one could not be read are forgotten with the next answer, if a deploy has removed them', async () => {
-    const { entries } = fake.store.history!;
-    fake.store.history!.entries = (query) => {
+    const { entries } = fake.store.history;
+    fake.store.history.entries = (query) => {
       if (query.name === 'torn') query.onUnreadable?.();
       return entries(query);
     };
@@ -265,10 +264,9 @@ describe('the jobs', () => {
   test('of which one cannot be read are told as such, though others can', async () => {
     const others = ['one', 'two', 'three'].map((job) => ({ ...JOB, job, lock: job }));
     fake.instances = [instance('api-1', { jobs: others })];
-    const { entries } = fake.store.history!;
+    const { entries } = fake.store.history;
     const refusal = new StoreUnavailableError('wrong type', { outcome: 'not-applied', refused: true });
-    fake.store.history!.entries = (query) =>
-      query.name === 'one' ? Promise.reject(refusal) : entries(query);
+    fake.store.history.entries = (query) => (query.name === 'one' ? Promise.reject(refusal) : entries(query));
     await insight.jobs();
     expect(insight.unreadable.parts).toEqual(['wrong type']);
   });

@@ -10,6 +10,7 @@ import type { LockStore, ReleaseResult } from '../../../lib/contract/lock-store.
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { gate, Harness, SETTINGS } from './harness.js';
 import { brokenConnection, hold, notConnected, silence } from './scripted-store.js';
+import { locksOnly } from '../../support/locks-only.js';
 
 const TICK = 1_760_000_000_000;
 
@@ -244,6 +245,7 @@ describe('while the store does not answer', () => {
     const clock = new ManualClock();
     const tried: string[] = [];
     const store: LockStore = {
+      ...locksOnly,
       acquire: () => new Promise(() => undefined),
       extend: async () => [],
       release: ({ name }) => {

@@ -9,6 +9,7 @@ import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js
 import { LOOK_FOR_QUEUED, type NewQueuedCall } from '../../../lib/contract/queued-call-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { gate, SETTINGS } from './harness.js';
+import { locksOnly } from '../../support/locks-only.js';
 
 /** Calls that are queued, and run for nobody: what the lease tells of them. */
 
@@ -267,6 +268,6 @@ test('hints of queued calls are heard until a shutdown, from a store that sends 
   expect(runner.openHints()).toBe(false);
   tell?.(LOOK_FOR_QUEUED);
   expect(heard).toBe(1);
-  const bare = { acquire: store.acquire, extend: store.extend, release: store.release };
+  const bare = { ...locksOnly, acquire: store.acquire, extend: store.extend, release: store.release };
   expect(new LockRunner(bare, 'here', clock, () => undefined, 2_000).openHints()).toBe(false);
 });

@@ -10,6 +10,7 @@ import type {
 } from '../../../lib/contract/lock-store.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import type { ManualClock } from '../../../lib/testing/manual-clock.js';
+import { LocksOnly } from '../../support/locks-only.js';
 
 type Operation = 'acquire' | 'extend' | 'release';
 
@@ -26,7 +27,7 @@ export interface StoreCall {
 }
 
 /** A memory store that notes every call, and can be told how the next ones go. */
-export class ScriptedStore implements LockStore {
+export class ScriptedStore extends LocksOnly implements LockStore {
   readonly calls: StoreCall[] = [];
   /** Whether it is one whose locks live on several servers. */
   partitioned = false;
@@ -37,6 +38,7 @@ export class ScriptedStore implements LockStore {
   readonly #listeners = new Set<() => void>();
 
   constructor(clock: ManualClock, shared?: ScriptedStore) {
+    super();
     this.#clock = clock;
     this.#memory = shared === undefined ? { store: new MemoryLockStore({ clock }) } : shared.#memory;
   }

@@ -8,6 +8,7 @@ import { LockRunner } from '../../../lib/lock/lock-runner.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { gate, SETTINGS } from './harness.js';
+import { locksOnly } from '../../support/locks-only.js';
 
 /** One call, whose job ends when the test says so. */
 interface Call {
@@ -685,7 +686,8 @@ describe('calls that wait', () => {
   });
 
   test('with a store that has no lines is refused', async () => {
-    const bare = { acquire: fleet.store.acquire, extend: fleet.store.extend, release: fleet.store.release };
+    const { acquire, extend, release } = fleet.store;
+    const bare = { ...locksOnly, acquire, extend, release };
     const runner = new LockRunner(bare, 'a', fleet.clock, () => undefined, 2_000);
     const call = {
       name: 'lock',

@@ -4,7 +4,7 @@ import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import type { NewQueuedCall, NextResult } from '../../../lib/contract/queued-call-store.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { Entry, LockEntries, NewEntry } from '../../../lib/rules/entries/entries.js';
-import { RememberingLockStore } from '../../../lib/rules/documents/remembering-lock-store.js';
+import { RememberingLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';

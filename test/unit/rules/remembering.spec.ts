@@ -2,9 +2,8 @@ import { beforeEach, expect, test } from '@jest/globals';
 import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import type { RunEntry } from '../../../lib/contract/history-store.js';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
-import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import type { LockEntries, NewEntry } from '../../../lib/rules/entries/entries.js';
-import { RememberingLockStore } from '../../../lib/rules/documents/remembering-lock-store.js';
+import { RememberingLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { fastPortOf } from '../../../lib/contract/fast-port.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
@@ -20,6 +19,7 @@ let entries: LockEntries & {
   pause?: Promise<void>;
   failure?: Error;
 };
+let documents: MemoryDocuments;
 let store: RememberingLockStore;
 let tokens = 0;
 
@@ -43,7 +43,8 @@ beforeEach(() => {
       return memory.drop(seen);
     },
   };
-  store = new RememberingLockStore(new MemoryDocuments(clock), entries, { clock });
+  documents = new MemoryDocuments(clock);
+  store = new RememberingLockStore(documents, entries, { clock });
 });
 
 async function take(name: string): Promise<LeaseRef> {
@@ -140,13 +141,10 @@ test('who reads waits for the records that were there, not for those that come m
 
 test('the record of a run is kept though its lease cannot be given back', async () => {
   const lease = await take('a');
-  const release = DocumentLockStore.prototype.release;
-  DocumentLockStore.prototype.release = async () => Promise.reject(new Error('away'));
-  try {
-    await expect(end(lease)).rejects.toThrow('away');
-  } finally {
-    DocumentLockStore.prototype.release = release;
-  }
+  const away = new StoreUnavailableError('away', { outcome: 'not-applied' });
+  documents.write = () => Promise.reject(away);
+  documents.read = () => Promise.reject(away);
+  await expect(end(lease)).rejects.toThrow('away');
   expect(await runsOf('a')).toMatchObject([{ outcome: 'completed' }]);
 });
 

@@ -49,7 +49,7 @@ export function probe(
     miss: ({ tick }: { tick: number }) => Promise.resolve({ missed: true, first: true, tick }),
     told: () => Promise.resolve(true),
   });
-  const watch = new Watch(new Reader(history, fake.store.inspect!), history, clock, {
+  const watch = new Watch(new Reader(history, fake.store.inspect), history, clock, {
     instance: 'probe',
     kept: { count: 100, age: 1 },
     emit: (event) => void events.push(event),

@@ -59,6 +59,7 @@ export class FakeStore {
 
   readonly store = {
     label: 'a fake',
+    keeps: { histories: true },
     inspect: (names?: readonly string[]) => {
       this.asked.push(`inspect ${names === undefined ? 'all' : names.length}`);
       return Promise.resolve(this.locks.filter(({ name }) => names?.includes(name)));

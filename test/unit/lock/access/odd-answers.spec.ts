@@ -7,12 +7,14 @@ import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { Harness, SETTINGS } from '../harness.js';
 import { answers, silence } from '../scripted-store.js';
+import { LocksOnly, locksOnly } from '../../../support/locks-only.js';
 
 /** A runner over a store of somebody's own, which does not keep to its types. */
 function over(odd: Partial<Record<keyof LockStore, unknown>>) {
   const clock = new ManualClock();
   const memory = new MemoryLockStore({ clock });
   const store = {
+    ...locksOnly,
     acquire: memory.acquire.bind(memory),
     extend: memory.extend.bind(memory),
     release: memory.release.bind(memory),
@@ -137,7 +139,7 @@ describe('a store that answers an attempt with', () => {
   );
 
   it('a wrong value is named by its label, or by its class', async () => {
-    class PgLockStore {
+    class PgLockStore extends LocksOnly {
       acquire = async () => ({ ...GRANT, fencingToken: '12' });
       extend = async () => [];
       release = async () => ({ released: true });

@@ -3,6 +3,7 @@ import { ping, type PingResult } from '../../../../lib/lock/access/ping.js';
 import type { LockStore } from '../../../../lib/contract/lock-store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { ScriptedStore } from '../scripted-store.js';
+import { locksOnly } from '../../../support/locks-only.js';
 
 let clock: ManualClock;
 let store: ScriptedStore;
@@ -47,7 +48,7 @@ describe('a ping', () => {
     ],
     ['answers what is no answer', () => Promise.resolve('pong'), 'answered release()'],
   ])('never rejects: a store that %s', async (_what, release, message) => {
-    const broken = { label, release } as unknown as LockStore;
+    const broken = { ...locksOnly, label, release } as unknown as LockStore;
     const error = expect.objectContaining({ message: expect.stringContaining(message) });
     expect(await ask(broken)).toEqual({ ok: false, error, store: label });
     expect(clock.pending).toBe(0);

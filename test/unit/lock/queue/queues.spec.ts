@@ -4,6 +4,7 @@ import type { Drainer, QueueJob } from '../../../../lib/lock/drain.js';
 import { Queues } from '../../../../lib/lock/queue/queues.js';
 import { STEP_OF_PRIORITY } from '../../../../lib/contract/allowances.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
+import { EVERYTHING } from '../../../../lib/contract/lock-store.js';
 
 /* Which locks a process drains, and when. The store and the runner are told what to answer. */
 
@@ -53,7 +54,12 @@ beforeEach(() => {
     drain: (call: LockCall, drainer: Drainer) =>
       new Promise<object>((end) => drains.push({ call, drainer, end })),
   };
-  const store = { queuedCalls, onAvailable, hints: () => ({ open: true, close: () => undefined }) };
+  const store = {
+    keeps: EVERYTHING,
+    queuedCalls,
+    onAvailable,
+    hints: () => ({ open: true, close: () => undefined }),
+  };
   queues = new Queues(
     store as unknown as Deps[0],
     runner as unknown as Deps[1],

@@ -5,6 +5,7 @@ import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store
 import { until } from '../../../support/until.js';
 import { instance, job, run, at, storeAway, storeOf } from './support/fleet.js';
 import { TestShell } from './support/shell.js';
+import { locksOnly } from '../../../support/locks-only.js';
 
 const fine = storeOf({
   instances: [instance('api-1:1:aa', [job('Ok.job')])],
@@ -54,10 +55,9 @@ describe('exits', () => {
   });
 
   test('with 2 for a store that remembers nothing, unless only its locks are asked for', async () => {
-    const { history: _history, ...store } = fine;
-    const shell = new TestShell(store);
+    const shell = new TestShell({ ...fine, keeps: locksOnly.keeps });
     expect(await shell.run('status')).toBe(2);
-    expect(shell.err).toContain('has no `history`');
+    expect(shell.err).toContain('keeps no histories');
     expect(await shell.run('locks')).toBe(0);
     expect(shell.open).toBe(0);
   });

@@ -8,6 +8,8 @@ import type {
 } from '../../../../../lib/contract/history-store.js';
 import type { LockStore } from '../../../../../lib/contract/lock-store.js';
 import type { LockInfo } from '../../../../../lib/contract/lock-info.js';
+import { EVERYTHING } from '../../../../../lib/contract/lock-store.js';
+import { locksOnly } from '../../../../support/locks-only.js';
 
 /** Sunday, 22 November 2026, 12:20:31 in Berlin. */
 export const NOW = Date.UTC(2026, 10, 22, 11, 20, 31);
@@ -26,7 +28,9 @@ export interface Told {
 export function storeOf({ instances = [], entries = [], locks = [] }: Told): LockStore {
   const refuse = (): Promise<never> => Promise.reject(new Error('the shell must not write'));
   return {
+    ...locksOnly,
     label: 'Redis db:6379',
+    keeps: EVERYTHING,
     acquire: refuse,
     extend: refuse,
     release: refuse,
