@@ -11,7 +11,7 @@ import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
 import { lineInfo } from '../lock/in-line.js';
 import { hasLine } from '../lock/mark.js';
 import { inspect } from '../lock/inspect.js';
-import { EntryHistory, type EntryHistoryOptions } from '../entries/history.js';
+import { EntryHistory, type EntryHistoryOptions, startsOf } from '../entries/history.js';
 import { keeping } from '../entries/keeping.js';
 import { documentLocks } from '../entries/queue-locks.js';
 import { EntryQueue } from '../entries/queue.js';
@@ -40,7 +40,7 @@ export class RememberingLockStore extends DocumentLockStore {
     super(documents, { ...options, lines });
     const { clock = systemClock } = options;
     this.#lines = lines;
-    const history = new EntryHistory(entries, documents, clock, options);
+    const history = new EntryHistory(entries, startsOf(documents), clock, options);
     const locks = documentLocks(documents, lines, this.decide.bind(this));
     this.history = this.#history = history;
     this.queuedCalls = this.#queue = new EntryQueue(entries, {

@@ -8,7 +8,7 @@ import { acquireInLine, lineInfo, releaseInLine } from '../../rules/lock/in-line
 import { inspect } from '../../rules/lock/inspect.js';
 import { callsIn, lineOf, Lines } from '../../rules/entries/lines.js';
 import { Moments } from '../../rules/entries/moments.js';
-import { EntryHistory } from '../../rules/entries/history.js';
+import { EntryHistory, startsOf } from '../../rules/entries/history.js';
 import { documentLocks } from '../../rules/entries/queue-locks.js';
 import { EntryQueue } from '../../rules/entries/queue.js';
 import { readableLock } from '../../rules/lock/state.js';
@@ -53,7 +53,7 @@ export class MemoryLockStore implements LockStore {
     this.#documents = documents;
     this.#entries = entries;
     this.#locks = locks;
-    this.history = this.#history = new EntryHistory(entries, documents, clock);
+    this.history = this.#history = new EntryHistory(entries, startsOf(documents), clock);
     this.queuedCalls = this.#queue = new EntryQueue(entries, {
       locks: documentLocks(documents, new Lines(entries), async (name, rule) => locks.decide(name, rule)),
       history: this.#history,

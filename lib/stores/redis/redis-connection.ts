@@ -1,4 +1,4 @@
-import { systemClock } from '../../base/clock.js';
+import { type Clock, systemClock } from '../../base/clock.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
 import {
   decoded,
@@ -75,7 +75,10 @@ export class RedisConnection {
 
   private readonly source: KnownSource;
 
-  constructor(given: RedisConnectionSource) {
+  constructor(
+    given: RedisConnectionSource,
+    readonly clock: Clock = systemClock,
+  ) {
     const source = (this.source = known(given));
     this.address = describeRedis(source);
     if (isRedisClient(source)) {
