@@ -28,53 +28,32 @@ export function readEach<Raw, T>(
   });
 }
 
-/** Around the dates of an instance, as `JSON.stringify` writes them. Inside a JSON text, their quotes would have backslashes. */
-const [NEXT, LAST] = ['"next":[', '],"last":['];
-
-/**
- * Reads the records of instances. Dates are most of a record, and seldom needed: they are parsed when they are first used. Instances that
- * are up mostly have the same dates, which are parsed once.
- *
- * @returns a function that answers `undefined` for what it cannot read
- */
-export function instanceReader(): (text: unknown) => ToldInstance | undefined {
-  const read = new Map<string, Dates>();
-  const datesIn = (text: string): Dates => {
-    // None if they cannot be read: then they are not known.
-    const dates = read.get(text) ?? readable(`[${text}]`, isDates) ?? [];
-    read.set(text, dates);
-    return dates;
-  };
-  return (text) => {
-    const all = String(text);
-    const next = all.indexOf(NEXT);
-    const last = all.indexOf(LAST, next);
-    const end = all.indexOf(']', last + LAST.length);
-    if (next < 0 || last < 0 || end < 0) return readable(all, isInstance);
-    const told = readable(`${all.slice(0, next)}${NEXT}${LAST}${all.slice(end)}`, isInstance);
-    const dates = {
-      next: late(all.slice(next + NEXT.length, last), datesIn),
-      last: late(all.slice(last + LAST.length, end), datesIn),
-    };
-    return told && Object.defineProperties(told, dates);
-  };
+/** An instance with its dates, which are parsed at their first use: most are never used. None if they cannot be read. */
+export function withDates<T extends object>(instance: T, text: string): T {
+  let dates: Dates | undefined;
+  const get = (name: keyof Dates) => (): Dates[keyof Dates] =>
+    (dates ??= readable(text, isDates) ?? NO_DATES)[name];
+  const property = (name: keyof Dates): PropertyDescriptor => ({
+    get: get(name),
+    enumerable: true,
+    configurable: true,
+  });
+  return Object.defineProperties(instance, { next: property('next'), last: property('last') });
 }
 
-/** A property that is parsed at its first use. */
-function late<T>(text: string, read: (text: string) => T): PropertyDescriptor {
-  let value: T | undefined;
-  return { get: () => (value ??= read(text)), enumerable: true, configurable: true };
-}
+type Dates = Pick<InstanceRecord, 'next' | 'last'>;
 
-type Dates = InstanceRecord['next'];
+const NO_DATES: Dates = { next: [], last: [] };
 
-const isDates = (value: unknown): value is Dates => Array.isArray(value);
+const isDates = (value: unknown): value is Dates =>
+  isObject(value) && [value['next'], value['last']].every(Array.isArray);
 
 /** What an instance reports of itself, without what the store adds. */
-export type ToldInstance = Omit<InstanceRecord, 'instance' | 'jobs' | 'seenAt' | 'time'>;
+export type ToldInstance = Omit<InstanceRecord, 'jobs' | 'seenAt' | 'time'>;
 
 export const isInstance = (value: unknown): value is ToldInstance =>
   isObject(value) &&
+  typeof value['instance'] === 'string' &&
   [value['startedAt'], value['every']].every(Number.isFinite) &&
   [value['leads'], value['next'], value['last'], value['hung'] ?? [], value['stopped'] ?? []].every(
     Array.isArray,

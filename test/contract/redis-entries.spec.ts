@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RedisEntries } from '../../lib/stores/redis/entries.js';
+import { OF_QUEUE } from '../../lib/stores/redis/keys.js';
 import { LeaseCommands } from '../../lib/stores/redis/lease-commands.js';
 import { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
 import { describeLockEntries } from '../../lib/testing/port/port-contract.js';
@@ -31,7 +32,12 @@ describeLockEntries(
       for (const connection of connections) await connection.open();
       const [entries, ...others] = connections.map((connection) => {
         const commands = new LeaseCommands(connection, (name) => `${prefix}:${name}:lock`);
-        return new RedisEntries(connection, commands, `${prefix}:queued`, () => '');
+        return new RedisEntries(connection, commands, {
+          keys: OF_QUEUE,
+          index: `${prefix}:queued`,
+          users: 'queued calls',
+          rights: () => '',
+        });
       });
       const close = async (): Promise<void> => {
         for (const connection of connections) await connection.close();

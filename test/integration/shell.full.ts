@@ -63,24 +63,36 @@ describe('on Redis', () => {
   });
 
   test('records that cannot be read are left out, and counted', async () => {
-    const [bad = ''] = await admin.keys('*:bad');
-    const [seen = ''] = await admin.keys('*instances*:seen');
-    const id = String(await admin.xadd(bad, '*', 'run', '{'));
-    await admin.hset('scheduler:instances', 'torn', '{"startedAt":');
-    await admin.zadd(seen, Date.now(), 'torn');
+    const torn = '1e15 0 1e18 "v" - ';
+    const put = async (key: string, kind: string, id: string): Promise<void> => {
+      const field = JSON.stringify(JSON.stringify([kind, id]));
+      await admin.hset(`${key}:history`, field, `${torn}"${kind}" - {`);
+      await admin.hincrby(`${key}:history`, `count "${kind}"`, 1);
+      await admin.zadd(`${key}:places`, 1e18, `"${kind}" - ${field}`);
+    };
+    const [runs = ''] = (await admin.keys('*:lock}:state:history')).map((key) =>
+      key.replace(/:history$/, ''),
+    );
+    await put(runs, 'wrong', 'torn');
+    await put('{scheduler:instances}:state', 'instance', 'torn');
     try {
       await expectUnreadable((...argv) => shell(url, ...argv), { instances: 1, runs: 1 });
     } finally {
-      await admin.xdel(bad, id);
-      await admin.hdel('scheduler:instances', 'torn');
-      await admin.zrem(seen, 'torn');
+      for (const [key, kind] of [
+        [runs, 'wrong'],
+        ['{scheduler:instances}:state', 'instance'],
+      ] as const) {
+        const field = JSON.stringify(JSON.stringify([kind, 'torn']));
+        await admin.hdel(`${key}:history`, field);
+        await admin.hincrby(`${key}:history`, `count "${kind}"`, -1);
+        await admin.zrem(`${key}:places`, `"${kind}" - ${field}`);
+      }
     }
   });
 
   test('a user who may only read is enough', async () => {
     // The list of docs/observe/shell.md.
-    const rights =
-      '+info +eval +evalsha +time +get +mget +pttl +hget +hgetall +zrange +xrevrange +scan'.split(' ');
+    const rights = '+info +eval +evalsha +time +get +mget +pttl +hget +hgetall +zrange +scan'.split(' ');
     const keys = ['~scheduler:*', '~{scheduler:*'];
     await admin.call('ACL', 'SETUSER', 'reader', 'on', '>secret', ...keys, '-@all', ...rights);
     const before = await admin.dbsize();

@@ -26,7 +26,7 @@ import {
 import type { LockInfo } from '../../contract/lock-info.js';
 import { byOf } from '../lock/by.js';
 import { type LockEntries, NO_ENTRIES } from '../entries/entries.js';
-import { EntryHistory, type EntryHistoryOptions } from '../entries/history.js';
+import { EntryHistory, type EntryHistoryOptions, startsOf } from '../entries/history.js';
 import { keeping } from '../entries/keeping.js';
 import { Lines } from '../entries/lines.js';
 import { Moments } from '../entries/moments.js';
@@ -95,7 +95,7 @@ export class DocumentLockStore implements LockStore {
     this.#clock = clock;
     this.#lines = new Lines(kept);
     this.#rounds = new Rounds(documents, { clock, hint, locked, lines: entries && this.#lines });
-    this.history = new EntryHistory(kept, documents, clock, options);
+    this.history = new EntryHistory(kept, startsOf(documents), clock, options);
     this.queuedCalls = new EntryQueue(kept, {
       locks: documentLocks(documents, this.#lines, this.decide.bind(this)),
       history: this.history,

@@ -18,6 +18,8 @@ import { SchedulerLockConfigError } from '../../base/errors.js';
  * A call that fails rejects with `StoreUnavailableError`: with `outcome: 'not-applied'` if it was certainly not carried out.
  */
 export interface LockEntries {
+  /** Whether it deletes by itself what is beyond {@link NewEntry.most}. Absent: others do. */
+  readonly trims?: true;
   /**
    * Called once before the first call.
    *
@@ -80,6 +82,8 @@ export interface NewEntry extends SeenEntry {
   readonly place?: number;
   /** After so many milliseconds its time is over. */
   readonly keep: number;
+  /** How many of its kind its lock keeps: a place that {@link LockEntries.trims} deletes the oldest ones beyond them, now and then. */
+  readonly most?: number;
   /** What is kept: any text, of up to some kilobytes; a list of jobs is longer. */
   readonly body: string;
 }

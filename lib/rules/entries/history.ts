@@ -17,7 +17,7 @@ import { readEach } from '../../contract/readable.js';
 import type { LockEntries } from './entries.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { NOTHING } from '../lock/document.js';
-import { isHidden, missedTick } from '../lock/miss.js';
+import { isHidden, missedTick, type SeenStarts, startsIn } from '../lock/miss.js';
 import { readableLock } from '../lock/state.js';
 import { Keeper } from './keeper.js';
 import { Registry } from './registry.js';
@@ -38,6 +38,17 @@ const MARKS = 10;
 /** How often a mark is tried that others change at the same time. */
 const TRIES = 10;
 
+/** Reads what a lock tells of the starts of its jobs, and the store's time. */
+export type LookAtStarts = (name: string) => Promise<SeenStarts & { readonly now: number }>;
+
+/** Looks at documents. */
+export const startsOf =
+  (documents: Pick<LockDocuments, 'read'>): LookAtStarts =>
+  async (name) => {
+    const { now, documents: read } = await documents.read([name]);
+    return { now, ...startsIn(read[0] === undefined ? NOTHING : readableLock(read[0]), now) };
+  };
+
 /** Runs a read for people. */
 export type ReadForPeople = <T>(read: () => Promise<T>) => Promise<T>;
 
@@ -56,7 +67,7 @@ export class EntryHistory implements HistoryStore {
 
   constructor(
     private readonly entriesOf: LockEntries,
-    private readonly documents: Pick<LockDocuments, 'read'>,
+    private readonly look: LookAtStarts,
     clock: Clock,
     { forPeople = (read) => read(), recordsWait = 0 }: EntryHistoryOptions = {},
   ) {
@@ -92,9 +103,8 @@ export class EntryHistory implements HistoryStore {
   }
 
   async miss(miss: Miss): Promise<MissResult> {
-    const { now, documents } = await this.documents.read([miss.name]);
-    const document = documents[0] === undefined ? NOTHING : readableLock(documents[0]);
-    const tick = missedTick(document, now, miss);
+    const seen = await this.look(miss.name);
+    const tick = missedTick(seen, seen.now, miss);
     const { kept } = miss;
     if (tick !== undefined) {
       const [, first = false] = await this.#keeper.put([
@@ -104,7 +114,7 @@ export class EntryHistory implements HistoryStore {
       return { missed: true, first, tick };
     }
     // For people only.
-    if (isHidden(document, miss)) await this.#keeper.put([{ entry: missEntry(miss, miss.tick), kept }]);
+    if (isHidden(seen, miss)) await this.#keeper.put([{ entry: missEntry(miss, miss.tick), kept }]);
     return { missed: false, first: false };
   }
 
@@ -127,8 +137,8 @@ export class EntryHistory implements HistoryStore {
     return this.#registry.beat(beat);
   }
 
-  instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
-    return this.#forPeople(() => this.#registry.instances(onUnreadable));
+  instances(onUnreadable?: () => void, isDated?: (instance: string) => boolean): Promise<InstanceRecord[]> {
+    return this.#forPeople(() => this.#registry.instances(onUnreadable, isDated));
   }
 
   async #entries({ name: lock, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {

@@ -5,8 +5,8 @@ import { Gatherer, UnderWay } from './gatherer.js';
 
 /** The most entries for one write. */
 const BATCH_SIZE = 100;
-/** How many records wait at most. */
-const MOST_WAITING = 1_000;
+/** How many records wait at most: more than the runs of a process that end at one moment. They take up to 10 MB while nobody answers. */
+const MOST_WAITING = 10_000;
 /** For how many kinds of entries, each of one lock, a clean-up looks at once. */
 const TRIMMED = 10;
 /** How many entries of one kind a clean-up deletes at most. */
@@ -42,7 +42,7 @@ export class Keeper {
       most: MOST_WAITING,
       replaces: ({ entry: { over } }, { entry: { version } }) => over === 'any' || over.includes(version),
       write: async (records) => {
-        await this.entries.put(records.map(({ entry }) => entry));
+        await this.entries.put(records.map(trimmed));
         await this.#trim(records);
       },
     });
@@ -62,7 +62,7 @@ export class Keeper {
 
   /** Writes entries now. Returns for each whether it was written. */
   async put(all: readonly KeptEntry[]): Promise<boolean[]> {
-    const written = await this.entries.put(all.map(({ entry }) => entry));
+    const written = await this.entries.put(all.map(trimmed));
     // The caller does not wait for this.
     const trim = new UnderWay(this.#trim(all), this.clock);
     this.#trims.add(trim);
@@ -72,6 +72,7 @@ export class Keeper {
 
   /** Deletes what is too much, where it is time to: of a few locks at once, as locks use the same connections. Never rejects. */
   async #trim(written: readonly KeptEntry[]): Promise<void> {
+    if (this.entries.trims === true) return;
     const due = new Map<string, KeptEntry>();
     for (const one of written) {
       const key = JSON.stringify([one.entry.lock, one.entry.kind]);
@@ -108,3 +109,5 @@ export class Keeper {
     if (beyond.length > 0) await this.entries.drop(beyond);
   }
 }
+
+const trimmed = ({ entry, kept: { count } }: KeptEntry): NewEntry => ({ ...entry, most: count });

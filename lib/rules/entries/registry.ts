@@ -5,13 +5,14 @@ import {
   INSTANCES_KEPT,
   MAX_INSTANCES,
 } from '../../contract/history-store.js';
-import { instanceReader, isJobs, readable, readEach } from '../../contract/readable.js';
+import { isInstance, isJobs, readable, readEach, withDates } from '../../contract/readable.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
 import { asciiJson } from '../../base/wording.js';
 
 /** Instances belong to no lock. */
 const LOCK = '';
-const [INSTANCE, JOBS] = ['instance', 'jobs'];
+/** Dates are most of what an instance tells, and seldom needed: they are kept beside it. */
+const [INSTANCE, DATES, JOBS] = ['instance', 'dates', 'jobs'];
 /** How long a list of jobs is kept, ms: longer than any instance that has it, as it is written again once a day at most. */
 const LIST_KEPT = INSTANCES_KEPT + 86_400_000;
 /** How many instances one clean-up forgets at most, and each how many beats of a process there is one. */
@@ -21,18 +22,23 @@ const FORGETS_EACH = 100;
 /** Rule 18: the instances that were up in the last days, and their lists of jobs, each once. */
 export class Registry {
   #beats = 0;
+  /** The lists that were read last. A list never changes: its name is made from it. */
+  #lists: ReadonlyMap<string, InstanceRecord['jobs']> = new Map();
 
   constructor(private readonly entries: LockEntries) {}
 
   /** Keeps a beat if its list of jobs is known, or comes with it. */
-  async beat({ jobs, catalogue, ...told }: Beat): Promise<BeatResult> {
+  async beat({ jobs, catalogue, next, last, ...told }: Beat): Promise<BeatResult> {
     const asked = { lock: LOCK, ids: [listId(catalogue)] };
     const { now: time, entries } = await this.entries.list({ ...asked, bare: true });
     const isLasting = jobs === undefined && (entries[0]?.until ?? 0) > time + INSTANCES_KEPT;
     const list = isLasting ? [] : await this.#listOf(catalogue, jobs);
     if (list === undefined) return { time, known: false };
-    await this.entries.put([instanceEntry({ ...told, catalogue }), ...list]);
-    if (this.#beats++ % FORGETS_EACH === 0) await this.#forget();
+    // Older versions look for the dates here.
+    const facts = instanceEntry(INSTANCE, told.instance, { ...told, next: [], last: [] }, listId(catalogue));
+    await this.entries.put([facts, instanceEntry(DATES, told.instance, { next, last }), ...list]);
+    if (this.#beats++ % FORGETS_EACH === 0)
+      await Promise.all([INSTANCE, DATES].map((kind) => this.#forget(kind)));
     return { time, known: true };
   }
 
@@ -45,35 +51,55 @@ export class Registry {
     return [{ lock: LOCK, id, version: JOBS, over: 'any', kind: JOBS, keep: LIST_KEPT, body }];
   }
 
-  /** In the order in which they were last seen. */
-  async instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
-    const [told, lists] = await Promise.all(
-      [INSTANCE, JOBS].map((kind) => this.entries.list({ lock: LOCK, kinds: [kind] })),
-    );
-    const seen = (told?.entries ?? []).slice(-MAX_INSTANCES);
-    // Ignores lists that no instance has any more.
-    const used = new Set(seen.map(({ version }) => version));
-    const known = (lists?.entries ?? []).filter(({ id }) => used.has(id));
-    const jobs = new Map(readEach(known, listOf, onUnreadable));
-    const read = instanceReader();
-    return readEach(
-      seen,
-      ({ body, version, at: seenAt }) => {
-        const one = read(body) as InstanceRecord | undefined;
-        if (typeof one?.instance !== 'string') return undefined;
-        // A copy would parse the dates, which are read when somebody asks for them.
-        return Object.assign(one, { seenAt, time: told?.now ?? NaN, jobs: jobs.get(version) ?? [] });
+  /** In the order in which they were last seen. @param isDated of which to read the dates, by their ids @default of all */
+  async instances(
+    onUnreadable?: () => void,
+    isDated?: (instance: string) => boolean,
+  ): Promise<InstanceRecord[]> {
+    const { now: time, entries } = await this.entries.list({ lock: LOCK, kinds: [INSTANCE] });
+    const told = readEach(
+      entries.slice(-MAX_INSTANCES),
+      ({ body, version: list, at: seenAt }) => {
+        const one = readable(body, isInstance);
+        return one && { list, one: { ...one, seenAt, time } };
       },
       onUnreadable,
     );
+    const wanted = isDated && told.map(({ one }) => one.instance).filter(isDated);
+    const [jobs, dates] = await Promise.all([
+      this.#listsOf(new Set(told.map(({ list }) => list)), onUnreadable),
+      this.#datesOf(wanted),
+    ]);
+    return told.map(({ list, one }) => {
+      const text = dates.get(idOf(DATES, one.instance));
+      const record = Object.assign(one, { jobs: jobs.get(list) ?? [] });
+      return text === undefined ? record : withDates(record, text);
+    });
   }
 
-  /** Forgets those that were not seen for longest, beyond the limit. */
-  async #forget(): Promise<void> {
+  /** The lists of these ids. One that is missing or unreadable is not in the answer. */
+  async #listsOf(used: ReadonlySet<string>, onUnreadable?: () => void) {
+    const lists = new Map([...this.#lists].filter(([id]) => used.has(id)));
+    const ids = [...used].filter((id) => !lists.has(id));
+    const { entries } = ids.length === 0 ? { entries: [] } : await this.entries.list({ lock: LOCK, ids });
+    for (const [id, jobs] of readEach(entries, listOf, onUnreadable)) lists.set(id, jobs);
+    return (this.#lists = lists);
+  }
+
+  /** @param instances `undefined`: all */
+  async #datesOf(instances: readonly string[] | undefined): Promise<ReadonlyMap<string, string>> {
+    if (instances?.length === 0) return new Map();
+    const which = instances && { ids: instances.map((instance) => idOf(DATES, instance)) };
+    const { entries } = await this.entries.list({ lock: LOCK, ...(which ?? { kinds: [DATES] }) });
+    return new Map(entries.map(({ id, body }) => [id, body]));
+  }
+
+  /** Forgets what was not written for longest, beyond the limit. */
+  async #forget(kind: string): Promise<void> {
     const beyond = { skip: MAX_INSTANCES, limit: CLEAN_UP_SIZE };
     const { entries } = await this.entries.list({
       lock: LOCK,
-      kinds: [INSTANCE],
+      kinds: [kind],
       newest: true,
       bare: true,
       ...beyond,
@@ -82,16 +108,20 @@ export class Registry {
   }
 }
 
-const listId = (catalogue: string): string => asciiJson([JOBS, catalogue]);
+const idOf = (kind: string, name: string): string => asciiJson([kind, name]);
+const listId = (catalogue: string): string => idOf(JOBS, catalogue);
 
-/** An instance. Its version names its list of jobs. */
-function instanceEntry({ catalogue, ...told }: Omit<Beat, 'jobs'>): NewEntry {
-  const id = asciiJson([INSTANCE, told.instance]);
-  const body = asciiJson(told);
+/** What is kept of an instance. @param version names its list of jobs */
+const instanceEntry = (kind: string, instance: string, facts: object, version: string = kind): NewEntry => ({
+  lock: LOCK,
+  id: idOf(kind, instance),
+  version,
+  over: 'any',
+  kind,
   // It is remembered up to the last millisecond.
-  const keep = INSTANCES_KEPT + 1;
-  return { lock: LOCK, id, version: listId(catalogue), over: 'any', kind: INSTANCE, keep, body };
-}
+  keep: INSTANCES_KEPT + 1,
+  body: asciiJson(facts),
+});
 
 /** A list with the id of its entry; `undefined` if it cannot be read. */
 function listOf({ id, body }: Entry): [id: string, jobs: InstanceRecord['jobs']] | undefined {

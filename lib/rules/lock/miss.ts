@@ -1,24 +1,40 @@
 import type { Miss } from '../../contract/history-store.js';
 import { isTaken, type LockDocument } from './document.js';
 
+/** What a miss is judged by. */
+export interface SeenStarts {
+  /** The job whose run goes on. */
+  readonly running?: string | undefined;
+  /** The last tick of each job that was started, or when its interval is due again. */
+  readonly starts: ReadonlyMap<string, { readonly tick?: number } | { readonly due?: number }>;
+}
+
+/** What a lock tells of starts. @param now of the database */
+export function startsIn(document: LockDocument, now: number): SeenStarts {
+  const { lease, ended, stranger, starts } = document;
+  const isOurs = ended === undefined && stranger === undefined && isTaken(document, now);
+  return { running: isOurs ? lease?.job : undefined, starts };
+}
+
 /** Rule 17: the tick that was missed, or when an interval was due; `undefined` if no tick was missed. @param now of the database */
 export function missedTick(
-  document: LockDocument,
+  { running, starts }: SeenStarts,
   now: number,
   { job, tick, grace = 0 }: Miss,
 ): number | undefined {
-  const { lease, ended, stranger, starts } = document;
-  const isOurs = ended === undefined && stranger === undefined && isTaken(document, now);
   // A run of the job goes on.
-  if (isOurs && lease?.job === job) return undefined;
-  const last = starts.get(job);
-  if (last === undefined) return tick;
-  if ('due' in last) return last.due + grace <= now ? last.due : undefined;
-  return last.tick < tick ? tick : undefined;
+  if (running === job) return undefined;
+  const { tick: last, due } = startOf(starts, job);
+  if (due !== undefined) return due + grace <= now ? due : undefined;
+  return last === undefined || last < tick ? tick : undefined;
 }
 
 /** Whether a miss is told late, and a newer tick was started since, which hides whether this one was. */
-export function isHidden({ starts }: LockDocument, { job, tick, late = false }: Miss): boolean {
-  const last = starts.get(job);
-  return late && last !== undefined && 'tick' in last && last.tick > tick;
+export function isHidden({ starts }: SeenStarts, { job, tick, late = false }: Miss): boolean {
+  return late && (startOf(starts, job).tick ?? -Infinity) > tick;
 }
+
+const startOf = (
+  starts: SeenStarts['starts'],
+  job: string,
+): { readonly tick?: number; readonly due?: number } => starts.get(job) ?? {};

@@ -8,7 +8,7 @@ import { acquireInLine, lineInfo, releaseInLine } from '../../rules/lock/in-line
 import { inspect } from '../../rules/lock/inspect.js';
 import { callsIn, lineOf, Lines } from '../../rules/entries/lines.js';
 import { Moments } from '../../rules/entries/moments.js';
-import { EntryHistory } from '../../rules/entries/history.js';
+import { EntryHistory, startsOf } from '../../rules/entries/history.js';
 import type { RunRecords } from '../../rules/entries/keeping.js';
 import type { HistoryStore } from '../../contract/history-store.js';
 import { documentLocks } from '../../rules/entries/queue-locks.js';
@@ -53,7 +53,7 @@ export class MemoryLockStore implements LockStore {
     this.#documents = documents;
     this.#entries = entries;
     this.#locks = locks;
-    this.history = new EntryHistory(entries, documents, clock);
+    this.history = new EntryHistory(entries, startsOf(documents), clock);
     this.queuedCalls = new EntryQueue(entries, {
       locks: documentLocks(documents, new Lines(entries), async (name, rule) => locks.decide(name, rule)),
       history: this.history,

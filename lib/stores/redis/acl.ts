@@ -7,13 +7,9 @@ import { DEFAULT_KEY_PREFIX, hashTag } from './keys.js';
 /** `+info` is for ioredis, which asks a server whether it is ready and who is master. */
 export const ACL_LOCKS: readonly string[] =
   '+evalsha +eval +get +mget +set +del +pexpire +pttl +hget +hmget +hset +time +info'.split(' ');
-/** Further rights for waiting and queued calls. */
-export const ACL_WAITING: readonly string[] =
-  '+hdel +zadd +zrange +zrem +zrank +zscore +publish +subscribe +unsubscribe'.split(' ');
-/** Further rights for histories. */
-export const ACL_HISTORIES: readonly string[] = '+xadd +xrevrange +zadd +zrange +zrem +hdel'.split(' ');
-/** Further rights for `inspect()`. */
-export const ACL_INSPECT: readonly string[] = ['+scan', '+hgetall'];
+/** For all that there is besides: calls that wait, or are queued, histories, and `inspect()`. */
+export const ACL_MORE: readonly string[] =
+  '+hdel +zadd +zrange +zrem +zrank +zscore +publish +subscribe +unsubscribe +hgetall +scan'.split(' ');
 
 /** The keys for which to give the rights. */
 export interface AclOptions {
@@ -39,26 +35,20 @@ function aclKeys({
   return [...own, `~${keys}`, ...beside];
 }
 
-/** The channels for hints to calls in line. */
-const aclChannels = ({ keyPrefix = DEFAULT_KEY_PREFIX }: AclOptions): string =>
-  `&${pattern(keyPrefix)}:wake:*`;
-
 /** All rights that an application may need, as one command. */
 export function aclCommand(options: AclOptions, more: readonly string[] = []): string {
-  const commands = new Set([...ACL_LOCKS, ...ACL_WAITING, ...ACL_HISTORIES, ...ACL_INSPECT]);
-  const user = options.user ?? '<user>';
-  return ['ACL SETUSER', user, ...more, ...aclKeys(options), aclChannels(options), ...commands].join(' ');
+  const { user = '<user>', keyPrefix = DEFAULT_KEY_PREFIX } = options;
+  // For hints to calls in line.
+  const channels = `&${pattern(keyPrefix)}:wake:*`;
+  const all = [...aclKeys(options), channels, ...ACL_LOCKS, ...ACL_MORE];
+  return ['ACL SETUSER', user, ...more, ...all].join(' ');
 }
 
 /** All rights that an application may need, for a new user, with what each part is for. */
 export function aclText(options: AclOptions): string {
-  const line = (what: string, rights: readonly string[]): string => `# ${what}: ${rights.join(' ')}`;
   return [
-    '# Run the last line in redis-cli, with a password instead of <password>. It has the rights for all that there is:',
-    line('locks', [...ACL_LOCKS, ...aclKeys(options)]),
-    line('calls that wait, or are queued', [...ACL_WAITING, aclChannels(options)]),
-    line('histories (insight)', ACL_HISTORIES),
-    line('inspect()', ACL_INSPECT),
+    '# Run the last line in redis-cli, with a password instead of <password>. It has the rights for all that there is.',
+    `# For locks alone: ${[...ACL_LOCKS, ...aclKeys(options)].join(' ')}`,
     '# Add +cluster|slots on a Cluster, +select for a database with a number, and the keys that the option `key` makes.',
     '# Redis 6.0 has no rights for channels: leave out resetchannels, and what begins with &.',
     aclCommand(options, ['on', '><password>', 'resetchannels']),

@@ -1,5 +1,4 @@
 import { CALLED, INTERRUPTED, INTERVAL_ALLOWANCE } from '../../contract/allowances.js';
-import { LOST } from './history-scripts.js';
 import { HOUR_MS, KEEP, leaseScript, RETENTION_SLACK_MS } from './script.js';
 
 // The layout of the keys, and the rules of all these scripts: see script.ts.
@@ -58,6 +57,23 @@ else
   if wait > 0 then return { 'already-ran', '', math.ceil(wait), '', '' } end
   started = 'next ' .. ms(math.max(due, now) + interval) .. ' ' .. interval
 end`;
+
+/**
+ * Lua: the lease before has ended by itself: puts what is known of that lease into \`lost\`. If its job was not noted, it may be the job
+ * that starts now.
+ *
+ * needs: state, last, job
+ * leaves: lost
+ */
+export const LOST = /* lua */ `
+local s = redis.call('HMGET', state, 'token', 'holder', 'of')
+local fence = string.format('%.0f', last)
+local noted, of = string.match(s[3] or '', '^(%d+) (.+)$')
+if noted ~= fence then of = job end
+local r = redis.call('HMGET', state, 'by:' .. of, 'job:' .. of)
+local started = r[1] == s[1]
+local tick, tries = string.match(started and r[2] or '', '^(%d+) (%d+) ')
+lost = { fence, s[2] or '', (started or noted == fence) and of or '', tick or '', tries or '' }`;
 
 /**
  * Lua: records a new lease, and its start.

@@ -4,9 +4,8 @@ import { type NodeRedisClient, nodeRedisKind } from './node-redis-kind.js';
 /**
  * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. The store registers nothing on a user's
  * client beyond listeners for `ready`, `close` and, during the start, `error`. It never closes the client. It ends a connection
- * of the client, which then makes a new one, only if that connection has died unnoticed: if it has owed the answer to a usual command for
- * two seconds, and not a byte comes while the server answers a script on a fresh connection (`duplicate()`). Commands that were under way are
- * sent again or rejected, as the client's options say.
+ * of the client, which then makes a new one, only if a call was not answered, and if the server refuses writes, as a replica does. Commands
+ * that were under way are sent again or rejected, as the client's options say.
  */
 export interface RedisClient {
   readonly status: string;

@@ -1,4 +1,4 @@
-import { systemClock } from '../../base/clock.js';
+import { StoreUnavailableError } from '../../base/errors.js';
 import type {
   EntriesRead,
   Entry,
@@ -11,6 +11,7 @@ import type {
 } from '../../rules/entries/entries.js';
 import { FIND, LIST, SUM, WALK } from './entry-looks.js';
 import { DROP, PROBE_ENTRIES, PUT } from './entry-scripts.js';
+import type { KeysOf } from './keys.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import { unusedKeys } from './probe.js';
 import { QueuedIndex } from './queued-index.js';
@@ -22,7 +23,7 @@ import type { RedisConnection } from './redis-connection.js';
 const [NONE, ANY] = ['-', '*'];
 
 /** What FIND and LIST answer: see there. */
-type Found = [now: string, seen: string, ...idsAndStored: string[]];
+type Found = [now: string, seen: string, skip: number, ...idsAndStored: string[]];
 
 /** What SUM answers: see there. */
 type Sums = [answer: number, ...kindsAndCounts: string[]];
@@ -33,9 +34,22 @@ interface SumsOfLock {
   readonly sums: readonly EntrySum[];
 }
 
+/** What tells the entries of one part of the library from those of another. */
+export interface EntryPart {
+  /** Where they are. */
+  readonly keys: KeysOf;
+  /** Key of the locks that may have entries for jobs. Absent: no entry is for a job. */
+  readonly index?: string;
+  /** What needs them, for the log. */
+  readonly users: string;
+  /** The command that gives the user all rights that are needed. */
+  readonly rights: () => string;
+}
+
 /** Entries of locks in Redis: see entry-scripts.ts. Those for a job can be counted over all locks. */
 export class RedisEntries implements LockEntries {
-  readonly #index: QueuedIndex;
+  readonly trims = true;
+  readonly #index: QueuedIndex | undefined;
   readonly #puts: LeaseCalls<number>;
   readonly #drops: LeaseCalls<number>;
   readonly #lists: LeaseCalls<Found>;
@@ -43,76 +57,92 @@ export class RedisEntries implements LockEntries {
   readonly #finds: LeaseCalls<Found>;
   readonly #sums: LeaseCalls<Sums>;
 
-  /**
-   * @param index key of the locks that may have entries for jobs
-   * @param rights the command that gives the user all rights that are needed
-   */
   constructor(
     private readonly connection: RedisConnection,
     private readonly commands: LeaseCommands,
-    index: string,
-    private readonly rights: () => string,
+    private readonly part: EntryPart,
   ) {
-    this.#index = new QueuedIndex(connection, index);
-    this.#puts = new LeaseCalls(commands, PUT, Number);
-    this.#drops = new LeaseCalls(commands, DROP, Number);
-    this.#lists = new LeaseCalls(commands, LIST, (reply) => reply as Found);
-    this.#walks = new LeaseCalls(commands, WALK, (reply) => reply as Found);
-    this.#finds = new LeaseCalls(commands, FIND, (reply) => reply as Found);
-    this.#sums = new LeaseCalls(commands, SUM, (reply) => reply as Sums);
+    const { index, keys } = part;
+    const found = (reply: unknown): Found => reply as Found;
+    this.#index = index === undefined ? undefined : new QueuedIndex(connection, index);
+    this.#puts = new LeaseCalls(commands, { ...PUT, keys }, Number);
+    this.#drops = new LeaseCalls(commands, { ...DROP, keys }, Number);
+    this.#lists = new LeaseCalls(commands, { ...LIST, keys }, found);
+    this.#walks = new LeaseCalls(commands, { ...WALK, keys }, found);
+    this.#finds = new LeaseCalls(commands, { ...FIND, keys }, found);
+    this.#sums = new LeaseCalls(commands, { ...SUM, keys }, (reply) => reply as Sums);
   }
 
   async init(): Promise<string | undefined> {
-    const keys = unusedKeys(this.commands);
-    if (keys === undefined) return undefined;
-    const denied = (await askScript(this.connection, PROBE_ENTRIES, [PUT.keys.of(keys), []])) as string[];
-    if (denied.length === 0) return undefined;
-    return (
-      `The Redis user may not run ${denied.join(', ')}, which queued calls need (onHeld). Give it what it needs ` +
-      `(docs/stores/redis.md): ${this.rights()}`
-    );
+    const { keys, users, rights, index } = this.part;
+    const args = [index === undefined ? '1' : ''];
+    const unused = [unusedKeys(this.commands), unusedKeys(this.commands, this.commands.unnamed)];
+    const advice = `Give the user what it needs (docs/stores/redis.md): ${rights()}`;
+    try {
+      const answers = await Promise.all(
+        unused.flatMap((of) =>
+          of === undefined ? [] : [askScript(this.connection, PROBE_ENTRIES, [keys.of(of), args])],
+        ),
+      );
+      const denied = [...new Set(answers.flat())];
+      return denied.length === 0
+        ? undefined
+        : `The Redis user may not run ${denied.join(', ')}, which ${users} need. ${advice}`;
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError) || error.refused !== true) throw error;
+      return `Redis refused the scripts that ${users} need: ${error.message} ${advice}`;
+    }
   }
 
   put(entries: readonly NewEntry[], limit?: number): Promise<boolean[]> {
     return Promise.all(entries.map((entry) => this.#put(entry, limit)));
   }
 
-  async list({ skip = 0, limit = Infinity, ...query }: EntryQuery): Promise<EntriesRead> {
-    const { now, entries } = await (query.ids === undefined && query.slots === undefined
-      ? this.#walk(query, skip + limit)
-      : this.#find(query));
+  async list(query: EntryQuery): Promise<EntriesRead> {
+    const { ids, slots, limit = Infinity, skip = 0 } = query;
+    if (ids === undefined && slots === undefined) return this.#walk(query, limit);
+    const { now, entries } = await this.#find(query);
     return { now, entries: entries.slice(skip, skip + limit) };
   }
 
   async sums({ locks, limit = Infinity, ...which }: SumQuery): Promise<EntrySum[]> {
     const look = (lock: string): Promise<SumsOfLock> => this.#sumsOf(lock, which);
     const found = await (locks === undefined
-      ? this.#index.some(look, ({ hasAny }) => hasAny)
+      ? this.#index?.some(look, ({ hasAny }) => hasAny)
       : Promise.all(locks.map(look)));
-    return found.flatMap(({ sums }) => sums).slice(0, limit);
+    return (found ?? []).flatMap(({ sums }) => sums).slice(0, limit);
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
-    const dropped = await Promise.all(
-      seen.map(({ lock, id, version }) => this.#drops.ask(lock, [wordOf(id), wordOf(version)])),
+    const byLock = new Map<string, string[]>();
+    for (const { lock, id, version } of seen) {
+      const words = byLock.get(lock) ?? [];
+      byLock.set(lock, words);
+      words.push(`${wordOf(id)} ${wordOf(version)}`);
+    }
+    const asked = [...byLock].flatMap(([lock, words]) =>
+      Array.from({ length: Math.ceil(words.length / MAX_LISTED) }, (_, n) =>
+        this.#drops.ask(lock, [words.slice(n * MAX_LISTED, (n + 1) * MAX_LISTED).join(' ')]),
+      ),
     );
+    const dropped = await Promise.all(asked);
     return dropped.reduce((sum, one) => sum + one, 0);
   }
 
   async #put(entry: NewEntry, limit: number | undefined): Promise<boolean> {
-    const { lock, id, version, over, kind, slot, job, place, keep, body } = entry;
-    const asked = systemClock.monotonic();
-    if (job !== undefined) {
-      const noted = this.#index.note(lock, limit);
+    const { lock, over, job } = entry;
+    const { clock } = this.connection;
+    const asked = clock.monotonic();
+    const index = job === undefined ? undefined : this.#index;
+    if (index !== undefined) {
+      const noted = index.note(lock, limit);
       // A server that is out of memory refuses it. Where an entry is there, the lock was noted before.
       await (over === 'any' || over.includes(null) ? noted : noted.catch(() => undefined));
     }
-    const left = limit && limit - (systemClock.monotonic() - asked);
+    const left = limit && limit - (clock.monotonic() - asked);
     if (left !== undefined && left <= 0) throw tooLate();
-    const seen = over === 'any' ? ANY : over.map((each) => wordOf(each ?? undefined)).join(' ');
-    const words = [wordOf(id), seen, ...[version, kind, slot, job].map(wordOf)];
-    const written = await this.#puts.ask(lock, [...words, String(keep), String(place ?? ''), body], left);
-    if (written === 2 && job !== undefined) await this.#index.noteAgain(lock, asked);
+    const written = await this.#puts.ask(lock, putArguments(entry), left);
+    if (written === 2) await index?.noteAgain(lock, asked);
     return written > 0;
   }
 
@@ -146,36 +176,45 @@ export class RedisEntries implements LockEntries {
 
   /** Reads the first entries, page by page: others may come and go in between. */
   async #walk(
-    { lock, kinds, jobs, before, newest, bare }: EntryQuery,
+    { lock, kinds, jobs, before, newest, bare, skip: first = 0 }: EntryQuery,
     most: number,
     lists = this.#lists,
   ): Promise<{ now: number; entries: Entry[] }> {
     const fixed = [newest ? '1' : '', String(before ?? ''), bare ? '1' : ''];
     const which = [kinds, jobs].map(manyOf);
     const all = new Map<string, Entry>();
-    for (let from = 0; ;) {
+    for (let [from, skip] = [0, first]; ;) {
       const left = Math.min(most - all.size, MAX_LISTED);
-      const args = [String(from), String(left), ...fixed, ...which];
-      const [now, seen, ...found] = await lists.ask(lock, args);
+      const args = [String(from), String(left), ...fixed, ...which, String(skip)];
+      const [now, seen, toSkip, ...found] = await lists.ask(lock, args);
       for (const entry of entriesIn(lock, found)) if (!all.has(entry.id)) all.set(entry.id, entry);
       if (seen === '' || all.size >= most) return { now: Number(now), entries: [...all.values()] };
-      from = Number(seen);
+      [from, skip] = [Number(seen), Number(toSkip)];
     }
   }
 
   async #find(query: EntryQuery): Promise<{ now: number; entries: Entry[] }> {
     const { lock, ids, slots = [], newest } = query;
     const fields = ids?.map(wordOf) ?? slots.map((slot) => `slot ${wordOf(slot)}`);
-    const [now, , ...found] = await this.#finds.ask(lock, [[...new Set(fields)].join('\n')]);
-    const entries = entriesIn(lock, found)
-      .filter((entry) => entry.until > Number(now) && fits(entry, query))
+    const asked = [...new Set(fields)];
+    const parts = await Promise.all(
+      Array.from({ length: Math.max(1, Math.ceil(asked.length / FOUND_AT_ONCE)) }, (_, n) =>
+        this.#finds.ask(lock, [asked.slice(n * FOUND_AT_ONCE, (n + 1) * FOUND_AT_ONCE).join('\n')]),
+      ),
+    );
+    const now = Number(parts[0]?.[0]);
+    const entries = parts
+      .flatMap(([, , , ...found]) => entriesIn(lock, found))
+      .filter((entry) => entry.until > now && fits(entry, query))
       .toSorted((a, b) => (newest ? b.place - a.place : a.place - b.place));
-    return { now: Number(now), entries };
+    return { now, entries };
   }
 }
 
 /** How many entries one command answers at most. */
 const MAX_LISTED = 1_000;
+/** How many ids or slots one command looks for. */
+const FOUND_AT_ONCE = 50;
 
 /** An entry as it is stored, with what only a query asks for. */
 interface Stored extends Entry {
@@ -186,6 +225,12 @@ interface Stored extends Entry {
 /** A text as a word of the scripts. */
 const wordOf = (text: string | undefined): string =>
   text === undefined ? NONE : JSON.stringify(text).replaceAll(' ', '\\u0020');
+
+function putArguments({ id, version, over, kind, slot, job, place, keep, body, most }: NewEntry): string[] {
+  const seen = over === 'any' ? ANY : over.map((each) => wordOf(each ?? undefined)).join(' ');
+  const words = [wordOf(id), seen, ...[version, kind, slot, job].map(wordOf)];
+  return [...words, String(keep), String(place ?? ''), body, ...(most === undefined ? [] : [String(most)])];
+}
 
 /** Some texts, or any. */
 const manyOf = (texts: readonly string[] | undefined): string =>

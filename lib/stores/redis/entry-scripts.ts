@@ -1,12 +1,13 @@
-import { OF_ENTRIES } from './keys.js';
+import { OF_QUEUE } from './keys.js';
 import { TRY } from './probe.js';
 import { HOUR_MS, leaseScript, script } from './script.js';
 
 /*
  * How entries are kept, and written; entry-looks.ts reads them.
  *
- * Two keys exist only while a lock has entries, beside those of script.ts: a hash, and a sorted set of all entries by their places. A word is
- * a JSON text without blanks, or '-' for none.
+ * Two keys exist only while a lock has entries, beside those of script.ts: a hash, and a sorted set of all entries by their places. Queued
+ * calls have two such keys, and histories two others, so that neither looks through the other. A word is a JSON text without blanks, or
+ * '-' for none.
  *
  *   <id>                  '<until, ms> <written, ms> <place> <version> <slot> <kind> <job> <body>': words but for the numbers and the body
  *   slot <slot>           the id of the entry that is in this slot
@@ -20,60 +21,85 @@ import { HOUR_MS, leaseScript, script } from './script.js';
  * The sorted set has '<kind> <job> <id>' for each entry, so that a look finds those of a kind without reading the others.
  */
 
-/**
- * Lua: reads an entry.
- *
- * needs: stored
- * leaves: ends, oldVersion, oldSlot, oldKind, oldJob
- */
-const READ = /* lua */ `
-local ends, at, seat, oldVersion, oldSlot, oldKind, oldJob = string.match(
-  stored or '', '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ')`;
-
-/**
- * Lua: deletes an entry, first from the sorted set: a server that is out of memory refuses HSET and ZADD, but not after a ZREM or HDEL of
- * the same script. A script that has nothing to delete removes '-' from the sorted set, where nothing has that name.
- *
- * needs: entries, order, id, oldSlot, oldKind, oldJob
- * leaves: -
- */
-const REMOVE = /* lua */ `
-redis.call('ZREM', order, oldKind .. ' ' .. oldJob .. ' ' .. id)
-redis.call('HDEL', entries, id, 'slot ' .. oldSlot)
-local ofKind, ofJob = 'count ' .. oldKind, 'count ' .. oldKind .. ' ' .. oldJob
-local counts = redis.call('HMGET', entries, ofKind, ofJob)
-redis.call('HSET', entries, ofKind, counts[1] - 1, ofJob, counts[2] - 1)
-if counts[1] == '1' and #redis.call('ZRANGE', order, 0, 0) == 0 then redis.call('DEL', entries) end`;
-
-/**
- * Lua: deletes the entries whose time is over.
- *
- * needs: entries, order, now
- * leaves: -
- */
-const CLEAN = /* lua */ `
-local members, first = redis.call('ZRANGE', order, 0, -1), nil
-for n = 1, #members do
-  local id = string.match(members[n], '([^ ]+)$')
-  local stored = redis.call('HGET', entries, id)${READ}
-  if ends and tonumber(ends) > now then
-    first = math.min(first or tonumber(ends), tonumber(ends))
-  elseif ends then${REMOVE}
-  end
-end
-if first then
-  redis.call('ZREM', order, '-')
-  redis.call('HSET', entries, 'earliest', string.format('%.3f', first))
+/** Lua: parse(stored): until, written, place, version, slot, kind and job of an entry; nil if there is none. */
+export const PARSE = /* lua */ `
+local function parse(stored)
+  return string.match(stored or '', '^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ')
 end`;
 
 /**
- * Lua: reads what a write has to know.
- *
- * needs: entries, id, slot, kind, of
- * leaves: s
+ * Lua: remove(entries, order, gone): deletes entries, each { id, slot, kind, job }, first from the sorted set: a server that is out of
+ * memory refuses HSET and ZADD, but not after a ZREM or HDEL of the same script. A script that has nothing to delete removes '-' from the
+ * sorted set, where nothing has that name.
  */
+const REMOVE = /* lua */ `
+local function remove(entries, order, gone)
+  local members, fields, counts = {}, {}, {}
+  for n = 1, #gone do
+    local id, slot, kind, job = unpack(gone[n])
+    local ofKind, ofJob = 'count ' .. kind, 'count ' .. kind .. ' ' .. job
+    members[n] = kind .. ' ' .. job .. ' ' .. id
+    fields[2 * n - 1], fields[2 * n] = id, 'slot ' .. slot
+    counts[ofKind] = (counts[ofKind] or 0) + 1
+    if job ~= '-' then counts[ofJob] = (counts[ofJob] or 0) + 1 end
+  end
+  redis.call('ZREM', order, unpack(members))
+  redis.call('HDEL', entries, unpack(fields))
+  local isLast = false
+  for field, count in pairs(counts) do
+    local left = (redis.call('HGET', entries, field) or 0) - count
+    redis.call('HSET', entries, field, left)
+    isLast = isLast or left <= 0
+  end
+  if isLast and #redis.call('ZRANGE', order, 0, 0) == 0 then redis.call('DEL', entries) end
+end`;
+
+/** Lua: clean(entries, order, now): deletes the entries whose time is over, a thousand at most. */
+const CLEAN = /* lua */ `
+local function clean(entries, order, now)
+  local members, first, gone = redis.call('ZRANGE', order, 0, -1), nil, {}
+  for n = 1, #members do
+    local id = string.match(members[n], '([^ ]+)$')
+    local ends, at, place, version, slot, kind, job = parse(redis.call('HGET', entries, id))
+    if ends and tonumber(ends) <= now and #gone < 1000 then
+      gone[#gone + 1] = { id, slot, kind, job }
+    elseif ends then
+      first = math.min(first or tonumber(ends), tonumber(ends))
+    end
+  end
+  if #gone > 0 then remove(entries, order, gone) end
+  if first then
+    redis.call('ZREM', order, '-')
+    redis.call('HSET', entries, 'earliest', string.format('%.3f', first))
+  end
+end`;
+
+/** Lua: lookAt(entries, id, slot, kind, job): reads what a write has to know. */
 const LOOK = /* lua */ `
-s = redis.call('HMGET', entries, id, 'slot ' .. slot, 'earliest', 'lives', 'newest', 'count ' .. kind, 'count ' .. of)`;
+local function lookAt(entries, id, slot, kind, job)
+  if slot == '-' and job == '-' then
+    local s = redis.call('HMGET', entries, id, 'earliest', 'lives', 'newest', 'count ' .. kind)
+    return s[1], false, s[2], s[3], s[4], s[5], 0
+  end
+  local s = redis.call('HMGET', entries, id, 'earliest', 'lives', 'newest', 'count ' .. kind, 'slot ' .. slot,
+    'count ' .. kind .. ' ' .. job)
+  return s[1], s[6], s[2], s[3], s[4], s[5], s[7]
+end`;
+
+/** Lua: trim(entries, order, kind, count): deletes so many of the oldest entries of a kind, if they are among the first thousand. */
+const TRIM = /* lua */ `
+local function trim(entries, order, kind, count)
+  local at, gone = 0, {}
+  while #gone < count and at < 1000 do
+    local found = redis.call('ZRANGE', order, at, at + 19)
+    for n = 1, #found do
+      local each, job, id = string.match(found[n], '^([^ ]+) ([^ ]+) ([^ ]+)$')
+      if each == kind and #gone < count then gone[#gone + 1] = { id, '-', kind, job } end
+    end
+    at = #found < 20 and 1000 or at + 20
+  end
+  if #gone > 0 then remove(entries, order, gone) end
+end`;
 
 /** Both keys live so much longer than they have to, ms: so most entries need not prolong them. */
 const SPARE = HOUR_MS;
@@ -82,10 +108,10 @@ const SPARE = HOUR_MS;
  * Writes an entry over what it names.
  *
  * KEYS: entries, order
- * ARGV: id, over, version, kind, slot, job, keep, place, body
+ * ARGV: id, over, version, kind, slot, job, keep, place, body, most?
  *
- * All but the last three are words. What it is written over are words, with blanks between them, '-' for none; or '*'. The place is '' for
- * that of the time.
+ * The first six are words. What it is written over are words, with blanks between them, '-' for none; or '*'. The place is '' for
+ * that of the time. If there are a tenth more of its kind than `most`, which have no slots, the oldest of them go.
  *
  * Without the hash, a sorted set is left over from before the server lost that.
  *
@@ -96,74 +122,85 @@ export const PUT = leaseScript(
 local entries, order = KEYS[k + 1], KEYS[k + 2]
 local id, over, version, kind, slot, job = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
 local keep, place, body = ARGV[i + 6], ARGV[i + 7] or '', ARGV[i + 8] or ''
-local t, of, s = redis.call('TIME'), kind .. ' ' .. job, nil
-local now = t[1] * 1000 + t[2] / 1000${LOOK}
-if s[3] and tonumber(s[3]) <= now then${CLEAN}${LOOK}
+local t, of = redis.call('TIME'), kind .. ' ' .. job
+local now = t[1] * 1000 + t[2] / 1000
+local stored, inSlot, earliest, lives, newest, count, ofJob = lookAt(entries, id, slot, kind, job)
+if earliest and tonumber(earliest) <= now then
+  clean(entries, order, now)
+  stored, inSlot, earliest, lives, newest, count, ofJob = lookAt(entries, id, slot, kind, job)
 end
-local stored = s[1]${READ}
+local ends, at, seat, oldVersion, oldSlot, oldKind, oldJob = parse(stored)
 if over ~= '*' and not string.find(' ' .. over .. ' ', ' ' .. (oldVersion or '-') .. ' ', 1, true) then return 0 end
-if slot ~= '-' and s[2] and s[2] ~= id then return 0 end
-local till, facts = now + keep, {}
-if ends and oldKind .. ' ' .. oldJob == of then
+if inSlot and inSlot ~= id then return 0 end
+local isNew = not ends or oldKind .. ' ' .. oldJob ~= of
+if not isNew then
   redis.call('ZREM', order, '-')
   if oldSlot ~= slot and oldSlot ~= '-' then redis.call('HDEL', entries, 'slot ' .. oldSlot) end
-else
-  if ends then${REMOVE}${LOOK}
-  end
-  facts = { 'count ' .. kind, (s[6] or 0) + 1, 'count ' .. of, (s[7] or 0) + 1 }
-  if not s[7] then
-    facts[5], facts[6] = 'jobs ' .. kind, (redis.call('HGET', entries, 'jobs ' .. kind) or '') .. ' ' .. job
-  end
+elseif ends then
+  remove(entries, order, { { id, oldSlot, oldKind, oldJob } })
+  stored, inSlot, earliest, lives, newest, count, ofJob = lookAt(entries, id, slot, kind, job)
 end
+local till, facts = now + keep, {}
+local function note(field, value) facts[#facts + 1], facts[#facts + 2] = field, value end
+count = (count or 0) + (isNew and 1 or 0)
+if isNew then note('count ' .. kind, count) end
+if isNew and job ~= '-' then note('count ' .. of, (ofJob or 0) + 1) end
+if isNew and not ofJob then note('jobs ' .. kind, (redis.call('HGET', entries, 'jobs ' .. kind) or '') .. ' ' .. job) end
 if place == '' then
-  place = string.format('%.0f', math.max(t[1] * 1000000 + t[2], (s[5] or 0) + 1))
-  facts[#facts + 1], facts[#facts + 2] = 'newest', place
+  place = string.format('%.0f', math.max(t[1] * 1000000 + t[2], (newest or 0) + 1))
+  note('newest', place)
 end
-if not s[3] or tonumber(s[3]) > till then
-  facts[#facts + 1], facts[#facts + 2] = 'earliest', string.format('%.3f', till)
-end
-local prolongs = not s[4] or tonumber(s[4]) < till
-if prolongs then facts[#facts + 1], facts[#facts + 2] = 'lives', string.format('%.0f', till + ${SPARE}) end
-if slot ~= '-' then facts[#facts + 1], facts[#facts + 2] = 'slot ' .. slot, id end
+if not earliest or tonumber(earliest) > till then note('earliest', string.format('%.3f', till)) end
+local prolongs = not lives or tonumber(lives) < till
+if prolongs then note('lives', string.format('%.0f', till + ${SPARE})) end
+if slot ~= '-' then note('slot ' .. slot, id) end
 redis.call('HSET', entries, id,
   string.format('%.3f %.3f %s %s %s %s ', till, now, place, version, slot, of) .. body, unpack(facts))
-if not s[3] then redis.call('DEL', order) end
+if not earliest then redis.call('DEL', order) end
 redis.call('ZADD', order, place, of .. ' ' .. id)
 if prolongs then
   redis.call('PEXPIRE', entries, math.ceil(keep) + ${SPARE})
   redis.call('PEXPIRE', order, math.ceil(keep) + ${SPARE})
 end
-return s[3] and 1 or 2`,
-  OF_ENTRIES,
+local most = isNew and width > 9 and tonumber(ARGV[i + 9])
+if most and count > most * 1.1 then trim(entries, order, kind, count - most) end
+return earliest and 1 or 2`,
+  [PARSE, REMOVE, CLEAN, LOOK, TRIM],
+  OF_QUEUE,
 );
 
 /**
- * Deletes an entry that is as it was seen.
+ * Deletes those of these entries that are as they were seen.
  *
  * KEYS: entries, order
- * ARGV: id, version
+ * ARGV: seen
  *
- * Both are words.
+ * Of each entry, up to a thousand, its id and its version, words with blanks between them.
  *
- * Returns 1 if it was deleted, or 0.
+ * Returns how many it has deleted.
  */
 export const DROP = leaseScript(
   /* lua */ `
 local entries, order = KEYS[k + 1], KEYS[k + 2]
-local id, version = ARGV[i], ARGV[i + 1]
-local stored = redis.call('HGET', entries, id)${READ}
-if oldVersion ~= version then return 0 end
-local t = redis.call('TIME')
-if tonumber(ends) <= t[1] * 1000 + t[2] / 1000 then return 0 end${REMOVE}
-return 1`,
-  OF_ENTRIES,
+local t, gone = redis.call('TIME'), {}
+local now = t[1] * 1000 + t[2] / 1000
+for id, version in string.gmatch(ARGV[i], '([^ ]+) ([^ ]+)') do
+  local ends, at, place, found, slot, kind, job = parse(redis.call('HGET', entries, id))
+  if found == version and tonumber(ends) > now then gone[#gone + 1] = { id, slot, kind, job } end
+end
+if #gone > 0 then remove(entries, order, gone) end
+return #gone`,
+  [PARSE, REMOVE],
+  OF_QUEUE,
 );
 
 /**
  * Tries what these scripts, and those of entry-looks.ts and queued-index.ts, need besides locks, on unused keys, and leaves nothing there.
  *
  * KEYS: entries, order
- * ARGV: -
+ * ARGV: looksAtLocks
+ *
+ * Whether it looks at locks, too: '1' or ''.
  *
  * Returns the commands that the user may not run. Ignores any other failure.
  */
@@ -173,5 +210,6 @@ try('ZADD', KEYS[2], 1, 'probe')
 try('ZRANGE', KEYS[2], 0, 0)
 try('ZREM', KEYS[2], 'probe')
 try('ZSCORE', KEYS[2], 'probe')
+if ARGV[1] ~= '' then try('HGETALL', KEYS[1]) end
 redis.pcall('DEL', KEYS[1], KEYS[2])
 return denied`);

@@ -1,4 +1,4 @@
-import { systemClock } from '../../base/clock.js';
+import type { Clock } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { RedisClient } from './connection-options.js';
 import { unreachable } from './readiness.js';
@@ -13,7 +13,7 @@ const START_LIMIT = 5_000;
  * @throws SchedulerLockConfigError if that can never be: the server rejects the credentials or the database
  * @throws StoreUnavailableError if the server cannot be reached; the client goes on trying
  */
-export function firstConnection(client: RedisClient): Promise<void> {
+export function firstConnection(clock: Clock, client: RedisClient): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (settled: () => void): void => {
       limit.cancel();
@@ -24,7 +24,7 @@ export function firstConnection(client: RedisClient): Promise<void> {
     const onReady = (): void => settle(resolve);
     const onError = (reason: unknown): void => settle(() => reject(startError(reason)));
     const onLimit = (): void => onError(`no connection within ${START_LIMIT} ms`);
-    const limit = systemClock.setTimer(onLimit, START_LIMIT, { keepAlive: true });
+    const limit = clock.setTimer(onLimit, START_LIMIT, { keepAlive: true });
     client.on('ready', onReady);
     client.on('error', onError);
     if (client.status === 'ready') onReady();

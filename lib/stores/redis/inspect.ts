@@ -2,18 +2,11 @@ import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { ReleaseOutcome } from '../../contract/lock-store.js';
 import { MOST_SHOWN, shownLine, type Standing } from '../../contract/line.js';
 import type { JobInfo, LockInfo } from '../../contract/lock-info.js';
-import { ACL_INSPECT } from './acl.js';
-import { DENIED } from './advice.js';
 import type { RedisClient } from './connection-options.js';
 import { isStateKey, OF_LINE, stateKey } from './keys.js';
 import type { LeaseCommands } from './lease-commands.js';
 import type { LockLooks } from './lock-looks.js';
-import {
-  type Connection as ScriptConnection,
-  RedisReplyError,
-  runScript,
-  translate,
-} from './redis-client.js';
+import { type Connection as ScriptConnection, runScript, translate } from './redis-client.js';
 import { leaseScript } from './script.js';
 
 interface Connection extends ScriptConnection {
@@ -61,6 +54,7 @@ for n = 1, problem(found) and 0 or #found, 2 do
   line[n], line[n + 1] = found[n + 1], not problem(said) and said or ''
 end
 return { redis.call('TIME'), token, redis.call('PTTL', lock), fields, line }`,
+  [],
   OF_LINE,
 );
 
@@ -70,17 +64,6 @@ const STEP = 1_000;
 const BATCH_SIZE = 200;
 /** Stands for any name. No lock has this name, as control characters are not allowed. */
 const ANY = '\u0001';
-
-/**
- * Adds the commands that `inspect()` needs to a refusal. A user who may take locks need not be allowed to inspect them, and
- * the error of Redis does not always name the command.
- */
-export function explainDenied(error: unknown, rights: string): unknown {
-  if (!(error instanceof RedisReplyError) || !DENIED.test(error.message)) return error;
-  return new RedisReplyError(
-    `${error.message}. inspect() needs ${ACL_INSPECT.join(' ')} besides what locks need. All that there is: ${rights}`,
-  );
-}
 
 /**
  * The locks with these names, or every lock under the keys of a store, found by SCAN, on each master of a Cluster.

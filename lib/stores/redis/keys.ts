@@ -31,7 +31,7 @@ export function hashTag(key: string): string | undefined {
   return close > open + 1 ? key.slice(open + 1, close) : undefined;
 }
 
-/** The key of the locks that have queued calls, and that of the records of instances: no lock can have one of these. */
+/** The key of the locks that have queued calls, and that beside which the records of instances are: no lock can have one of these. */
 export const ownKeys = (keyPrefix: string) =>
   ({ queued: `${keyPrefix}:queued`, instances: `${keyPrefix}:instances` }) as const;
 
@@ -99,8 +99,10 @@ const LINE = ':state:line';
 const WHO = ':state:who';
 const ENTRIES = ':state:entries';
 const ORDER = ':state:order';
-const RUNS = ':state:runs';
-const BAD = ':state:bad';
+const HISTORY = ':state:history';
+const PLACES = ':state:places';
+/** Streams of versions before 0.2, which expire by themselves. */
+const FORMER = [':state:runs', ':state:bad'];
 
 /**
  * Whether a key, prefix included, is or could be the key of a state. Then no lock can have it, even if the lock of that state does
@@ -108,7 +110,7 @@ const BAD = ':state:bad';
  */
 export function isStateKey(stored: string): boolean {
   return (
-    [STATE, LINE, WHO, ENTRIES, ORDER, RUNS, BAD].some((end) => stored.endsWith(end)) &&
+    [STATE, LINE, WHO, ENTRIES, ORDER, HISTORY, PLACES, ...FORMER].some((end) => stored.endsWith(end)) &&
     hashTag(stored) !== undefined
   );
 }
@@ -124,42 +126,19 @@ export interface KeysOf {
 
 export const OF_LOCK: KeysOf = { count: 2, of: ([lock, state]) => [lock, state] };
 export const OF_LINE: KeysOf = { count: 4, of: (keys) => keys };
-export const OF_ENTRIES: KeysOf = { count: 2, of: ([, state]) => entryKeys(state) };
+export const OF_QUEUE: KeysOf = { count: 2, of: ([, state]) => besideState(state, ENTRIES, ORDER) };
+export const OF_HISTORY: KeysOf = { count: 2, of: ([, state]) => besideState(state, HISTORY, PLACES) };
 export const OF_TURN: KeysOf = { count: 2, of: ([lock, , line]) => [lock, line] };
-export const OF_HISTORY: KeysOf = { count: 2, of: ([, state]) => historyKeys(state) };
-export const OF_RUNS: KeysOf = { count: 1, of: ([, state]) => [historyKeys(state)[0]] };
-export const OF_BAD: KeysOf = { count: 1, of: ([, state]) => [historyKeys(state)[1]] };
 
-/** The keys of a lock's line, by that of its state. */
-export const lineKeys = (state: string): [line: string, who: string] => [
-  state.slice(0, -STATE.length) + LINE,
-  state.slice(0, -STATE.length) + WHO,
-];
+/** Keys beside the state of a lock. */
+const besideState = (state: string, ...ends: string[]): string[] =>
+  ends.map((end) => state.slice(0, -STATE.length) + end);
 
-/** The keys of a lock's entries, by that of its state. */
-const entryKeys = (state: string): [entries: string, order: string] => {
-  const lock = state.slice(0, -STATE.length);
-  return [lock + ENTRIES, lock + ORDER];
-};
-
-/** The keys of a lock's history, by that of its state. */
-export const historyKeys = (state: string): [runs: string, bad: string] => {
-  const lock = state.slice(0, -STATE.length);
-  return [lock + RUNS, lock + BAD];
-};
-
-/**
- * The keys of the records of instances, in one Cluster slot.
- *
- * @param key of the instances themselves
- * @throws SchedulerLockConfigError if no other key can share a slot with it
- */
-export function instanceKeys(
-  key: string,
-  clientPrefix: string,
-): { instances: string; seen: string; list: (catalogue: string) => string } {
-  const beside = stateKey(key, clientPrefix).slice(0, -STATE.length);
-  return { instances: key, seen: `${beside}:seen`, list: (catalogue) => `${beside}:jobs:${catalogue}` };
+/** The keys of a lock, by that of its lock itself. */
+export function lockKeys(lock: string, clientPrefix: string): LockKeys {
+  const state = stateKey(lock, clientPrefix);
+  const [line = '', who = ''] = besideState(state, LINE, WHO);
+  return [lock, state, line, who];
 }
 
 /**

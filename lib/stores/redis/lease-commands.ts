@@ -1,7 +1,7 @@
 import { atEndOfTurn } from '../../base/clock.js';
 import { LockStateError, type SchedulerLockError } from '../../base/errors.js';
 import type { Told } from '../../contract/fast-port.js';
-import { hashTag, lineKeys, lockKey, type LockKeys, stateKey } from './keys.js';
+import { hashTag, lockKey, type LockKeys, lockKeys } from './keys.js';
 import { NO_WAITING, tooLate } from './readiness.js';
 import { describeError } from './redact.js';
 import { failure, RedisReplyError, runScript, sendScript } from './redis-client.js';
@@ -117,11 +117,13 @@ export class LeaseCommands {
   /**
    * @param key Redis key of a lock
    * @param own keys that no lock can have
+   * @param unnamed beside this key is what belongs to no lock
    */
   constructor(
     private readonly connection: RedisConnection,
     readonly key: (name: string) => string,
     readonly own: readonly string[] = [],
+    readonly unnamed?: string,
   ) {}
 
   get isConnected(): boolean {
@@ -180,13 +182,19 @@ export class LeaseCommands {
   keys(name: string): LockKeys {
     let keys = this.#known.get(name);
     if (keys === undefined) {
-      const lock = lockKey(name, this.key, this.own);
-      const state = stateKey(lock, this.connection.keyPrefix);
-      keys = [lock, state, ...lineKeys(state)];
+      keys =
+        name === '' && this.unnamed !== undefined
+          ? this.keysAt(this.unnamed)
+          : this.keysAt(lockKey(name, this.key, this.own));
       if (this.#known.size >= MAX_KNOWN_KEYS) this.#known.clear();
       this.#known.set(name, keys);
     }
     return keys;
+  }
+
+  /** The keys of a lock whose own key this is. */
+  keysAt(lock: string): LockKeys {
+    return lockKeys(lock, this.connection.keyPrefix);
   }
 
   async #send<T>({ many, keys: { of } }: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void> {

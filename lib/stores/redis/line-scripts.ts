@@ -1,8 +1,7 @@
 import { RETENTION, STEP_OF_PRIORITY } from '../../contract/allowances.js';
-import { LOST } from './history-scripts.js';
 import { OF_LINE } from './keys.js';
 import { leaseScript } from './script.js';
-import { CALL, GRANT, START } from './acquire-script.js';
+import { CALL, GRANT, LOST, START } from './acquire-script.js';
 
 // The layout of the keys, and the rules of all these scripts: see script.ts.
 
@@ -135,6 +134,7 @@ if left == -2 then left = tonumber(forgotten) or 0 end
 local tick, outcome = string.match(before or '', '^(%d+) %d+ (%S+) ')
 return { cooling and 'cooling-down' or 'held', ours and s[5] or '', left, tick or '', outcome or '',
   redis.call('ZSCORE', line, token), redis.call('ZRANK', line, token) }`,
+  [],
   OF_LINE,
 );
 
@@ -162,5 +162,6 @@ if current == 'next:' .. token then
   end
 end
 return 0`,
+  [],
   OF_LINE,
 );

@@ -1,73 +1,248 @@
-import { StoreUnavailableError } from '../../base/errors.js';
+import { type Clock, systemClock, type Timer } from '../../base/clock.js';
+import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
 import type { RedisClient } from './connection-options.js';
-import { type NodeRedisClient, type NodeRedisKind } from './node-redis-kind.js';
-import {
-  type AnyClient,
-  type ClusterNode,
-  type Heard,
-  type Listener,
-  NodeRedisState,
-} from './node-redis-state.js';
 import type { SubscribingClient } from './hints.js';
-import type { WatchedClient } from './silence-watch.js';
+import { type NodeRedisClient, type NodeRedisKind, nodeRedisKind } from './node-redis-kind.js';
 
+/** The members that are used, of all kinds of clients, and of the versions 5 and 6. */
+interface AnyClient extends NodeRedisClient {
+  readonly isReady?: boolean;
+  /** How many times it has been connected. */
+  readonly socketEpoch?: number;
+  readonly options?: ClientOptions;
+  /** How many commands are under way, ours and others. Older ones do not have it. */
+  _getQueue?(): { readonly pendingCount?: number };
+  /** Of a Cluster. */
+  readonly _options?: { readonly defaults?: ClientOptions };
+  /** Only version 6 has that. */
+  readonly _keyPrefix?: string;
+  readonly masters?: readonly { readonly client?: AnyClient | undefined }[];
+  nodeClient?(node: object): Promise<AnyClient> | AnyClient;
+  getMasterNode?(): unknown;
+  duplicate?(): AnyClient;
+  subscribe(channel: string, listener: Heard): Promise<unknown>;
+  unsubscribe(channel: string, listener: Heard): Promise<unknown>;
+  destroy(): unknown;
+}
+
+interface ClientOptions {
+  readonly username?: string;
+  readonly database?: number;
+  readonly disableOfflineQueue?: boolean;
+  readonly socket?: object;
+}
+
+type Heard = (message: string, channel: string) => void;
+type Listener = (...args: unknown[]) => void;
+type Messages = (channel: string, message: string) => void;
+
+/** How often to look at a client that is not connected, ms. */
+const LOOK_EVERY = 100;
+/** The pause before a Cluster or Sentinels that could not be reached are tried again, ms: they give up themselves. */
+const PAUSE = 1_000;
+/** Events after which a client may have become connected, or disconnected. */
+const CHANGES = 'ready connect reconnecting end disconnect node-ready node-disconnect topology-change'.split(
+  ' ',
+);
+const ERRORS = ['error', 'node-error', 'client-error'];
 /** Answers come as Redis gives them, whatever mapping of types the client has. */
 const AS_THEY_ARE = { typeMapping: {} };
-
-/** How long a connection for one answer may take, ms. */
-const FRESH_LIMIT = 1_000;
-
 /** Errors of the server begin with a code such as `WRONGTYPE` or `ERR`; those of the client and of the network with a word. */
 const REPLY = /^[A-Z][A-Z0-9_-]+ /;
 
-/** A client of node-redis (the package `redis`), seen as one of ioredis: the store knows only those. */
-export class NodeRedis extends NodeRedisState implements RedisClient {
+/** What is said of a client of each kind: where its options are, and how it is called. */
+const KINDS: Readonly<Record<NodeRedisKind, { readonly queue: string; readonly ping: string }>> = {
+  client: { queue: 'createClient() `disableOfflineQueue: true`', ping: 'your client' },
+  cluster: {
+    queue: 'createCluster() `defaults: { disableOfflineQueue: true }`',
+    ping: 'your Cluster, in `defaults`,',
+  },
+  sentinel: { queue: '', ping: 'your Sentinels, in `nodeClientOptions`,' },
+};
+
+/**
+ * A client of node-redis (the package `redis`), seen as one of ioredis: the store knows only those.
+ *
+ * The events of node-redis, and the meaning of `isReady`, differ by kind and version. So this class looks at the state after each event,
+ * and again and again while the client is not connected.
+ */
+export class NodeRedis implements RedisClient, SubscribingClient {
   /** The options that this library reads, as ioredis has them. */
   readonly options: object;
-
-  /** For the watch over silent connections. Clients of a Cluster and of Sentinels manage theirs themselves. */
-  readonly watched: WatchedClient | undefined;
-  /** Our commands that are not answered, the oldest in front. */
+  /** Our commands without an answer, the oldest in front; none while others are under way, one of which may block the connection. */
+  readonly commandQueue = {
+    peekFront: () => (this.#isAlone ? this.#underWay.values().next().value : undefined),
+  };
+  readonly #kind: NodeRedisKind;
+  readonly #client: AnyClient;
   readonly #underWay = new Set<{ readonly command: { readonly name: string } }>();
   #answers = 0;
+  readonly #listeners = new Map<string, Set<Listener>>();
+  #timer: Timer | undefined;
+  /** What the last look has shown. */
+  #connected = false;
+  #renewing = false;
+  /** Whether it ever was connected: a client that is closed looks like one that has yet to be opened. */
+  #opened = false;
+  #called: Messages = () => undefined;
+  readonly #channels = new Set<string>();
+  /** One function for all subscriptions: node-redis calls each listener of a channel, and keeps them across connections. */
+  readonly #hear: Heard = (message, channel) => this.#called(channel, message);
 
-  constructor(client: AnyClient) {
-    super(client);
-    this.options = optionsOf(client, this.kind);
-    this.watched = this.kind === 'client' ? this.#watch() : undefined;
+  /** @param isOurs whether nobody else uses the client */
+  constructor(
+    client: NodeRedisClient,
+    private readonly isOurs = false,
+    private readonly clock: Clock = systemClock,
+  ) {
+    this.#client = client as AnyClient;
+    this.#kind = nodeRedisKind(client) ?? 'client';
+    const { username, database, socket } = this.#given ?? {};
+    const sentinels = this.#kind === 'sentinel' ? { sentinels: [] } : undefined;
+    this.options = { keyPrefix: this.#client._keyPrefix, username, db: database, ...socket, ...sentinels };
+    // The getter notes whether the client is open.
+    void this.status;
   }
 
   get isCluster(): boolean {
-    return this.kind === 'cluster';
+    return this.#kind === 'cluster';
+  }
+
+  /** Whether it can be connected anew: clients of a Cluster and of Sentinels manage their connections themselves. */
+  get isSingle(): boolean {
+    return this.#kind === 'client';
+  }
+
+  get #given(): ClientOptions | undefined {
+    return this.isCluster ? this.#client._options?.defaults : this.#client.options;
+  }
+
+  get #isAlone(): boolean {
+    return this.#client._getQueue?.().pendingCount === this.#underWay.size;
   }
 
   /** What to say of the client at the start. */
   get warning(): string | undefined {
-    const options = this.kind === 'cluster' ? this.client._options?.defaults : this.client.options;
     // The options of a Sentinel client cannot be read.
-    if (this.kind === 'sentinel' || options?.disableOfflineQueue === true) return undefined;
-    const advice =
-      this.kind === 'cluster'
-        ? 'createCluster() `defaults: { disableOfflineQueue: true }`'
-        : 'createClient() `disableOfflineQueue: true`';
+    if (this.#kind === 'sentinel' || this.#given?.disableOfflineQueue === true) return undefined;
     return (
       'The node-redis client keeps commands while it is not connected, and sends them later: one of a lock may come when nobody waits ' +
-      `for it any more, and then has to be taken back. Give ${advice}.`
+      `for it any more, and then has to be taken back. Give ${KINDS[this.#kind].queue}.`
     );
   }
 
   /** What to do if Redis does not answer. */
   get onSilence(): string {
-    const where = {
-      client: 'your client',
-      cluster: 'your Cluster, in `defaults`,',
-      sentinel: 'your Sentinels, in `nodeClientOptions`,',
-    }[this.kind];
     return (
-      `If that lasts while Redis is up, its connection may have died unnoticed: give ${where} ` +
+      `If that lasts while Redis is up, its connection may have died unnoticed: give ${KINDS[this.#kind].ping} ` +
       '`pingInterval: 2_000` and `socket: { socketTimeout: 5_000, reconnectStrategy: () => 500 }`. (Without a `reconnectStrategy` ' +
       'node-redis does not connect again after such a timeout.)'
     );
+  }
+
+  get status(): 'ready' | 'connecting' | 'reconnecting' | 'end' | 'wait' {
+    if (this.#isConnected()) {
+      this.#opened = true;
+      return 'ready';
+    }
+    const wasOpened = this.#opened || (this.#client.socketEpoch ?? 0) > 0;
+    if (this.#client.isOpen || this.#renewing) return wasOpened ? 'reconnecting' : 'connecting';
+    return wasOpened ? 'end' : 'wait';
+  }
+
+  /** With Sentinels, `isReady` stays true while there is no master. A Cluster without any node serves nobody. */
+  #isConnected(): boolean {
+    const { isOpen, isReady, masters = [] } = this.#client;
+    if (!isOpen || isReady === false) return false;
+    if (this.#kind === 'sentinel') return this.#client.getMasterNode?.() !== undefined;
+    // A node without a client gets one when it is needed.
+    return this.isSingle || masters.some(({ client }) => client === undefined || client.isReady === true);
+  }
+
+  /** Resolves when it is connected. Clients of a Cluster and of Sentinels give up: this makes them try again while somebody listens. */
+  async connect(): Promise<void> {
+    for (;;) {
+      try {
+        await this.#client.connect();
+        return this.#look();
+      } catch (error) {
+        this.#tell(error);
+        if (this.isSingle) throw error;
+      }
+      await new Promise<void>((resolve) => this.clock.setTimer(resolve, PAUSE));
+      if (this.#listeners.size === 0 || this.#client.isOpen) return;
+    }
+  }
+
+  /** The connection to a single server. The client has no method that only replaces it. */
+  readonly stream = {
+    answers: (): number => this.#answers,
+    get bytesRead(): number {
+      return this.answers();
+    },
+    destroy: (): void => {
+      if (!this.#client.isOpen) return;
+      this.#renewing = true;
+      this.#client.destroy();
+      // Its events report a failure.
+      this.#client.connect().catch(() => undefined);
+      this.#renewing = false;
+      this.#look();
+    },
+  };
+
+  on(event: string, listener: Listener | Messages): void {
+    if (event === 'message') return void (this.#called = listener);
+    const isFirst = this.#listeners.size === 0;
+    const listeners = this.#listeners.get(event) ?? new Set();
+    this.#listeners.set(event, listeners.add(listener as Listener));
+    if (!isFirst) return;
+    this.#attach('on');
+    this.#connected = this.status === 'ready';
+    this.#lookAgain();
+  }
+
+  off(event: string, listener: Listener): void {
+    const listeners = this.#listeners.get(event);
+    if (listeners?.delete(listener) !== true) return;
+    if (listeners.size === 0) this.#listeners.delete(event);
+    if (this.#listeners.size === 0) this.#attach('off');
+  }
+
+  /** Without a listener for `error` the process would end with the connection. */
+  #attach(how: 'on' | 'off'): void {
+    for (const event of CHANGES) this.#client[how](event, this.#look);
+    for (const event of ERRORS) this.#client[how](event, this.#tell);
+    if (how === 'off') this.#timer?.cancel();
+  }
+
+  readonly #look = (): void => {
+    if (this.#listeners.size === 0) return;
+    const before = this.#connected;
+    this.#connected = this.status === 'ready';
+    if (before !== this.#connected) this.#emit(before ? 'close' : 'ready');
+    this.#lookAgain();
+  };
+
+  #lookAgain(): void {
+    this.#timer?.cancel();
+    // A closed client needs no further looks.
+    if (this.#connected || this.#listeners.size === 0 || this.status === 'end') return;
+    this.#timer = this.clock.setTimer(this.#look, LOOK_EVERY);
+  }
+
+  /** An error of a client that is not connected comes from a try to connect. Some kinds wrap it in an object, or give a text. */
+  readonly #tell = (given: unknown): void => {
+    const { error = given } = Object(given) as { error?: unknown };
+    const hasFailed = !this.#connected;
+    this.#emit('error', error);
+    this.#look();
+    if (hasFailed && !this.#connected) this.#emit('close');
+  };
+
+  #emit(event: string, argument?: unknown): void {
+    // A copy: a listener may remove itself, and add another one.
+    for (const listener of Array.from(this.#listeners.get(event) ?? [])) listener(argument);
   }
 
   evalsha(sha: string, numberOfKeys: number, ...rest: (string | number)[]): Promise<unknown> {
@@ -94,13 +269,14 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
 
   /** The nodes of a Cluster. */
   nodes(): Pick<NodeRedis, 'info' | 'scan'>[] {
-    const { masters = [] } = this.client;
-    const of = async (node: ClusterNode): Promise<NodeRedis> =>
-      new NodeRedis((await this.client.nodeClient?.(node)) ?? this.client);
-    return masters.map((node) => ({
-      info: async (section) => (await of(node)).info(section),
-      scan: async (...args) => (await of(node)).scan(...args),
-    }));
+    return (this.#client.masters ?? []).map((node) => {
+      const of = async (): Promise<NodeRedis> =>
+        new NodeRedis((await this.#client.nodeClient?.(node)) ?? this.#client, false, this.clock);
+      return {
+        info: async (section) => (await of()).info(section),
+        scan: async (...args) => (await of()).scan(...args),
+      };
+    });
   }
 
   #script(command: string, what: string, count: number, rest: (string | number)[]): Promise<unknown> {
@@ -111,19 +287,18 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
 
   /** Adds the client's prefix: the client does not add it to commands that are sent as they are. */
   #prefixed(keys: string[]): string[] {
-    const prefix = this.client._keyPrefix ?? '';
+    const prefix = this.#client._keyPrefix ?? '';
     return prefix === '' ? keys : keys.map((key) => prefix + key);
   }
 
   async #send(args: string[], key?: string): Promise<unknown> {
-    const send = this.client.sendCommand.bind(this.client) as (...all: unknown[]) => Promise<unknown>;
+    // Not sent as a reading command: a replica can lag behind.
+    const before = { client: [], cluster: [key, false], sentinel: [false] }[this.#kind];
+    const send = this.#client.sendCommand.bind(this.#client) as (...all: unknown[]) => Promise<unknown>;
     const sent = { command: { name: args[0] ?? '' } };
     this.#underWay.add(sent);
     try {
-      // Not sent as a reading command: a replica can lag behind.
-      if (this.kind === 'cluster') return await send(key, false, args, AS_THEY_ARE);
-      if (this.kind === 'sentinel') return await send(false, args, AS_THEY_ARE);
-      return await send(args, AS_THEY_ARE);
+      return await send(...before, args, AS_THEY_ARE);
     } catch (error) {
       throw this.#asIoredisSays(error);
     } finally {
@@ -132,123 +307,62 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
     }
   }
 
-  /**
-   * What the watch looks at. Only our own commands are visible: while others are under way, one of them may block the
-   * connection, as BLPOP does, and the watch leaves it alone.
-   */
-  #watch(): WatchedClient {
-    const { client } = this;
-    const isAlone = (): boolean => client._getQueue?.().pendingCount === this.#underWay.size;
-    const answers = (): number => this.#answers;
-    const status = (): string => this.status;
-    const renew = (): void => this.renew();
-    return {
-      get status() {
-        return status();
-      },
-      commandQueue: { peekFront: () => (isAlone() ? this.#underWay.values().next().value : undefined) },
-      stream: {
-        get bytesRead() {
-          return answers();
-        },
-        writableLength: 0,
-        destroy: renew,
-      },
-      disconnect: renew,
-      duplicate: () => {
-        const socket = { ...client.options?.socket, connectTimeout: FRESH_LIMIT, reconnectStrategy: false };
-        return new NodeRedisSubscriber(client.duplicate?.({ socket, pingInterval: 0 }) ?? client, true);
-      },
-    };
-  }
-
   #asIoredisSays(error: unknown): Error {
     const { message } = error instanceof Error ? error : new Error(String(error));
-    if (REPLY.test(message)) {
-      this.refused(message);
-      return Object.assign(new Error(message), { name: 'ReplyError' });
-    }
+    if (REPLY.test(message)) return Object.assign(new Error(message), { name: 'ReplyError' });
     // Sentinels send a command again: it may have been sent before.
-    if (this.kind !== 'sentinel' && /^The client is (?:offline|closed)$/.test(message)) {
-      return new StoreUnavailableError('Redis is not connected (the connection has just been lost).', {
-        outcome: 'not-applied',
-      });
-    }
-    return new Error(message);
-  }
-
-  /** The server has answered with an error. */
-  protected refused(_message: string): void {
-    // How a user's client connects is up to the user.
+    if (this.#kind === 'sentinel' || !/^The client is (?:offline|closed)$/.test(message))
+      return new Error(message);
+    return new StoreUnavailableError('Redis is not connected (the connection has just been lost).', {
+      outcome: 'not-applied',
+    });
   }
 
   /** Another connection that can subscribe to a channel. Clients of a Cluster and of Sentinels make one for that themselves. */
   duplicate(): SubscribingClient {
-    const own = this.kind === 'client' ? this.client.duplicate?.() : undefined;
-    return new NodeRedisSubscriber(own ?? this.client, own !== undefined);
-  }
-}
-
-/** Subscribes to one channel. */
-export class NodeRedisSubscriber extends NodeRedis implements SubscribingClient {
-  #called: (channel: string, message: string) => void = () => undefined;
-  #channel: string | undefined;
-  /** One function for all subscriptions: node-redis calls each listener of a channel, and keeps them across connections. */
-  readonly #hear: Heard = (message, channel) => this.#called(channel, message);
-
-  /** @param isOurs whether nobody else uses the client */
-  constructor(
-    client: NodeRedisClient,
-    private readonly isOurs: boolean,
-  ) {
-    super(client as AnyClient);
-  }
-
-  override on(event: 'message', listener: (channel: string, message: string) => void): void;
-  override on(event: string, listener: Listener): void;
-  override on(event: string, listener: Listener | ((channel: string, message: string) => void)): void {
-    if (event === 'message') this.#called = listener;
-    else super.on(event, listener as Listener);
-  }
-
-  /** After a failover the old primary refuses writes: connecting again finds the new one. */
-  protected override refused(message: string): void {
-    if (this.isOurs && message.startsWith('READONLY ')) this.renew();
+    const own = this.isSingle ? this.#client.duplicate?.() : undefined;
+    return new NodeRedis(own ?? this.#client, own !== undefined, this.clock);
   }
 
   async subscribe(channel: string): Promise<void> {
-    this.#channel = channel;
-    await this.client.subscribe(channel, this.#hear);
+    this.#channels.add(channel);
+    await this.#client.subscribe(channel, this.#hear);
   }
 
+  /** Nobody listens any more. */
   disconnect(): void {
-    const { client } = this;
-    this.stop();
-    if (!this.isOurs) {
-      if (this.#channel !== undefined)
-        void client.unsubscribe(this.#channel, this.#hear).catch(() => undefined);
-      return;
+    this.#listeners.clear();
+    this.#attach('off');
+    if (this.isOurs) {
+      this.#client.on('error', () => undefined);
+      if (this.#client.isOpen) this.#client.destroy();
+    } else {
+      for (const channel of this.#channels)
+        void this.#client.unsubscribe(channel, this.#hear).catch(() => undefined);
     }
-    client.on('error', () => undefined);
-    if (client.isOpen) client.destroy();
   }
 }
 
-/** The options by their names in ioredis. */
-function optionsOf(client: AnyClient, kind: NodeRedisKind): object {
-  const { username, database, socket } =
-    (kind === 'cluster' ? client._options?.defaults : client.options) ?? {};
-  const { host, port, path, family, tls, socketTimeout } = socket ?? {};
-  return {
-    keyPrefix: client._keyPrefix,
-    username,
-    db: database,
-    host,
-    port,
-    path,
-    family,
-    tls,
-    socketTimeout,
-    ...(kind === 'sentinel' ? { sentinels: [] } : undefined),
-  };
+const ADAPTERS = new WeakMap<object, NodeRedis>();
+
+/**
+ * A client of node-redis (the package `redis`, 5 or 6) as the store takes it: of `createClient()`, `createCluster()` or
+ * `createSentinel()`. The store also takes the client itself; this function is for those who want to be explicit, or to check early.
+ *
+ * One that is not connected yet is connected when the store starts. Give it `disableOfflineQueue: true` (in `defaults` of a Cluster,
+ * in `nodeClientOptions` of Sentinels): then nothing waits in it behind an outage. As long as the store is open it listens for
+ * `error`, so an outage does not end the process. It never closes the client.
+ *
+ * @throws SchedulerLockConfigError if it is no such client
+ */
+export function nodeRedis(client: NodeRedisClient): RedisClient {
+  if (nodeRedisKind(client) === undefined) {
+    throw new SchedulerLockConfigError([
+      'nodeRedis(): this is no client of node-redis 5 or 6. Give what createClient(), createCluster() or createSentinel() of the ' +
+        'package `redis` returned.',
+    ]);
+  }
+  const adapter = ADAPTERS.get(client) ?? new NodeRedis(client);
+  ADAPTERS.set(client, adapter);
+  return adapter;
 }

@@ -1,8 +1,8 @@
-import { systemClock } from '../../base/clock.js';
+import type { Clock } from '../../base/clock.js';
 import type { RedisClient, RedisConnectionOptions } from './connection-options.js';
 import { loadEither } from './driver.js';
 import type { SubscribingClient } from './hints.js';
-import { NodeRedisSubscriber } from './node-redis.js';
+import { NodeRedis } from './node-redis.js';
 import { nodeRedisOptions } from './node-redis-options.js';
 
 /** A client that this library creates. */
@@ -20,21 +20,20 @@ const DISCONNECT_LIMIT = 100;
  * @throws SchedulerLockConfigError if neither driver can be loaded, or if only the missing one has a given option
  */
 export async function createClient(
+  clock: Clock,
   target: string | RedisConnectionOptions,
   more: object = {},
 ): Promise<OwnRedisClient> {
   const driver = await loadEither<OwnRedisClient>();
   if ('createClient' in driver) {
     const given = nodeRedisOptions(target, CONNECT_LIMIT);
-    return new NodeRedisSubscriber(driver.createClient(given), true);
+    return new NodeRedis(driver.createClient(given), true, clock);
   }
   const { Redis } = driver;
   // Fail fast: no command waits in a queue, and no command is sent twice.
   const options = {
     connectTimeout: CONNECT_LIMIT,
     retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 1_000) + Math.random() * 50,
-    // After a failover the old master refuses writes: connecting again finds the new one.
-    reconnectOnError: (error: Error) => error.message.includes('READONLY'),
     // A right that cannot be given before Redis 7.2, and of which later servers log that it is missing.
     disableClientInfo: true,
     ...(typeof target === 'string' ? undefined : target),
@@ -53,14 +52,12 @@ export async function createClient(
 }
 
 /** Resolves when the client no longer keeps the process alive. */
-export async function closeClient(client: OwnRedisClient): Promise<void> {
-  if (client instanceof NodeRedisSubscriber) return client.disconnect();
+export async function closeClient(clock: Clock, client: OwnRedisClient): Promise<void> {
+  if (client instanceof NodeRedis) return client.disconnect();
   const ended = new Promise<void>((resolve) => client.on('end', () => resolve()));
   const connected = client.status === 'ready' || client.status === 'connect';
   client.disconnect();
   // A live connection ends with an event. Otherwise there is no event, but a timer of ioredis keeps the process alive.
   if (connected) return ended;
-  await new Promise<void>((resolve) =>
-    systemClock.setTimer(resolve, DISCONNECT_LIMIT + 10, { keepAlive: true }),
-  );
+  await new Promise<void>((resolve) => clock.setTimer(resolve, DISCONNECT_LIMIT + 10, { keepAlive: true }));
 }

@@ -49,10 +49,15 @@ try('HSET', KEYS[2], 'token', 'probe')
 redis.pcall('DEL', KEYS[1], KEYS[2])
 return denied`);
 
-/** The keys of a lock that does not exist; `undefined` if a `key` function of the user does not support its name. */
-export function unusedKeys(commands: LeaseCommands): LockKeys | undefined {
+/**
+ * The keys of a lock that does not exist; `undefined` if a `key` function of the user does not support its name.
+ *
+ * @param beside the key beside which they are. Absent: those of locks
+ */
+export function unusedKeys(commands: LeaseCommands, beside?: string): LockKeys | undefined {
+  const name = `probe-${randomUUID()}`;
   try {
-    return commands.keys(`probe-${randomUUID()}`);
+    return beside === undefined ? commands.keys(name) : commands.keysAt(`${beside}:${name}`);
   } catch {
     return undefined;
   }

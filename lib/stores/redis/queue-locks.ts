@@ -30,6 +30,7 @@ for n = 2, #found, 2 do
   if waits ~= '' and drains ~= '' then break end
 end
 return { waits, drains, redis.call('GET', lock) or '' }`,
+  [],
   OF_TURN,
 );
 

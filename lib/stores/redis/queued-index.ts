@@ -1,4 +1,4 @@
-import { systemClock } from '../../base/clock.js';
+import type { Clock } from '../../base/clock.js';
 import { QUEUED_CALLS_KEPT } from '../../contract/queued-call-store.js';
 import { askScript, type Connection } from './redis-client.js';
 import { script } from './script.js';
@@ -56,13 +56,13 @@ export class QueuedIndex {
   #from = 0;
 
   constructor(
-    private readonly connection: Connection,
+    private readonly connection: Connection & { readonly clock: Clock },
     private readonly key: string,
   ) {}
 
   /** Notes a lock before it gets a queued call: the list should name a lock too many rather than one too few. @param limit how long the caller waits, ms */
   async note(name: string, limit?: number): Promise<void> {
-    if (systemClock.monotonic() - (this.#noted.get(name) ?? -Infinity) < NOTED) return;
+    if (this.connection.clock.monotonic() - (this.#noted.get(name) ?? -Infinity) < NOTED) return;
     // Many calls may come before the answer.
     let noting = this.#noting.get(name);
     if (noting === undefined) {
@@ -73,7 +73,7 @@ export class QueuedIndex {
   }
 
   async #note(name: string, limit: number | undefined): Promise<void> {
-    const now = systemClock.monotonic();
+    const now = this.connection.clock.monotonic();
     await askScript(this.connection, INDEX, [[this.key], [name]], limit);
     if (this.#noted.size >= MAX_NOTED) this.#noted.clear();
     this.#noted.set(name, now);

@@ -1,4 +1,4 @@
-import { systemClock, type Timer } from '../../base/clock.js';
+import type { Clock, Timer } from '../../base/clock.js';
 import { StoreUnavailableError } from '../../base/errors.js';
 import { withAdvice } from './advice.js';
 import type { RedisClient } from './connection-options.js';
@@ -33,8 +33,11 @@ const BELIEVED = 15_000;
 interface Options {
   /** Called each time the client is connected, after the calls that waited for that. */
   readonly available: () => void;
+  /** Called when a call has waited in vain for a connection that is being made. */
+  readonly stuck: () => void;
   /** Whether to listen for errors of the client. */
   readonly hearsErrors: boolean;
+  readonly clock: Clock;
 }
 
 interface Waiting {
@@ -86,8 +89,9 @@ export class Readiness {
       this.#waiting.delete(waiting);
       if (limit >= IN_VAIN) this.#fail();
       failed(notConnected(this.client));
+      if (limit >= IN_VAIN) this.options.stuck();
     };
-    const waiting = { patience, send, failed, timer: systemClock.setTimer(give, limit) };
+    const waiting = { patience, send, failed, timer: this.options.clock.setTimer(give, limit) };
     this.#waiting.add(waiting);
   }
 
@@ -124,13 +128,13 @@ export class Readiness {
   };
 
   #fail(): void {
-    this.#failedAt = systemClock.monotonic();
+    this.#failedAt = this.options.clock.monotonic();
     this.#failure = this.#reason === undefined ? notConnected(this.client) : unreachable(this.#reason);
   }
 
   #known(): Error | undefined {
     if (this.client.status === 'end') return notConnected(this.client);
-    return systemClock.monotonic() - this.#failedAt < BELIEVED ? this.#failure : undefined;
+    return this.options.clock.monotonic() - this.#failedAt < BELIEVED ? this.#failure : undefined;
   }
 
   /** The waiting calls go on, or fail. */

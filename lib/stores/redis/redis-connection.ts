@@ -1,4 +1,4 @@
-import { systemClock } from '../../base/clock.js';
+import { type Clock, systemClock } from '../../base/clock.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
 import {
   decoded,
@@ -8,14 +8,12 @@ import {
   type RedisConnectionSource,
 } from './connection-options.js';
 import { databaseProblem, firstConnection } from './first-connection.js';
-import { nodeRedis } from './node-redis-adapter.js';
-import { NodeRedis } from './node-redis.js';
+import { NodeRedis, nodeRedis } from './node-redis.js';
 import { type NodeRedisClient, nodeRedisKind } from './node-redis-kind.js';
 import type { SubscribingClient } from './hints.js';
 import { closeClient, createClient, type OwnRedisClient } from './own-client.js';
 import { NO_WAITING, isConnected, notConnected, type Patience, Readiness } from './readiness.js';
 import { describeRedis } from './redact.js';
-import { SilenceWatch, type WatchedClient } from './silence-watch.js';
 
 /** A client with our listeners on it. */
 interface Opened {
@@ -37,18 +35,19 @@ interface CopyableClient extends RedisClient {
 /** ioredis would subscribe again by itself, and leave a failure of that to the process as an unhandled rejection. */
 const SUBSCRIBING = { autoResubscribe: false };
 
-/**
- * How long a connection may owe an answer before it is compared with a fresh one, ms. The connection of our own client carries nothing
- * else, and a tick whose connection has died needs another one within the default `storeTimeout` of 2 s. A user's connection also carries
- * the user's commands.
- */
-const OWN_SILENCE = 500;
-const THEIR_SILENCE = 2_000;
-/** How long our own connection may owe an answer at most, ms: while the server is frozen, calls have to fail at once. */
-const OWN_LIMIT = 5_000;
+/** One connection of a client. */
+interface OneConnection {
+  /** Commands that were sent but not answered yet, the oldest in front: the server answers in this order. */
+  readonly commandQueue: { peekFront(): { readonly command?: { readonly name?: string } } | undefined };
+  readonly stream?: { readonly bytesRead: number; destroy(): void } | null;
+}
 
-/** How often a user's client is connected anew at most because its server refuses writes, ms. Nothing else helps a user who connects to a replica. */
-const REPLACED_EVERY = 5_000;
+/** What this library sends: a connection that owes the answer to something else may have to wait for it, as behind BLPOP. */
+const OURS = /^(?:evalsha|eval|mget|info)$/i;
+/** How often a client is connected anew at most, ms. */
+const RENEWED_EVERY = 5_000;
+/** How long answers have to be read that have come while the event loop was blocked, ms, twice: one timer may fire before they are. */
+const MOMENT = 50;
 
 /** The client of a store, ours or the user's: opened with the first application that uses it, closed with the last. */
 export class RedisConnection {
@@ -59,11 +58,10 @@ export class RedisConnection {
   /** The client that they share. */
   #opened: Promise<Opened> | undefined;
   /** Lets calls wait for the connection, from its opening on. */
-  #watch: SilenceWatch | undefined;
   #readiness: Readiness | undefined;
   readonly #listeners = new Set<() => void>();
-  /** When connections were last given up because the server refused a write, monotonic. */
-  #replacedAt = -Infinity;
+  /** When the client was last connected anew, monotonic. */
+  #renewedAt = -Infinity;
   /** Why calls would reach another database than the configured one. */
   #wrongDatabase: string | undefined;
   readonly #available = (): void => this.#listeners.forEach((listener) => listener());
@@ -75,7 +73,10 @@ export class RedisConnection {
 
   private readonly source: KnownSource;
 
-  constructor(given: RedisConnectionSource) {
+  constructor(
+    given: RedisConnectionSource,
+    readonly clock: Clock = systemClock,
+  ) {
     const source = (this.source = known(given));
     this.address = describeRedis(source);
     if (isRedisClient(source)) {
@@ -84,7 +85,7 @@ export class RedisConnection {
     } else {
       const target = typeof source === 'string' ? source : { ...source };
       this.keyPrefix = typeof target === 'string' ? '' : (target.keyPrefix ?? '');
-      this.#create = (more) => createClient(target, more);
+      this.#create = (more) => createClient(this.clock, target, more);
     }
   }
 
@@ -143,22 +144,38 @@ export class RedisConnection {
     return new Promise((resolve, reject) => this.use(patience, resolve, reject));
   }
 
-  /** Gives up connections that have died unnoticed. Resolves when they are closed: the next call waits for another one. */
+  /**
+   * A call was not answered: its connection may have died unnoticed. The client connects anew where it owes an answer to this library, and
+   * no byte comes. Resolves when that connection is closed: the next call waits for another one.
+   */
   async reconnect(): Promise<void> {
-    await this.#watch?.lookNow();
+    const client = this.#client;
+    if (client === undefined) return;
+    const silent = connectionsOf(client).map((one) => ({ one, ...lookAt(one) }));
+    for (let half = 0; half < 2; half++) await new Promise<void>((done) => this.clock.setTimer(done, MOMENT));
+    this.#renew(({ one }) => {
+      const { oldest, bytesRead } = lookAt(one);
+      const isSame = silent.some(
+        (seen) => seen.one === one && seen.oldest === oldest && seen.bytesRead === bytesRead,
+      );
+      return isSame && OURS.test(oldest?.command?.name ?? '');
+    });
   }
 
-  /**
-   * After a failover the old primary may stay up, and keep its connections: connecting anew finds the next one. Our own client does that by
-   * itself, a Cluster leads to the new primary.
-   */
+  /** After a failover the old primary may stay up, and keep its connections: connecting anew finds the next one. A Cluster leads to it. */
   isReadOnly(): void {
+    if (!this.isCluster) this.#renew(() => true);
+  }
+
+  /** The client makes these connections anew, at most once in a while, if it connects again by itself. */
+  #renew(which: (connection: { readonly one: OneConnection }) => boolean): void {
     const client = this.#client;
-    const now = systemClock.monotonic();
-    if (client === undefined || this.#create !== undefined || now < this.#replacedAt + REPLACED_EVERY) return;
-    if (this.isCluster || !isConnected(client) || !connectsAgain(client)) return;
-    this.#replacedAt = now;
-    for (const connection of connectionsOf(client)) connection.disconnect(true);
+    const now = this.clock.monotonic();
+    if (client?.status !== 'ready' || !connectsAgain(client)) return;
+    const chosen = connectionsOf(client).filter((one) => which({ one }));
+    if (chosen.length === 0 || now < this.#renewedAt + RENEWED_EVERY) return;
+    this.#renewedAt = now;
+    for (const { stream } of chosen) stream?.destroy();
   }
 
   #usable(): RedisClient {
@@ -186,7 +203,7 @@ export class RedisConnection {
     if (client.status === 'end') {
       throw new SchedulerLockConfigError(['connection: the Redis client that was given has been closed.']);
     }
-    const connected = firstConnection(client);
+    const connected = firstConnection(this.clock, client);
     // A lazy client connects only on demand. A failure reaches the `error` listener as well.
     if (client.status === 'wait') client.connect().catch(() => undefined);
     await connected;
@@ -224,19 +241,14 @@ export class RedisConnection {
     const client = own ?? (this.source as RedisClient);
     const readiness = (this.#readiness = new Readiness(client, {
       available: this.#available,
+      // The server, or the network, is silent before the handshake is over. A user's client is the user's.
+      stuck: () => void (own?.status === 'connect' && own.disconnect(true)),
+      clock: this.clock,
       // A listener for errors on a user's client would hide them: ioredis prints those that nobody listens to. With node-redis
       // these end the process, so somebody has to.
       hearsErrors: own !== undefined || client instanceof NodeRedis,
     }));
-    const watch = (this.#watch = new SilenceWatch({
-      connections: () => connectionsOf(client),
-      silence: own === undefined ? THEIR_SILENCE : OWN_SILENCE,
-      ...(own === undefined ? undefined : { limit: OWN_LIMIT }),
-      clock: systemClock,
-    }));
     const stop = (): void => {
-      watch.stop();
-      this.#watch = undefined;
       this.#readiness = undefined;
       readiness.stop();
     };
@@ -248,7 +260,7 @@ export class RedisConnection {
     const close = (): Promise<void> => {
       stop();
       if (this.#client === own) this.#client = undefined;
-      return closeClient(own);
+      return closeClient(this.clock, own);
     };
     return { client, close };
   }
@@ -257,18 +269,25 @@ export class RedisConnection {
 const known = (source: RedisConnectionSource): KnownSource =>
   nodeRedisKind(source) === undefined ? (source as KnownSource) : nodeRedis(source as NodeRedisClient);
 
-/** The connections of a client, as far as they can be watched. */
-function connectionsOf(client: RedisClient): WatchedClient[] {
-  if (client instanceof NodeRedis) return client.watched === undefined ? [] : [client.watched];
+/** The connections of a client, as far as they can be seen. */
+function connectionsOf(client: RedisClient): OneConnection[] {
+  if (client instanceof NodeRedis) return client.isSingle ? [client] : [];
   const { nodes } = client as { nodes?: () => unknown[] };
-  const all = (nodes === undefined ? [client] : nodes.call(client)) as Partial<WatchedClient>[];
-  return all.filter((one): one is WatchedClient => one.commandQueue !== undefined);
+  const all = (nodes === undefined ? [client] : nodes.call(client)) as Partial<OneConnection>[];
+  return all.filter((one): one is OneConnection => one.commandQueue !== undefined);
 }
+
+const lookAt = ({ commandQueue, stream }: OneConnection) => ({
+  oldest: commandQueue.peekFront(),
+  bytesRead: stream?.bytesRead,
+});
 
 /** Whether a client connects again by itself: with `retryStrategy: null` one of ioredis does not. */
 function connectsAgain(client: RedisClient): boolean {
   const { options } = client as { options?: { retryStrategy?: unknown } };
-  return client instanceof NodeRedis || typeof options?.retryStrategy === 'function';
+  return (
+    client.isCluster === true || client instanceof NodeRedis || typeof options?.retryStrategy === 'function'
+  );
 }
 
 function hasSocketTimeout(client: unknown): boolean {

@@ -3,9 +3,11 @@
  * on an entry of a lock.
  * May not enter: timers that renew, policy, and what another store needs.
  */
-import { systemClock } from '../../base/clock.js';
+import { noLongerThan } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { Moments } from '../../rules/entries/moments.js';
+import { RECORDS_WAIT } from '../../rules/entries/gatherer.js';
+import { EntryHistory } from '../../rules/entries/history.js';
 import { keeping } from '../../rules/entries/keeping.js';
 import { EntryQueue } from '../../rules/entries/queue.js';
 import { LOOK_FOR_QUEUED } from '../../contract/queued-call-store.js';
@@ -27,11 +29,18 @@ import type { FastPort, Told } from '../../contract/fast-port.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
 import { aclCommand } from './acl.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
-import { explainDenied, INSPECT, inspectRedis } from './inspect.js';
-import { RedisEntries } from './entries.js';
+import { INSPECT, inspectRedis } from './inspect.js';
+import { type EntryPart, RedisEntries } from './entries.js';
 import { evictionWarning } from './eviction.js';
-import { RedisHistory } from './history.js';
-import { DEFAULT_KEY_PREFIX, keyProblems, lockKey, ownKeys, sharedKeys } from './keys.js';
+import {
+  DEFAULT_KEY_PREFIX,
+  keyProblems,
+  lockKey,
+  OF_HISTORY,
+  OF_QUEUE,
+  ownKeys,
+  sharedKeys,
+} from './keys.js';
 import { LeaseCalls, LeaseCommands } from './lease-commands.js';
 import { LockLooks } from './lock-looks.js';
 import { checkRights, unusedKeys } from './probe.js';
@@ -46,6 +55,9 @@ import { RELEASE } from './release-script.js';
 import { ACQUIRE } from './acquire-script.js';
 import { drainingAt, RedisQueueLocks } from './queue-locks.js';
 import { LOOK_FIRST } from './shortcuts.js';
+
+/** How long a shutdown waits for records, ms: a server that is frozen must not hold it up. */
+const CLOSE_LIMIT = 2_000;
 
 /** Options of {@link RedisLockStore}. `undefined` means the default. */
 export interface RedisLockStoreOptions {
@@ -77,7 +89,7 @@ export interface RedisLockStoreOptions {
 export class RedisLockStore implements LockStore {
   readonly keeps = EVERYTHING;
   readonly queuedCalls: EntryQueue;
-  readonly history: RedisHistory;
+  readonly history: EntryHistory;
   readonly #connection: RedisConnection;
   readonly #commands: LeaseCommands;
   readonly #acquires: LeaseCalls<AcquireResult>;
@@ -106,7 +118,7 @@ export class RedisLockStore implements LockStore {
     const { user, keyPrefix: clientPrefix } = this.#connection;
     this.#rights = () => aclCommand({ user, keyPrefix, clientPrefix, ownKeys: options.key !== undefined });
     const own = ownKeys(keyPrefix);
-    this.#commands = new LeaseCommands(this.#connection, key, Object.values(own));
+    this.#commands = new LeaseCommands(this.#connection, key, Object.values(own), own.instances);
     this.#renewals = new Renewals(this.#connection, this.#commands);
     this.#acquires = new LeaseCalls(this.#commands, ACQUIRE, readAcquire);
     this.#releases = new LeaseCalls(this.#commands, RELEASE, readRelease);
@@ -114,14 +126,19 @@ export class RedisLockStore implements LockStore {
     this.#leaves = new LeaseCalls<void>(this.#commands, LEAVE, () => undefined);
     this.#looks = new LockLooks(this.#commands, INSPECT);
     this.#channels = `${keyPrefix}:wake:`;
-    const kit = [this.#connection, this.#commands] as const;
-    this.history = new RedisHistory(...kit, own.instances, this.#rights);
-    const entries = new RedisEntries(...kit, own.queued, this.#rights);
-    this.queuedCalls = new EntryQueue(entries, {
+    const { clock } = this.#connection;
+    const entriesOf = (part: Omit<EntryPart, 'rights'>): RedisEntries =>
+      new RedisEntries(this.#connection, this.#commands, { ...part, rights: this.#rights });
+    const kept = entriesOf({ keys: OF_HISTORY, users: 'histories' });
+    this.history = new EntryHistory(kept, (name) => this.#starts(name), clock, {
+      recordsWait: RECORDS_WAIT,
+    });
+    const queued = entriesOf({ keys: OF_QUEUE, index: own.queued, users: 'queued calls (onHeld)' });
+    this.queuedCalls = new EntryQueue(queued, {
       locks: new RedisQueueLocks(this.#commands),
       history: this.history,
       moments: new Moments(),
-      clock: systemClock,
+      clock,
       announce: (text) => publish(this.#connection, this.#channels + LOOK_FOR_QUEUED, text),
     });
   }
@@ -274,13 +291,26 @@ export class RedisLockStore implements LockStore {
    * @throws StoreUnavailableError if Redis does not answer, or refuses (the user may also need `+scan +hgetall`)
    */
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
-    try {
-      const infos = await inspectRedis(this.#connection, this.#commands, this.#looks, names);
-      const shown = await this.queuedCalls.shown(infos.map(({ name }) => name));
-      return infos.map((info) => ({ ...info, ...shown(info.name) }));
-    } catch (error) {
-      throw failure(explainDenied(error, this.#rights()));
-    }
+    const infos = await this.#infos(names);
+    const shown = await this.queuedCalls.shown(infos.map(({ name }) => name));
+    return infos.map((info) => ({ ...info, ...shown(info.name) }));
+  }
+
+  #infos(names?: readonly string[]): Promise<LockInfo[]> {
+    return inspectRedis(this.#connection, this.#commands, this.#looks, names).catch((error: unknown) =>
+      Promise.reject(failure(error)),
+    );
+  }
+
+  /** What a miss is judged by. */
+  async #starts(name: string) {
+    const [info] = await this.#infos([name]);
+    const { time: now = 0, state, job, jobs = [] } = info ?? {};
+    return {
+      now,
+      running: state === 'held' ? job : undefined,
+      starts: new Map(jobs.map((each) => [each.job, each])),
+    };
   }
 
   onAvailable(listener: () => void): () => void {
@@ -289,7 +319,7 @@ export class RedisLockStore implements LockStore {
 
   /** Writes the records of ended runs that still wait. Closes the client that the store itself has made, never yours. */
   async close(): Promise<void> {
-    await this.history.close();
+    await noLongerThan(CLOSE_LIMIT, this.history.flush(), this.#connection.clock);
     await this.#connection.close();
   }
 }

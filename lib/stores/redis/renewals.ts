@@ -1,4 +1,4 @@
-import { noLongerThan, systemClock } from '../../base/clock.js';
+import { noLongerThan } from '../../base/clock.js';
 import {
   LockStateError,
   SchedulerLockConfigError,
@@ -34,7 +34,7 @@ export class Renewals {
   async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions): Promise<ExtendResult[]> {
     if (!this.connection.isConnected) await this.connection.connected({ limit });
     const answers = new Map<LeaseRef, ExtendResult>();
-    const now = systemClock.monotonic();
+    const now = this.connection.clock.monotonic();
     const commands = this.commands.many(
       EXTEND,
       leases.map((lease) => {
@@ -56,7 +56,7 @@ export class Renewals {
     const ended = Promise.all(commands);
     // A node that hangs must not hide the answers of the others.
     await (this.connection.isCluster && limit !== undefined
-      ? noLongerThan(limit * NODE_SHARE, ended, systemClock)
+      ? noLongerThan(limit * NODE_SHARE, ended, this.connection.clock)
       : ended);
     const results = leases.map((lease) => answers.get(lease) ?? { held: null, error: nodeIsSilent(limit) });
     // One failed node must not hide the answers of the others. If no node answered, the whole call has failed.

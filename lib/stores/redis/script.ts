@@ -89,34 +89,31 @@ const MAX_BATCH = 50;
 export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') });
 
 /**
- * Makes a script for one lease: see {@link leaseScript}.
- *
- * gives: lock, state, i, width, k
- */
-const scriptForOne = (body: string): Script =>
-  script(/* lua */ `local lock, state, i, width, k = KEYS[1], KEYS[2], 1, #ARGV, 0${body}`);
-
-/**
  * Makes the same script for one lease and for many. The header of the body lists keys and arguments of one lease. On a Cluster all
  * keys are in one slot. Trailing arguments (`name?`) are left out if they would be '' for all leases of the call.
  *
- * gives: width, lock, state, i, k
- *
- * @param keys those of a lease
  * @param body Lua that returns the answer for one lease; `lock` and `state` are its first keys, `KEYS[k + 3]` is the third, `ARGV[i]` is
  *   the first argument, and `width` is the number of arguments per lease
+ * @param functions Lua functions that the body calls, in an order in which each finds those that it calls
+ * @param keys those of a lease
  *
  * The script for many judges each lease alone: a lease that fails answers { 'error', message }. A replica refuses all
- * of them. The script for one defines no function, which would cost more than any of its commands.
+ * of them.
  *
  * For many leases, an argument that is the same for all of them is sent once: the first argument has a 1 for each common argument, and a
  * 0 for each that differs. The common ones follow, then those of each lease. {@link argumentsForMany} makes them.
  */
-export const leaseScript = (body: string, keys = OF_LOCK, most = MAX_BATCH): LeaseScript => ({
+export const leaseScript = (
+  body: string,
+  functions: readonly string[] = [],
+  keys = OF_LOCK,
+  most = MAX_BATCH,
+): LeaseScript => ({
   keys,
   most,
-  one: scriptForOne(body),
-  many: script(/* lua */ `
+  one: script(/* lua */ `${functions.join('')}
+local lock, state, i, width, k = KEYS[1], KEYS[2], 1, #ARGV, 0${body}`),
+  many: script(/* lua */ `${functions.join('')}
 local given, width, at, own = ARGV, #ARGV[1], 2, {}
 local ARGV = {}
 for n = 1, width do

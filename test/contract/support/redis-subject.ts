@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisClient } from '../../../lib/index.js';
 import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
-import { historyKeys, lineKeys, stateKey } from '../../../lib/stores/redis/keys.js';
+import { lockKeys, OF_HISTORY } from '../../../lib/stores/redis/keys.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import type { LockStoreContractOptions } from '../cases/options.js';
 import { uniquePrefix } from '../../support/redis-server.js';
@@ -53,7 +53,8 @@ export function redisContract(connect: () => TestClient): RedisContract {
     return client;
   };
   const locks = (name: string): string => key(name);
-  const states = (name: string): string => stateKey(key(name), new RedisConnection(first()).keyPrefix);
+  const keysOf = (name: string) => lockKeys(key(name), new RedisConnection(first()).keyPrefix);
+  const states = (name: string): string => keysOf(name)[1];
   const remove = async (...keys: string[]): Promise<void> => {
     // One by one: on a cluster they are in different slots.
     await Promise.all(keys.map((each) => first().del(each)));
@@ -91,8 +92,8 @@ export function redisContract(connect: () => TestClient): RedisContract {
     forgetAll: () =>
       remove(
         ...[...used].flatMap((name) => {
-          const state = states(name);
-          return [locks(name), state, ...lineKeys(state), ...historyKeys(state)];
+          const keys = keysOf(name);
+          return [...keys, ...OF_HISTORY.of(keys)];
         }),
       ),
     async breakLock(name) {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { LockStore } from '../../../lib/index.js';
-import { historyKeys, instanceKeys, stateKey } from '../../../lib/stores/redis/keys.js';
+import { lockKeys, OF_HISTORY } from '../../../lib/stores/redis/keys.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { MongoLockStore } from '../../../lib/stores/mongo/index.js';
@@ -97,15 +97,20 @@ export async function redisSubject(): Promise<ServedSubject> {
     expire: end,
     pass: end,
     async age(name, ms) {
-      const state = stateKey(key(name), '');
-      for (const stream of historyKeys(state)) await ageStream(client, stream, ms);
+      const keys = lockKeys(key(name), '');
+      const [, state] = keys;
+      await ageEntries(client, OF_HISTORY.of(keys), ms, () => true);
       for (const [field, value] of Object.entries(await client.hgetall(state))) {
         const [, due, interval] = /^next (\d+) (\d+)$/.exec(value) ?? [];
         if (due !== undefined) await client.hset(state, field, `next ${Number(due) - ms} ${interval}`);
       }
-      const { seen } = instanceKeys(`${keyPrefix}:instances`, '');
-      for (const id of await client.zrange(seen, '0', '-1'))
-        if (id.startsWith(name)) await client.zincrby(seen, -ms, id);
+      const instances = OF_HISTORY.of(lockKeys(`${keyPrefix}:instances`, ''));
+      await ageEntries(
+        client,
+        instances,
+        ms,
+        (id) => /^\["(instance|dates)/.test(id) && id.includes(`"${name}`),
+      );
     },
     settle: () => Promise.resolve(),
     trims: false,
@@ -119,18 +124,27 @@ export async function redisSubject(): Promise<ServedSubject> {
   };
 }
 
-/** Each entry came so much sooner: the ids say when, and the expiry of the whole tells how old the oldest may be. */
-async function ageStream(client: Redis, stream: string, ms: number): Promise<void> {
-  const left = await client.pttl(stream);
-  const entries = await client.xrange(stream, '-', '+');
-  if (entries.length === 0) return;
-  await client.del(stream);
-  if (left <= ms) return;
-  for (const [id, fields] of entries) {
-    const [time, number] = id.split('-');
-    await client.xadd(stream, `${Number(time) - ms}-${number}`, ...fields);
+/** Each of these entries came so much sooner: see entry-scripts.ts. */
+async function ageEntries(
+  client: Redis,
+  [entries = '', order = '']: readonly string[],
+  ms: number,
+  isAged: (id: string) => boolean,
+): Promise<void> {
+  for (const [field, stored] of Object.entries(await client.hgetall(entries))) {
+    const [head, until, at, place] = /^([^ ]+) ([^ ]+) ([^ ]+) /.exec(stored) ?? [];
+    if (head === undefined || !field.startsWith('"[') || !isAged(JSON.parse(field) as string)) continue;
+    const [kind, job] = stored.slice(head.length).split(' ').slice(2);
+    const [ends, came, stands] = [Number(until) - ms, Number(at) - ms, Number(place) - ms * 1_000];
+    await client.hset(
+      entries,
+      field,
+      `${ends} ${came} ${stands} ${stored.slice(head.length)}`,
+      'earliest',
+      '0',
+    );
+    await client.zadd(order, stands, `${kind} ${job} ${field}`);
   }
-  await client.pexpire(stream, left - ms);
 }
 
 /** Three instances on one database, each with a pool. */

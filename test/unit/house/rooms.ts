@@ -80,8 +80,8 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 689, aim: 650 },
   contract: { ceiling: 1_720, aim: 1_500 },
-  rules: { ceiling: 3_874, aim: 3_100 },
-  'stores/redis': { ceiling: 5_866, aim: 4_400 },
+  rules: { ceiling: 3_937, aim: 3_100 },
+  'stores/redis': { ceiling: 4_690, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 4_777, aim: 3_100 },
   'stores/mongo': { ceiling: 998, aim: 800 },
   'stores/memory': { ceiling: 520, aim: 400 },

@@ -29,7 +29,7 @@ describe('inspect()', () => {
     await own.queuedCalls.enqueue({ ...QUEUED, name: 'report' });
     const beat = { instance: 'a', startedAt: 0, every: 1, leads: [], catalogue: 'a', jobs: [], left: false };
     await own.history.beat({ ...beat, next: [], last: [] });
-    expect(await client.exists('scheduler:queued', 'scheduler:instances')).toBe(2);
+    expect(await client.exists('scheduler:queued', '{scheduler:instances}:state:history')).toBe(2);
     expect((await own.inspect()).map(({ name }) => name)).toEqual(['report']);
     for (const name of ['queued', 'instances'])
       await expect(own.acquire({ ...lease, name })).rejects.toThrow('there the library itself keeps');

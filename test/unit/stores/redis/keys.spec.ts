@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { SchedulerLockConfigError } from '../../../../lib/base/errors.js';
 import {
   hashTag,
-  historyKeys,
-  instanceKeys,
   isStateKey,
-  lineKeys,
+  lockKeys,
+  OF_HISTORY,
+  OF_QUEUE,
   stateKey,
 } from '../../../../lib/stores/redis/keys.js';
 
@@ -92,13 +92,14 @@ describe('the key of the state', () => {
     expect(stateKey(lock, prefix)).toMatch(/:state$/);
   });
 
-  test.each(['{scheduler:refresh:lock}:state', '{app}:refresh:state'])(
-    'is known as one, and so are those of line and history beside %s',
-    (state) => {
-      const keys = [state, ...lineKeys(state), ...historyKeys(state)];
-      expect(keys.filter(isStateKey)).toEqual(keys);
-      // The Lua makes them in this way.
-      expect(historyKeys(state)).toEqual([`${state}:runs`, `${state}:bad`]);
+  test.each(['scheduler:refresh:lock', '{app}:refresh'])(
+    'is known as one, and so are those of line, queue and history beside %s',
+    (lock) => {
+      const keys = lockKeys(lock, '');
+      const beside = [...keys.slice(1), ...OF_QUEUE.of(keys), ...OF_HISTORY.of(keys)];
+      expect(beside).toHaveLength(7);
+      expect(beside.filter(isStateKey)).toEqual(beside);
+      expect(new Set(beside.map(hashTag)).size).toBe(1);
     },
   );
 
@@ -108,15 +109,4 @@ describe('the key of the state', () => {
     expect(() => stateKey('b', 'a{}:')).toThrow(SchedulerLockConfigError);
     expect(() => stateKey('b', '{a:')).toThrow(SchedulerLockConfigError);
   });
-});
-
-test.each([
-  ['scheduler:instances', '', '{scheduler:instances}'],
-  ['{app}:instances', '', '{app}:instances'],
-  ['instances', 'app:', '{app:instances}'],
-])('the keys of instances, at "%s" under the client prefix "%s", share a slot', (key, prefix, beside) => {
-  const { instances, seen, list } = instanceKeys(key, prefix);
-  expect([instances, seen, list('a')]).toEqual([key, `${beside}:seen`, `${beside}:jobs:a`]);
-  const stored = prefix + key;
-  expect(hashTag(prefix + seen)).toBe(hashTag(stored) ?? stored);
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createClient } from 'redis';
-import { NodeRedisSubscriber } from '../../../../lib/stores/redis/node-redis.js';
+import { NodeRedis } from '../../../../lib/stores/redis/node-redis.js';
 import { nodeRedisOptions } from '../../../../lib/stores/redis/node-redis-options.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { LOOPBACK } from '../../../support/machine.js';
@@ -10,7 +10,7 @@ import { until } from '../../../support/until.js';
 /* The client that the library makes of a URL where only `redis` is installed. */
 
 let redis: LocalRedis;
-let client: NodeRedisSubscriber;
+let client: NodeRedis;
 
 beforeEach(async () => {
   redis = await startRedis();
@@ -23,8 +23,8 @@ afterEach(async () => {
 });
 
 /** As the store makes it. */
-const own = (target: string | object): NodeRedisSubscriber =>
-  new NodeRedisSubscriber(createClient(nodeRedisOptions(target, 5_000)), true);
+const own = (target: string | object): NodeRedis =>
+  new NodeRedis(createClient(nodeRedisOptions(target, 5_000)), true);
 
 test.each([
   ['a URL', () => `redis://me:geheim@${LOOPBACK}:${redis.port}/1`],
@@ -46,12 +46,16 @@ test('a server that refuses writes, as an old primary does after a failover, is 
   await client.connect();
   const [before] = await connections();
   expect(before).toBeDefined();
+  const store = new RedisLockStore(client);
+  await store.init();
   await redis.command('REPLICAOF', LOOPBACK, '1');
-  await expect(client.eval("return redis.call('SET', KEYS[1], 'a')", 1, 'key')).rejects.toThrow('READONLY');
+  const lease = { name: 'report', token: 'a', ttl: 60_000, holder: 'here' };
+  await expect(store.acquire(lease)).rejects.toThrow('READONLY');
   await until(async () => !(await connections()).includes(before ?? ''), {
     message: 'the end of the connection',
   });
   await until(() => client.status === 'ready', { message: 'the client to be connected again' });
+  await store.close();
 });
 
 /** The ids of the connections of the client. */
