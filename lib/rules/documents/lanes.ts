@@ -1,6 +1,6 @@
 import { afterThis, atEndOfTurn } from '../../base/clock.js';
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
-import type { Told } from '../../contract/fast-port.js';
+import type { Caller } from '../../contract/fast-port.js';
 import type { Standing } from '../../contract/line.js';
 import type { Written } from './changes.js';
 import type { Renewal, Seen } from '../../contract/port.js';
@@ -38,7 +38,7 @@ export interface Task<T> {
   readonly lost?: T;
   /** It has entered the line. If it is there no more, its wait was shorter than the way to the place: it does not enter once more. */
   readonly hasEntered?: boolean;
-  readonly told: Told<T>;
+  readonly told: Caller<T>;
 }
 
 /** The calls of this process for one lock: one after another, in the order in which they were made. */

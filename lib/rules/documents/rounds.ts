@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.js';
 import type { SchedulerLockError } from '../../base/errors.js';
-import type { Told } from '../../contract/fast-port.js';
+import type { Caller } from '../../contract/fast-port.js';
 import { changeOf, isSame } from './changes.js';
 import { Guesses, nowOf } from './guesses.js';
 import {
@@ -334,7 +334,7 @@ export class Rounds {
   }
 
   /** The first task of a lane is over. */
-  #tell(lane: Lane, tell: (told: Told<unknown>) => void): void {
+  #tell(lane: Lane, tell: (told: Caller<unknown>) => void): void {
     const task = takeFirst(lane, this.#clock.monotonic());
     if (task !== undefined) tell(task.told);
   }

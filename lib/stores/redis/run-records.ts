@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.js';
 import { Gatherer, RECORDS_WAIT } from '../../rules/entries/gatherer.js';
 import type { RunRecords } from '../../rules/entries/keeping.js';
-import type { Told } from '../../contract/fast-port.js';
+import type { Caller } from '../../contract/fast-port.js';
 import type { LeaseRef, ReleaseOptions } from '../../contract/lock-store.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
 import { RECORD_BAD, RECORD_RUN } from './history-scripts.js';
@@ -22,7 +22,7 @@ interface Ended extends LeaseCall<void> {
 
 const read = (): void => undefined;
 /** A record that cannot be kept is lost. */
-const told: Told<void> = { answered: () => undefined, failed: () => undefined };
+const told: Caller<void> = { answered: () => undefined, failed: () => undefined };
 
 /** Keeps the records of runs, a moment after their releases: those of many locks with one command. */
 export class RedisRunRecords implements RunRecords {
