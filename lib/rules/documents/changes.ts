@@ -1,6 +1,6 @@
 import { newId } from '../../base/shared.js';
 import { byOf } from '../lock/by.js';
-import type { Look } from './guesses.js';
+import type { Snapshot } from './guesses.js';
 import type { Change, ReadDocument, Seen } from '../../contract/port.js';
 import { become, isTaken, type Next } from '../lock/document.js';
 import { lockOf, stateOf } from '../lock/state.js';
@@ -11,7 +11,7 @@ import { lockOf, stateOf } from '../lock/state.js';
  * @param problem why the place cannot keep it
  * @throws LockStateError if its state is not one that we have written; and `problem`
  */
-export function lookAt(read: ReadDocument | undefined, time: number, at: number, problem?: Error): Look {
+export function lookAt(read: ReadDocument | undefined, time: number, at: number, problem?: Error): Snapshot {
   if (problem !== undefined) throw problem;
   if (read === undefined) return { document: undefined, seen: null, time, at };
   const { version, by } = read;
@@ -21,11 +21,11 @@ export function lookAt(read: ReadDocument | undefined, time: number, at: number,
 /** A change to be written, and how the lock looks then. */
 export interface Written {
   readonly change: Change;
-  readonly after: Look;
+  readonly after: Snapshot;
 }
 
 /** What a rule has decided, over what was seen. @param now by the database's clock, as the rule was told */
-export function changeOf(name: string, look: Look, next: Next, now: number): Written {
+export function changeOf(name: string, look: Snapshot, next: Next, now: number): Written {
   const { kept, end, begins } = next;
   const { lease, ended, stranger } = kept;
   const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
