@@ -18,7 +18,7 @@ import { timesIn } from '../../insight/times.js';
 import { counted, nearest, withoutSql } from '../../base/wording.js';
 import type { ControlSwitches } from '../../insight/control/types.js';
 import type { Request } from './arguments.js';
-import { type Look, printable } from './table.js';
+import { type Format, printable } from './table.js';
 import { placeOf } from './place.js';
 import { isSwitch, type Switch } from './switch-arguments.js';
 import { done } from './switches.js';
@@ -37,7 +37,7 @@ export interface Context {
   /** The user of this machine. */
   readonly actor: string;
   readonly clock: Clock;
-  readonly look: Look;
+  readonly look: Format;
   /** Writes about the answer to stderr: why it takes so long, what is missing from it. */
   readonly say: (line: string) => void;
 }
@@ -175,7 +175,7 @@ function leftOut({ instances, runs, parts }: Unreadable): string[] {
 }
 
 /** Why each job needs attention, below the table. */
-const whole = (jobs: readonly JobView[], { paint }: Look): string[] =>
+const whole = (jobs: readonly JobView[], { paint }: Format): string[] =>
   jobs.flatMap(({ job, why: known }) =>
     known === undefined ? [] : [`${paint('bold', printable(job))}: ${printable(known.sentence)}`],
   );
