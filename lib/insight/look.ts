@@ -14,7 +14,7 @@ const FEW = 20;
 export const SOME = 200;
 
 /** What one look at a store shows. */
-export interface Look {
+export interface FleetView {
   /** The store's time. 0: it remembers no instance. */
   readonly time: number;
   /** The instances, without the dates of their jobs. */
@@ -37,7 +37,7 @@ export type Beside = Pick<JobFacts, 'ticks' | 'show'>;
  *
  * @param most how many entries of a lock that one job has. Absent: as few as tell how it is
  */
-export async function lookAtAll(reader: Reader, beside: Beside, most?: number): Promise<Look> {
+export async function lookAtAll(reader: Reader, beside: Beside, most?: number): Promise<FleetView> {
   const fleet = await reader.fleet(UNDATED);
   const { views, unwell, locks } = await lookInShort(reader, fleet, beside, most);
   // For these jobs, people want to know why: that takes more instances, with their dates.

@@ -1,5 +1,5 @@
 import { given, type JobFacts } from '../../../insight/facts.js';
-import type { Look } from '../../../insight/look.js';
+import type { FleetView } from '../../../insight/look.js';
 import { controlsOf, isRun } from '../../../insight/controls.js';
 import { leasesOf, type LockFacts } from '../../../insight/join.js';
 import { sentenceOf } from '../../../insight/sentence.js';
@@ -17,7 +17,7 @@ export interface Kept {
 }
 
 /** One answer of the store, put in order for people. */
-export interface Looked extends Omit<Look, 'jobs'> {
+export interface Looked extends Omit<FleetView, 'jobs'> {
   /** The store's time. */
   readonly now: number;
   /** The jobs that need attention come first. */
@@ -36,7 +36,7 @@ export interface Looked extends Omit<Look, 'jobs'> {
 export const NOTHING_KEPT: Kept = { runs: [], misses: [] };
 
 /** Puts an answer of the store in order, a few milliseconds at a stretch. */
-export async function lookedAt(look: Look, renewals = new Renewals()): Promise<Looked> {
+export async function lookedAt(look: FleetView, renewals = new Renewals()): Promise<Looked> {
   const kept = new Map<string, Kept>();
   const of = (job: string): Kept => {
     const found = kept.get(job) ?? { runs: [], misses: [] };
