@@ -1,12 +1,12 @@
 import type { Clock } from '../../base/clock.js';
-import type { Seen } from '../../contract/port.js';
+import type { SeenDocument } from '../../contract/port.js';
 import { isTaken, type LockDocument } from '../lock/document.js';
 
 /** The document of a lock, and what a change of it is written over. */
 export interface Snapshot {
   readonly document: LockDocument | undefined;
   /** As it was found; `null`: there is none. */
-  readonly seen: Omit<Seen, 'taken'> | null;
+  readonly seen: Omit<SeenDocument, 'taken'> | null;
   /** What the database's clock said, */
   readonly time: number;
   /** when it answered, monotonic. */

@@ -3,7 +3,7 @@ import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '
 import type { Caller } from '../../contract/fast-port.js';
 import type { Standing } from '../../contract/line.js';
 import type { Written } from './changes.js';
-import type { Renewal, Seen } from '../../contract/port.js';
+import type { Renewal, SeenDocument } from '../../contract/port.js';
 import type { Decision, Hint, LockDocument } from '../lock/document.js';
 
 /** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
@@ -50,7 +50,7 @@ export interface Lane {
   /** When the turn of the first one began, monotonic; `Infinity` until it is sent. */
   since: number;
   /** What its last change was to be written over, and was not. */
-  missed?: Seen | null | undefined;
+  missed?: SeenDocument | null | undefined;
   /** Whether nobody can tell if a change of the first one was written. */
   isUnsure?: boolean;
 }
@@ -66,7 +66,7 @@ export interface Wanted extends Written {
 }
 
 /** The change of the first call of a lane was not written. @param isWritten `undefined`: nobody can tell */
-export function miss(lane: Lane, seen: Seen | null, isWritten: false | undefined): void {
+export function miss(lane: Lane, seen: SeenDocument | null, isWritten: false | undefined): void {
   lane.missed = seen;
   lane.tries += 1;
   // An attempt that is decided once more finds its own grant.

@@ -1,4 +1,10 @@
-import type { Change, DocumentsRead, LockDocuments, Renewal, Seen } from '../../../lib/contract/port.js';
+import type {
+  Change,
+  DocumentsRead,
+  LockDocuments,
+  Renewal,
+  SeenDocument,
+} from '../../../lib/contract/port.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import type { LockDocumentsContractOptions } from '../../../lib/testing/port/port-options.js';
@@ -34,7 +40,7 @@ class Place {
   }
 
   /** What a change of a document would be written over. */
-  seen(name: string): Seen | null {
+  seen(name: string): SeenDocument | null {
     const found = this.find(name);
     return found === undefined
       ? null

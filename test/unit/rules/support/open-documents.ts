@@ -4,7 +4,7 @@ import type {
   LockDocuments,
   ReadDocument,
   Renewal,
-  Seen,
+  SeenDocument,
 } from '../../../../lib/contract/port.js';
 import type { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
@@ -47,7 +47,7 @@ export class OpenDocuments implements LockDocuments {
     return true;
   }
 
-  isAsSeen(row: Row | undefined, seen: Seen | null): boolean {
+  isAsSeen(row: Row | undefined, seen: SeenDocument | null): boolean {
     if (row === undefined || seen === null) return row === undefined && seen === null;
     const { version, by, taken } = seen;
     return row.version === version && row.by === by && row.until > this.now() === taken;
