@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.js';
-import type { Kept } from '../../contract/history-store.js';
+import type { Retention } from '../../contract/history-store.js';
 import type { LockEntries, NewEntry } from './entries.js';
 import { Gatherer, UnderWay } from './gatherer.js';
 
@@ -17,7 +17,7 @@ const MOST_COUNTED = 10_000;
 /** An entry, and how many of its kind its lock keeps. */
 export interface KeptEntry {
   readonly entry: NewEntry;
-  readonly kept: Kept;
+  readonly kept: Retention;
 }
 
 /**
@@ -82,7 +82,7 @@ export class Keeper {
       await this.#trimSome(all.slice(i, i + TRIMMED)).catch(() => undefined);
   }
 
-  #isDue(key: string, { count }: Kept): boolean {
+  #isDue(key: string, { count }: Retention): boolean {
     if (this.#counts.size >= MOST_COUNTED) this.#counts.clear();
     const most = Math.ceil(count / 10);
     const written = (this.#counts.get(key) ?? most) + 1;

@@ -1,7 +1,7 @@
 import type {
   ControlAct,
   HistoryEntry,
-  Kept,
+  Retention,
   Miss,
   MissEntry,
   RunEntry,
@@ -92,7 +92,10 @@ export function missArguments({ job, instance, reason, count, holder, since, unt
   return [JSON.stringify(facts), ...keptArguments(kept)];
 }
 
-const keptArguments = ({ count, age }: Kept): [count: string, age: string] => [String(count), String(age)];
+const keptArguments = ({ count, age }: Retention): [count: string, age: string] => [
+  String(count),
+  String(age),
+];
 
 /** An entry of a stream: its id, and its fields, name and value in turn. */
 type Raw = [id: string, fields: string[]];
