@@ -9,7 +9,7 @@ import type { MissEntry } from '../../../contract/history-store.js';
 import { Renewals } from './renewals.js';
 
 /** What is kept of a job. */
-export interface Kept {
+export interface JobRecords {
   /** Newest first. */
   readonly runs: RunInfo[];
   /** Newest first: one entry for each instance that noted a miss. */
@@ -22,7 +22,7 @@ export interface Looked extends Omit<FleetView, 'jobs'> {
   readonly now: number;
   /** The jobs that need attention come first. */
   readonly jobs: readonly JobView[];
-  readonly kept: ReadonlyMap<string, Kept>;
+  readonly kept: ReadonlyMap<string, JobRecords>;
   /** All runs that are kept, newest first, with runs that belong to no job. */
   readonly runs: readonly RunInfo[];
   /** What people did, newest first. */
@@ -33,12 +33,12 @@ export interface Looked extends Omit<FleetView, 'jobs'> {
   readonly renewals: ReadonlyMap<string, number>;
 }
 
-export const NOTHING_KEPT: Kept = { runs: [], misses: [] };
+export const NOTHING_KEPT: JobRecords = { runs: [], misses: [] };
 
 /** Puts an answer of the store in order, a few milliseconds at a stretch. */
 export async function lookedAt(look: FleetView, renewals = new Renewals()): Promise<Looked> {
-  const kept = new Map<string, Kept>();
-  const of = (job: string): Kept => {
+  const kept = new Map<string, JobRecords>();
+  const of = (job: string): JobRecords => {
     const found = kept.get(job) ?? { runs: [], misses: [] };
     kept.set(job, found);
     return found;
