@@ -15,7 +15,7 @@ export interface Bar {
 }
 
 /** What one instance did. */
-export interface Lane {
+export interface Track {
   readonly instance: string;
   readonly info?: KnownInstance['info'];
   readonly bars: readonly Bar[];
@@ -38,7 +38,7 @@ export async function lanesOf(
   runs: readonly RunInfo[],
   told: readonly KnownInstance[],
   span: { readonly from: number; readonly to: number },
-): Promise<Lane[]> {
+): Promise<Track[]> {
   const { from, to } = span;
   const seen = runs.filter((run) => endOf(run, to) >= from && run.startedAt <= to);
   const overlapping = await overlapsOf(seen, to);
