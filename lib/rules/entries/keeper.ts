@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.js';
 import type { Retention } from '../../contract/history-store.js';
 import type { LockEntries, NewEntry } from './entries.js';
-import { Gatherer, UnderWay } from './gatherer.js';
+import { Gatherer, SentWrite } from './gatherer.js';
 
 /** The most entries for one write. */
 const BATCH_SIZE = 100;
@@ -26,7 +26,7 @@ export interface KeptEntry {
  */
 export class Keeper {
   readonly #records: Gatherer<KeptEntry>;
-  readonly #trims = new Set<UnderWay>();
+  readonly #trims = new Set<SentWrite>();
   /** How many entries were written since the last clean-up, by lock and kind. */
   readonly #counts = new Map<string, number>();
 
@@ -64,7 +64,7 @@ export class Keeper {
   async put(all: readonly KeptEntry[]): Promise<boolean[]> {
     const written = await this.entries.put(all.map(({ entry }) => entry));
     // The caller does not wait for this.
-    const trim = new UnderWay(this.#trim(all), this.clock);
+    const trim = new SentWrite(this.#trim(all), this.clock);
     this.#trims.add(trim);
     void trim.over.then(() => this.#trims.delete(trim));
     return written;
