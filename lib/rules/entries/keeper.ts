@@ -24,7 +24,7 @@ export interface KeptEntry {
  * Writes the entries of histories, and deletes the oldest ones beyond their number now and then: a tenth of that number too many may stay,
  * for each instance.
  */
-export class Keeper {
+export class HistoryWriter {
   readonly #records: Gatherer<KeptEntry>;
   readonly #trims = new Set<SentWrite>();
   /** How many entries were written since the last clean-up, by lock and kind. */
