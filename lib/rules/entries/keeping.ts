@@ -18,10 +18,10 @@ export const keeping = (
   options: ReleaseOptions,
   told: Caller<ReleaseResult>,
 ): Caller<ReleaseResult> =>
-  options.record === undefined ? told : new Keeping(records, lease, options, told);
+  options.record === undefined ? told : new RecordingCaller(records, lease, options, told);
 
 /** A class, as each run has one. */
-class Keeping implements Caller<ReleaseResult> {
+class RecordingCaller implements Caller<ReleaseResult> {
   constructor(
     private readonly records: RunRecords,
     private readonly lease: LeaseRef,
