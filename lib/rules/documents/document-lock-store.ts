@@ -27,7 +27,7 @@ import type { LockInfo } from '../../contract/lock-info.js';
 import { byOf } from '../lock/by.js';
 import { type LockEntries, NO_ENTRIES } from '../entries/entries.js';
 import { EntryHistory, type EntryHistoryOptions } from '../entries/history.js';
-import { keeping } from '../entries/keeping.js';
+import { recording } from '../entries/keeping.js';
 import { Lines } from '../entries/lines.js';
 import { Moments } from '../entries/moments.js';
 import { documentLocks } from '../entries/queue-locks.js';
@@ -211,7 +211,7 @@ export class DocumentLockStore implements LockStore {
   }
 
   #release(lease: LeaseRef, options: ReleaseOptions, asked: Caller<ReleaseResult>): void {
-    const told = keeping(this.history, lease, options, asked);
+    const told = recording(this.history, lease, options, asked);
     const ending = this.queuedCalls.end(lease, options.outcome ?? 'completed');
     if (ending === undefined) return this.#giveBack(lease, options, told);
     void ending.then(() => this.#giveBack(lease, options, told), told.failed.bind(told));

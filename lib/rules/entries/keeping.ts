@@ -12,7 +12,7 @@ export interface RunRecords {
 }
 
 /** Tells of a release, and keeps the record behind it, if there is one: the run has ended, whatever became of its lease. */
-export const keeping = (
+export const recording = (
   records: RunRecords,
   lease: LeaseRef,
   options: ReleaseOptions,

@@ -6,7 +6,7 @@
 import { systemClock } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { Moments } from '../../rules/entries/moments.js';
-import { keeping } from '../../rules/entries/keeping.js';
+import { recording } from '../../rules/entries/keeping.js';
 import { EntryQueue } from '../../rules/entries/queue.js';
 import { LOOK_FOR_QUEUED } from '../../contract/queued-call-store.js';
 import {
@@ -224,7 +224,7 @@ export class RedisLockStore implements LockStore {
     },
     release: (lease, options, told) => {
       if (lease.wait !== undefined && options.outcome === NOTHING_RAN) return this.#leave(lease, told);
-      const kept = keeping(this.history, lease, options, told);
+      const kept = recording(this.history, lease, options, told);
       const ending = this.queuedCalls.end(lease, options.outcome ?? 'completed');
       const giveBack = (): void => this.#releases.call(lease.name, releaseArguments(lease, options), kept);
       if (ending === undefined) return giveBack();
