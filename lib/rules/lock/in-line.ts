@@ -168,7 +168,7 @@ export function lineInfo(
   standing: readonly Standing[],
 ): Pick<LockInfo, 'line'> {
   const line = lineOf(document, standing);
-  const there = line.standing.filter(({ process }) => !line.hasMissed(process));
+  const there = line.standing.filter(({ process }) => !line.isAbsent(process));
   return shownLine(there, now);
 }
 

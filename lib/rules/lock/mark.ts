@@ -52,7 +52,7 @@ export function withLine(
   // Twice as long as the longest wait: those who come meanwhile find it written.
   const until = isCovered ? before.until : Math.ceil(last + Math.max(last - now, MARKED));
   const { called } = line;
-  const missed = line.standing.length === 0 ? [] : line.missed;
+  const missed = line.standing.length === 0 ? [] : line.absent;
   const mark: Mark = { until, ...(called && { called }), ...(missed.length > 0 && { missed }) };
   return { ...kept, more: { ...others, line: mark } };
 }
