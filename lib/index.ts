@@ -112,7 +112,7 @@ export type {
   LockDocuments,
   ReadDocument,
   Renewal as DocumentRenewal,
-  Seen as SeenDocument,
+  SeenDocument,
 } from './contract/port.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type {

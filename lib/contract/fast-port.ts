@@ -8,7 +8,7 @@ import type {
 } from './lock-store.js';
 
 /** Receives the outcome of a call: exactly one of the two functions is called, once. */
-export interface Told<T> {
+export interface Caller<T> {
   answered(result: T): void;
   failed(error: Error): void;
   /** Whether the caller has given up. A call that was not sent before that need not be sent. */
@@ -22,8 +22,8 @@ export interface Told<T> {
  * 6 % to the cost of a run, and 19 % where a thousand runs begin at once.
  */
 export interface FastPort {
-  acquire(request: AcquireRequest, told: Told<AcquireResult>): void;
-  release(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void;
+  acquire(request: AcquireRequest, told: Caller<AcquireResult>): void;
+  release(lease: LeaseRef, options: ReleaseOptions, told: Caller<ReleaseResult>): void;
   /** The methods that the port stands for. */
   readonly standsFor: Pick<LockStore, 'acquire' | 'release'>;
 }

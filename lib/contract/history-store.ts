@@ -49,7 +49,7 @@ export interface HistoryStore {
 export const UNDATED = (): boolean => false;
 
 /** How many entries are kept, and for how long. */
-export interface Kept {
+export interface Retention {
   /** For each lock: this many runs that completed, and as many other entries. A store may keep some more. */
   readonly count: number;
   /** How old an entry may become, ms. */
@@ -87,7 +87,7 @@ export interface Annotation {
 
 /** How a run went, as its holder knows it. Kept once it is released, or not at all. Plain data. */
 export interface RunRecord extends Annotation {
-  readonly kept: Kept;
+  readonly kept: Retention;
   /** How long it ran by the holder's clock, milliseconds. */
   readonly duration: number;
   /** What it threw, shortened; absent if it threw nothing, or the options hide it. */
@@ -102,7 +102,7 @@ export interface RunRecord extends Annotation {
  */
 export interface Interruption
   extends Pick<LeaseRef, 'name' | 'fencingToken' | 'holder' | 'job' | 'tick' | 'attempt'>, Annotation {
-  readonly kept: Kept;
+  readonly kept: Retention;
 }
 
 /** Which entries. */
@@ -158,7 +158,7 @@ export interface Miss extends MissReason {
   readonly name: string;
   readonly job: string;
   readonly instance: string;
-  readonly kept: Kept;
+  readonly kept: Retention;
   /** The fire time, epoch milliseconds. Of an interval, when it was due, as far as the instance knows: the store may know better. */
   readonly tick: number;
   /** For an interval: how long after it was due it counts as missed, milliseconds. */
@@ -250,7 +250,7 @@ export interface Beat {
   /** Runs here that should be over, and go on. Absent: none. */
   readonly hung?: readonly HungRun[];
   /** How many runs the store keeps for this instance's jobs, and for how long. */
-  readonly kept?: Kept;
+  readonly kept?: Retention;
   /** Whether it shuts down. */
   readonly left: boolean;
 }

@@ -33,12 +33,12 @@ export class Line {
   #standing: Standing[];
   #called: Called | undefined;
   /** Processes that did not come when they were called. */
-  readonly #missed: Set<string>;
+  readonly #absent: Set<string>;
 
-  constructor(standing: readonly Standing[] = [], called?: Called, missed: readonly string[] = []) {
+  constructor(standing: readonly Standing[] = [], called?: Called, absent: readonly string[] = []) {
     this.#standing = [...standing].toSorted(byPlace);
     this.#called = called;
-    this.#missed = new Set(missed);
+    this.#absent = new Set(absent);
   }
 
   get standing(): readonly Standing[] {
@@ -49,13 +49,13 @@ export class Line {
     return this.#called;
   }
 
-  get missed(): readonly string[] {
-    return [...this.#missed];
+  get absent(): readonly string[] {
+    return [...this.#absent];
   }
 
   /** Whether a process did not come when it was called. */
-  hasMissed(process: string): boolean {
-    return this.#missed.has(process);
+  isAbsent(process: string): boolean {
+    return this.#absent.has(process);
   }
 
   /** Where a call stands; `undefined` if it is not in line. */
@@ -67,7 +67,7 @@ export class Line {
 
   /** A call asks: its process is alive, and the call stands in line from now on. */
   enter(one: Standing): void {
-    this.#missed.delete(one.process);
+    this.#absent.delete(one.process);
     this.#standing = [...this.#standing.filter(({ token }) => token !== one.token), one].toSorted(byPlace);
   }
 
@@ -88,7 +88,7 @@ export class Line {
     const called = this.#standing.find(({ token }) => token === this.#called?.token);
     if (this.#called !== undefined && this.#called.until > now) return { ...called, ...this.#called };
     if (called !== undefined && called.token !== asks) {
-      this.#missed.add(called.process);
+      this.#absent.add(called.process);
       this.#standing = this.#standing.filter((one) => one !== called);
     }
     const first = this.#first(now);
@@ -99,7 +99,7 @@ export class Line {
   /** The first call that may come. A call that is passed over leaves the line, and comes back to its place when it asks. */
   #first(now: number): Standing | undefined {
     this.#standing = this.#standing.filter(({ until }) => until > now);
-    const first = this.#standing.findIndex(({ process }) => !this.#missed.has(process));
+    const first = this.#standing.findIndex(({ process }) => !this.#absent.has(process));
     this.#standing.splice(0, first < 0 ? this.#standing.length : first);
     return this.#standing[0];
   }

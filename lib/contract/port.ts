@@ -66,7 +66,7 @@ export interface ReadDocument {
 }
 
 /** What a change was decided on, and what the document must still be when it is written. */
-export interface Seen {
+export interface SeenDocument {
   readonly version: string;
   readonly by: string;
   /** Whether the lock is taken, by the database's clock when it writes. */
@@ -77,7 +77,7 @@ export interface Seen {
 export interface Change {
   readonly name: string;
   /** `null`: there is no document. */
-  readonly seen: Seen | null;
+  readonly seen: SeenDocument | null;
   /** Until when it is taken from now on: so many milliseconds after the database writes it, or before. Absent: as before. */
   readonly end?: number;
   /** Whether its lease begins now. */

@@ -5,7 +5,7 @@ import {
   type Beat,
   type HistoryStore,
   type HungRun,
-  type Kept,
+  type Retention,
   type KnownJob,
   UNDATED,
 } from '../contract/history-store.js';
@@ -29,7 +29,7 @@ export interface Shown {
   readonly leads: () => readonly string[];
   /** Its runs that should be over, and go on. */
   readonly hung: () => readonly HungRun[];
-  readonly kept: Kept;
+  readonly kept: Retention;
   /** The store has answered a beat. @param took how long that took, ms */
   readonly answered: (took: number) => void;
   /** Called once, with the first answer, if the clocks differ much. @param offset by how much the store's is ahead, ms */

@@ -45,7 +45,7 @@ export interface JobFacts {
   /** When the store answered this, by its clock. Absent: it has not yet. */
   readonly asOf?: number;
   /** What this instance has seen by itself since then. */
-  readonly seen?: Seen;
+  readonly seen?: OwnFacts;
   /** Until when it was off everywhere, as far as this instance has seen: nobody had to start a tick that came before that. */
   readonly offUntil?: number;
   /** The instances that know it, the newest first, those that are not up any more included. */
@@ -70,7 +70,7 @@ export interface JobFacts {
 }
 
 /** What an instance sees without asking the store: by its own runs, and by the refusals of its calls. */
-export interface Seen {
+export interface OwnFacts {
   /** The newest tick that was started; or found a run of the job, as far as the store has not answered since. */
   readonly tick: number;
   /** The newest tick that found a run of the job: nobody had to start it, whichever run that was. */

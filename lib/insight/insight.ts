@@ -9,8 +9,8 @@ import type { LockStore } from '../contract/lock-store.js';
 import { show as asCode } from '../base/wording.js';
 import { asksOnce } from './dates.js';
 import { hasFailed, type TickFinder, wasInterrupted } from './facts.js';
-import { FleetJobs, type KnownByAll, type Told } from './fleet-jobs.js';
-import { type Beside, jobFacts, type Look, lookAtAll, SOME } from './look.js';
+import { FleetJobs, type KnownByAll, type KnownInstance } from './fleet-jobs.js';
+import { type Beside, jobFacts, type FleetView, lookAtAll, SOME } from './look.js';
 import { controlsOf } from './controls.js';
 import { leasesOf, type LockFacts, runsOf } from './join.js';
 import { instanceOf, isRefusal, Reader } from './read.js';
@@ -101,7 +101,7 @@ export class Insight {
   }
 
   /** All jobs, and all instances without their lists of jobs, of one look at the store. @internal */
-  async status(): Promise<{ readonly jobs: JobView[]; readonly instances: Told['info'][] }> {
+  async status(): Promise<{ readonly jobs: JobView[]; readonly instances: KnownInstance['info'][] }> {
     const { jobs, told } = await this.look();
     return { jobs, instances: told.map(({ info }) => info) };
   }
@@ -112,7 +112,7 @@ export class Insight {
    * @param most how many entries of a lock that one job has. Absent: as few as tell how it is
    * @internal
    */
-  look(most?: number): Promise<Look> {
+  look(most?: number): Promise<FleetView> {
     return lookAtAll(this.#reader, this.#more, most);
   }
 

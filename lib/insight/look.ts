@@ -1,6 +1,6 @@
 import { UNDATED } from '../contract/history-store.js';
 import type { JobFacts, TickFinder } from './facts.js';
-import type { KnownByAll, Told } from './fleet-jobs.js';
+import type { KnownByAll, KnownInstance } from './fleet-jobs.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { Fleet, Reader } from './read.js';
 import { inTurns, otherWork } from './turns.js';
@@ -14,11 +14,11 @@ const FEW = 20;
 export const SOME = 200;
 
 /** What one look at a store shows. */
-export interface Look {
+export interface FleetView {
   /** The store's time. 0: it remembers no instance. */
   readonly time: number;
   /** The instances, without the dates of their jobs. */
-  readonly told: readonly Told[];
+  readonly told: readonly KnownInstance[];
   readonly jobs: JobView[];
   /** The locks of these jobs, each with what was kept of its runs. */
   readonly locks: ReadonlyMap<string, LockFacts>;
@@ -37,7 +37,7 @@ export type Beside = Pick<JobFacts, 'ticks' | 'show'>;
  *
  * @param most how many entries of a lock that one job has. Absent: as few as tell how it is
  */
-export async function lookAtAll(reader: Reader, beside: Beside, most?: number): Promise<Look> {
+export async function lookAtAll(reader: Reader, beside: Beside, most?: number): Promise<FleetView> {
   const fleet = await reader.fleet(UNDATED);
   const { views, unwell, locks } = await lookInShort(reader, fleet, beside, most);
   // For these jobs, people want to know why: that takes more instances, with their dates.

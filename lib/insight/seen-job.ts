@@ -2,7 +2,7 @@ import { INTERVAL_ALLOWANCE } from '../contract/allowances.js';
 import type { LockInfo } from '../contract/lock-info.js';
 import { type Announced, oneMore, type Skips } from './announcer.js';
 import { pauseNow } from './controls.js';
-import { given, type JobFacts, type KnownBy, type Seen } from './facts.js';
+import { given, type JobFacts, type KnownBy, type OwnFacts } from './facts.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import type { Judgement } from './judgement.js';
@@ -57,7 +57,7 @@ export class SeenJob implements Announced {
   /** Since when instances disagree, as far as this one knows, by the store's clock. */
   disagreeSince: number | undefined;
   /** What this instance has seen since. */
-  #seen: Seen = { tick: -Infinity };
+  #seen: OwnFacts = { tick: -Infinity };
   /** Whether the newest start that it has seen was its own. */
   #ranHere = false;
   /** When a refusal, or a start here, last proved that the job runs, by the store's clock. */

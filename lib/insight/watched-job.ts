@@ -1,5 +1,5 @@
 import type { Emit } from '../contract/events/events.js';
-import type { Kept } from '../contract/history-store.js';
+import type { Retention } from '../contract/history-store.js';
 import type { TickDates } from './facts.js';
 import type { ShownJob } from './beats.js';
 import type { RunInfo } from './types.js';
@@ -41,7 +41,7 @@ export interface Refused {
 /** Who watches. */
 export interface Watcher {
   readonly instance: string;
-  readonly kept: Kept;
+  readonly kept: Retention;
   readonly emit: Emit;
   /** Whether it asks the store only when ticks of its jobs come. */
   readonly withTicks?: boolean;

@@ -37,7 +37,7 @@ export class AskedTwice {
   #end!: (outcome: Outcome<AcquireResult>) => void;
   #ended = false;
   #late: ((outcome: Outcome<AcquireResult>) => void) | undefined;
-  readonly #missed: Outcome<AcquireResult>[] = [];
+  readonly #unheard: Outcome<AcquireResult>[] = [];
 
   /** @param error how the first has failed */
   constructor(
@@ -72,7 +72,7 @@ export class AskedTwice {
   /** From now on `late` receives what the copies answer that have not been answered yet. */
   listen(late: (outcome: Outcome<AcquireResult>) => void): void {
     this.#late = late;
-    for (const outcome of this.#missed.splice(0)) late(outcome);
+    for (const outcome of this.#unheard.splice(0)) late(outcome);
   }
 
   /** A second attempt that was certainly not carried out says nothing about the first one. */
@@ -88,7 +88,7 @@ export class AskedTwice {
   }
 
   #tell(outcome: Outcome<AcquireResult>): void {
-    if (this.#late === undefined) this.#missed.push(outcome);
+    if (this.#late === undefined) this.#unheard.push(outcome);
     else this.#late(outcome);
   }
 }

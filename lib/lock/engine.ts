@@ -18,7 +18,7 @@ export class Engine {
   readonly store: SafeStore;
   readonly limits: TimeLimits;
   /** Runs that wait for the store, and tries of releases: a shutdown waits for them. */
-  readonly waiting = new UnderWay();
+  readonly underWay = new UnderWay();
   readonly outages: Outages;
   readonly releases: Releases;
   readonly heartbeat: Heartbeat;
@@ -46,7 +46,7 @@ export class Engine {
     this.limits = new TimeLimits(clock, () => store.onSilence);
     this.store = new SafeStore(store, this.limits);
     this.outages = new Outages(instance, clock, emit, () => store.partitioned === true);
-    this.releases = new Releases(this.store, clock, this.outages, this.waiting);
+    this.releases = new Releases(this.store, clock, this.outages, this.underWay);
     this.heartbeat = new Heartbeat(clock, (refs) => this.#extend(refs));
     this.waits = new Waits(store, clock, processOf(instance));
     const retry = (): void => {
@@ -71,7 +71,7 @@ export class Engine {
     await Promise.all(renewals);
     this.releases.close();
     // Each pending store call, and each release that follows from it, is answered or given up within its limit.
-    await this.waiting.idle();
+    await this.underWay.idle();
     this.limits.stop();
     this.closed = true;
   }

@@ -1,4 +1,4 @@
-import type { HistoryStore, Interruption, Kept, RunRecord } from '../contract/history-store.js';
+import type { HistoryStore, Interruption, Retention, RunRecord } from '../contract/history-store.js';
 import type { ReleaseOutcome, Writable } from '../contract/lock-store.js';
 import { asClause } from '../base/wording.js';
 import type { Lease } from './lease.js';
@@ -16,7 +16,7 @@ export interface EndOfRun {
 
 /** How runs are remembered. */
 interface RecorderOptions {
-  readonly kept: Kept;
+  readonly kept: Retention;
   /** What is kept of the error of a failed run. */
   readonly error: 'none' | 'type' | 'message' | ((error: unknown) => string);
 }

@@ -125,7 +125,7 @@ export class Run<T> extends Holding {
   /** Takes the lease, keeps it while the job runs, gives it back, and reports. Rejects with what the job throws. */
   async run(): Promise<RunResult<T>> {
     const { engine, call } = this;
-    engine.waiting.begin();
+    engine.underWay.begin();
     try {
       // Awaits nothing that is not there: each further turn of promises would add to the cost of each run.
       const before = this.line === undefined ? this.before() : this.takeInLine();
@@ -139,10 +139,10 @@ export class Run<T> extends Holding {
         reportSkipped(engine, call, lease, this.line?.holding);
         return lease;
       }
-      engine.waiting.end();
+      engine.underWay.end();
       let ended = this.hold(lease, this.job);
       if (ended instanceof Promise) ended = await ended;
-      engine.waiting.begin();
+      engine.underWay.begin();
       const end = this.end(lease, ended);
       if (lease.confirmed && !engine.closed) {
         // Calls for one lease must not overtake each other.
@@ -156,7 +156,7 @@ export class Run<T> extends Holding {
       if ('error' in ended) throw ended.error;
       return { ran: true, value: ended.value };
     } finally {
-      engine.waiting.end();
+      engine.underWay.end();
       this.over();
     }
   }

@@ -46,7 +46,7 @@ export abstract class WaitingCall {
   /** How often it has asked. */
   asks = 0;
   /** Why it goes on, if that was known before it began to wait. */
-  missed: Next | undefined;
+  ready: Next | undefined;
   wake: ((next: Next) => void) | undefined;
   abort: (() => void) | undefined;
 }
@@ -110,8 +110,8 @@ export class Waits {
     this.#lines.set(call.name, line);
     line.push(call);
     this.#byToken.set(call.token, call);
-    if (this.#early.delete(call.token)) call.missed = 'ask';
-    if (this.#closed) call.missed = 'closing';
+    if (this.#early.delete(call.token)) call.ready = 'ask';
+    if (this.#closed) call.ready = 'closing';
     const abort = (): void => this.#go(call, 'aborted');
     call.abort = abort;
     call.signal?.addEventListener('abort', abort);
@@ -129,9 +129,9 @@ export class Waits {
     const pause = this.#channel?.open === true ? ASK_EVERY : pollOf(call, now);
     call.asks += 1;
     call.askAt = now + Math.min(pause, expiresIn + AFTER_END);
-    const { missed } = call;
-    call.missed = undefined;
-    if (missed !== undefined) return Promise.resolve(missed);
+    const { ready } = call;
+    call.ready = undefined;
+    if (ready !== undefined) return Promise.resolve(ready);
     return new Promise((resolve) => {
       call.wake = resolve;
       this.#alarm.by(this.#dueAt(call));
@@ -192,7 +192,7 @@ export class Waits {
     call.wake = undefined;
     if (wake !== undefined) wake(next);
     // What ends the wait outweighs a reason to ask.
-    else if (next !== 'ask' || call.missed === undefined) call.missed = next;
+    else if (next !== 'ask' || call.ready === undefined) call.ready = next;
   }
 
   /** Moves a call to its place. One that the store has not placed yet is the last. */

@@ -2,17 +2,16 @@ import { describe, expect, test } from '@jest/globals';
 import { MemoryEntries } from '../../lib/stores/memory/memory-entries.js';
 import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { describeLockEntries, lockEntriesContract } from '../../lib/testing/port/port-contract.js';
-import { brokenEntries } from './support/broken-entries.js';
-import { referenceEntries } from './support/reference-entries.js';
+import { brokenEntries, memoryEntries } from './support/broken-entries.js';
 
-const sentences = lockEntriesContract(referenceEntries()).map(({ name }) => name);
+const sentences = lockEntriesContract(memoryEntries()).map(({ name }) => name);
 let clock = new ManualClock();
 const memory = {
   create: () => ({ entries: new MemoryEntries((clock = new ManualClock())) }),
   wait: (ms: number) => clock.advance(ms),
 };
 
-describeLockEntries('a correct place of entries', referenceEntries(), { describe, test });
+describeLockEntries('a correct place of entries', memoryEntries(), { describe, test });
 describeLockEntries('the memory of this process', memory, { describe, test });
 
 describe('every case of the contract of entries', () => {
@@ -23,8 +22,8 @@ describe('every case of the contract of entries', () => {
 
   test.each(brokenEntries.map((broken) => [broken.caught, broken] as const))(
     'fails on a place that is broken in this way: %s',
-    async (sentence, { make, message }) => {
-      const found = lockEntriesContract(referenceEntries(make)).find(({ name }) => name === sentence);
+    async (sentence, { rules, message }) => {
+      const found = lockEntriesContract(memoryEntries(rules)).find(({ name }) => name === sentence);
       const failure: unknown = await found?.run().then(
         () => 'passed',
         (error: unknown) => error,

@@ -2,13 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { MemoryDocuments } from '../../lib/stores/memory/memory-documents.js';
 import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { describeLockDocuments, lockDocumentsContract } from '../../lib/testing/port/port-contract.js';
-import { brokenDocuments } from './support/broken-documents.js';
-import { referenceDocuments } from './support/reference-documents.js';
+import { brokenDocuments, memoryDocuments } from './support/broken-documents.js';
 
-const sentences = lockDocumentsContract(referenceDocuments()).map(({ name }) => name);
+const sentences = lockDocumentsContract(memoryDocuments()).map(({ name }) => name);
 let clock = new ManualClock();
 
-describeLockDocuments('a correct place', referenceDocuments(), { describe, test });
+describeLockDocuments('a correct place', memoryDocuments(), { describe, test });
 describeLockDocuments(
   'the memory of this process',
   {
@@ -26,8 +25,8 @@ describe('every case of the contract of a place', () => {
 
   test.each(brokenDocuments.map((broken) => [broken.caught, broken] as const))(
     'fails on a place that is broken in this way: %s',
-    async (sentence, { make, message }) => {
-      const found = lockDocumentsContract(referenceDocuments(make)).find(({ name }) => name === sentence);
+    async (sentence, { rules, message }) => {
+      const found = lockDocumentsContract(memoryDocuments(rules)).find(({ name }) => name === sentence);
       const failure: unknown = await found?.run().then(
         () => 'passed',
         (error: unknown) => error,

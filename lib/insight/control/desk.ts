@@ -8,7 +8,7 @@ import { displayName } from '../../base/lock-name.js';
 import type { PauseInfo } from '../types.js';
 import { PARTS } from '../../contract/allowances.js';
 import { TimeLimits } from '../../lock/access/time-limits.js';
-import type { ControlAct, HistoryStore, Kept } from '../../contract/history-store.js';
+import type { ControlAct, HistoryStore, Retention } from '../../contract/history-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { LeaseRef, LockStore } from '../../contract/lock-store.js';
 import { nearest } from '../../base/wording.js';
@@ -22,7 +22,7 @@ export interface ControlOptions {
   readonly instance: string;
   readonly emit?: Emit;
   /** How much of a history is kept at least: an instance may keep more. @default 100 runs, for 30 days */
-  readonly kept?: Kept;
+  readonly kept?: Retention;
   /** How long one call of the store may take, ms. */
   readonly storeTimeout?: number;
   /** The shutdown of the application. @internal */
@@ -41,7 +41,7 @@ export interface Found {
   readonly jobs: readonly string[];
 }
 
-export const KEPT: Kept = { count: PARTS.insight.keep, age: 30 * 86_400_000 };
+export const KEPT: Retention = { count: PARTS.insight.keep, age: 30 * 86_400_000 };
 const STORE_TIMEOUT = 5_000;
 /** How many jobs to name if none has a similar name. */
 const SOME = 10;
@@ -63,7 +63,7 @@ export class Desk {
   readonly closing: Closing;
   /** The pauses that stand in line here, by their lock: each resolves when it does not any more. */
   readonly pausing = new Map<string, Promise<void>>();
-  #kept: Kept;
+  #kept: Retention;
   /** What to add to the monotonic time of here for the store's time, as of the newest look at the fleet. */
   #toStoreTime: number | undefined;
   readonly #limits: TimeLimits;
@@ -124,7 +124,7 @@ export class Desk {
   }
 
   /** How much of a history to keep, as of the newest look at the fleet: an entry that keeps less would delete those of instances. */
-  get kept(): Kept {
+  get kept(): Retention {
     return this.#kept;
   }
 
@@ -229,7 +229,7 @@ export class Desk {
 }
 
 /** Instances that have left count, too: their histories are still there. */
-const mostKept = ({ told }: Fleet, least: Kept): Kept =>
+const mostKept = ({ told }: Fleet, least: Retention): Retention =>
   told.reduce(
     (most, { info: { kept = least } }) => ({
       count: Math.max(most.count, kept.count),

@@ -13,7 +13,7 @@ type Of<R extends Result['result']> = Extract<Result, { readonly result: R }>;
 type Shown = (time: number) => string;
 
 /** What became of a switch, for people and for programs. */
-export interface Told {
+export interface SwitchReport {
   /** A sentence. */
   readonly sentence: string;
   /** What to do in the shell. */
@@ -24,8 +24,8 @@ export interface Told {
   readonly code: 0 | 1 | 2;
 }
 
-const done = (sentence: string, code: 0 | 1 = 0): Told => ({ sentence, status: 200, code });
-const notDone = (sentence: string, hint?: string): Told => ({
+const done = (sentence: string, code: 0 | 1 = 0): SwitchReport => ({ sentence, status: 200, code });
+const notDone = (sentence: string, hint?: string): SwitchReport => ({
   sentence,
   ...(hint !== undefined && { hint }),
   status: 409,
@@ -33,7 +33,7 @@ const notDone = (sentence: string, hint?: string): Told => ({
 });
 
 /** The compiler checks that none is missing. */
-const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) => Told } = {
+const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) => SwitchReport } = {
   // A call that found its job paused was not carried out.
   paused: (result, shown) =>
     'jobs' in result
@@ -95,8 +95,8 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) =>
 };
 
 /** @param shown shows a time */
-export const told = (result: Result, shown: Shown): Told =>
-  (TOLD[result.result] as (result: Result, shown: Shown) => Told)(result, shown);
+export const told = (result: Result, shown: Shown): SwitchReport =>
+  (TOLD[result.result] as (result: Result, shown: Shown) => SwitchReport)(result, shown);
 
 const by = (holder: string | undefined): string => (holder === undefined ? 'somebody' : displayName(holder));
 

@@ -1,11 +1,11 @@
-import type { Told } from '../../contract/fast-port.js';
+import type { Caller } from '../../contract/fast-port.js';
 import type { Limited, TimeLimits } from './time-limits.js';
 
 /** How a call has ended. */
 export type Outcome<T> = { readonly result: T } | { readonly error: Error };
 
 /** A call of the store that is under way. */
-export class Asked<T> implements Told<T>, Limited {
+export class Asked<T> implements Caller<T>, Limited {
   /** Resolves when the call has ended, or is given up. Never rejects. */
   readonly outcome: Promise<Outcome<T>>;
   /** Whether the call has taken longer than its limit. It may be answered after all. */

@@ -21,7 +21,7 @@ import type {
   NextOptions,
   NextResult,
 } from '../../contract/queued-call-store.js';
-import { fastPortOf, type Told } from '../../contract/fast-port.js';
+import { fastPortOf, type Caller } from '../../contract/fast-port.js';
 import { Asked } from './asked.js';
 import {
   type Wrong,
@@ -127,7 +127,7 @@ export class SafeStore {
     call: string,
     send: () => Promise<T>,
     check: (result: T) => Wrong | undefined,
-    told: Told<T>,
+    told: Caller<T>,
   ): Promise<void> {
     let result: T;
     try {

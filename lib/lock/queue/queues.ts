@@ -60,7 +60,7 @@ interface Worker {
 }
 
 /** A look for queued calls that is without an answer. */
-interface Look {
+interface Search {
   /** Monotonic. */
   readonly since: number;
   /** Whether there may be other queued calls by now than it finds. */
@@ -80,7 +80,7 @@ export class Queues {
   #hasHint = false;
   #hintedAt = -Infinity;
   /** The newest look, until it is answered. */
-  #unanswered: Look | undefined;
+  #unanswered: Search | undefined;
   readonly #alarm: AlarmClock;
   #stopListening: (() => void) | undefined;
   #started = false;

@@ -1,7 +1,7 @@
 import { newId } from '../../base/shared.js';
 import { byOf } from '../lock/by.js';
-import type { Look } from './guesses.js';
-import type { Change, ReadDocument, Seen } from '../../contract/port.js';
+import type { Snapshot } from './guesses.js';
+import type { Change, ReadDocument, SeenDocument } from '../../contract/port.js';
 import { become, isTaken, type Next } from '../lock/document.js';
 import { lockOf, stateOf } from '../lock/state.js';
 
@@ -11,7 +11,7 @@ import { lockOf, stateOf } from '../lock/state.js';
  * @param problem why the place cannot keep it
  * @throws LockStateError if its state is not one that we have written; and `problem`
  */
-export function lookAt(read: ReadDocument | undefined, time: number, at: number, problem?: Error): Look {
+export function lookAt(read: ReadDocument | undefined, time: number, at: number, problem?: Error): Snapshot {
   if (problem !== undefined) throw problem;
   if (read === undefined) return { document: undefined, seen: null, time, at };
   const { version, by } = read;
@@ -21,11 +21,11 @@ export function lookAt(read: ReadDocument | undefined, time: number, at: number,
 /** A change to be written, and how the lock looks then. */
 export interface Written {
   readonly change: Change;
-  readonly after: Look;
+  readonly after: Snapshot;
 }
 
 /** What a rule has decided, over what was seen. @param now by the database's clock, as the rule was told */
-export function changeOf(name: string, look: Look, next: Next, now: number): Written {
+export function changeOf(name: string, look: Snapshot, next: Next, now: number): Written {
   const { kept, end, begins } = next;
   const { lease, ended, stranger } = kept;
   const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
@@ -50,7 +50,7 @@ export function changeOf(name: string, look: Look, next: Next, now: number): Wri
 type Writable<T> = { -readonly [key in keyof T]: T[key] };
 
 /** Whether a look has found what was seen before. */
-export function isSame(before: Seen | null | undefined, now: Seen | null): boolean {
+export function isSame(before: SeenDocument | null | undefined, now: SeenDocument | null): boolean {
   if (before === undefined || before === null || now === null) return before === now;
   return before.version === now.version && before.by === now.by && before.taken === now.taken;
 }

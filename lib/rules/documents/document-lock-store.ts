@@ -9,7 +9,7 @@ import {
   SchedulerLockConfigError,
   StoreUnavailableError,
 } from '../../base/errors.js';
-import type { FastPort, Told } from '../../contract/fast-port.js';
+import type { FastPort, Caller } from '../../contract/fast-port.js';
 import {
   type AcquireRequest,
   type AcquireResult,
@@ -27,7 +27,7 @@ import type { LockInfo } from '../../contract/lock-info.js';
 import { byOf } from '../lock/by.js';
 import { type LockEntries, NO_ENTRIES } from '../entries/entries.js';
 import { EntryHistory, type EntryHistoryOptions, startsOf } from '../entries/history.js';
-import { keeping } from '../entries/keeping.js';
+import { recording } from '../entries/keeping.js';
 import { Lines } from '../entries/lines.js';
 import { Moments } from '../entries/moments.js';
 import { documentLocks } from '../entries/queue-locks.js';
@@ -185,7 +185,7 @@ export class DocumentLockStore implements LockStore {
     return this.#clock.monotonic() + limit / 2;
   }
 
-  #acquire(asked: AcquireRequest, told: Told<AcquireResult>): void {
+  #acquire(asked: AcquireRequest, told: Caller<AcquireResult>): void {
     const { wait, ...bare } = asked;
     const request: AcquireRequest = wait === undefined || this.keeps.lines ? asked : bare;
     const { name, ttl } = request;
@@ -210,14 +210,14 @@ export class DocumentLockStore implements LockStore {
     });
   }
 
-  #release(lease: LeaseRef, options: ReleaseOptions, asked: Told<ReleaseResult>): void {
-    const told = keeping(this.history, lease, options, asked);
+  #release(lease: LeaseRef, options: ReleaseOptions, asked: Caller<ReleaseResult>): void {
+    const told = recording(this.history, lease, options, asked);
     const ending = this.queuedCalls.end(lease, options.outcome ?? 'completed');
     if (ending === undefined) return this.#giveBack(lease, options, told);
     void ending.then(() => this.#giveBack(lease, options, told), told.failed.bind(told));
   }
 
-  #giveBack(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
+  #giveBack(lease: LeaseRef, options: ReleaseOptions, told: Caller<ReleaseResult>): void {
     this.#rounds.add({
       name: lease.name,
       decide: (document, now, line) => releaseInLine(document, now, lease, options, line),

@@ -1,12 +1,12 @@
 import type { Clock } from '../../base/clock.js';
-import type { Seen } from '../../contract/port.js';
+import type { SeenDocument } from '../../contract/port.js';
 import { isTaken, type LockDocument } from '../lock/document.js';
 
 /** The document of a lock, and what a change of it is written over. */
-export interface Look {
+export interface Snapshot {
   readonly document: LockDocument | undefined;
   /** As it was found; `null`: there is none. */
-  readonly seen: Omit<Seen, 'taken'> | null;
+  readonly seen: Omit<SeenDocument, 'taken'> | null;
   /** What the database's clock said, */
   readonly time: number;
   /** when it answered, monotonic. */
@@ -22,7 +22,8 @@ const MAX_GUESSES = 10_000;
 const SLOWER = 0.999;
 
 /** The database's time of now, reckoned on. Rather too early: fencing tokens must not run ahead of the database's clock. */
-export const nowOf = ({ time, at }: Look, clock: Clock): number => time + (clock.monotonic() - at) * SLOWER;
+export const nowOf = ({ time, at }: Snapshot, clock: Clock): number =>
+  time + (clock.monotonic() - at) * SLOWER;
 
 /**
  * What this process wrote last: whoever had a lock last writes at once, without reading. A guess that is wrong costs a call, nothing
@@ -31,14 +32,14 @@ export const nowOf = ({ time, at }: Look, clock: Clock): number => time + (clock
  * That a lock is free is guessed only as long as guesses hold: where holders take turns, each one would be wrong.
  */
 export class Guesses {
-  readonly #known = new Map<string, Look>();
+  readonly #known = new Map<string, Snapshot>();
   /** Locks of which a guess was wrong. */
   readonly #unsure = new Set<string>();
 
   constructor(private readonly clock: Clock) {}
 
   /** `undefined` if there is no guess, or none that is worth trying. */
-  of(name: string): Look | undefined {
+  of(name: string): Snapshot | undefined {
     const guess = this.#known.get(name);
     if (guess?.document === undefined || this.clock.monotonic() - guess.at > YOUNG) return undefined;
     const isFree = !isTaken(guess.document, nowOf(guess, this.clock));
@@ -46,7 +47,7 @@ export class Guesses {
   }
 
   /** This process has written a document. */
-  wrote(name: string, look: Look): void {
+  wrote(name: string, look: Snapshot): void {
     if (this.#known.size >= MAX_GUESSES || this.#unsure.size >= MAX_GUESSES) {
       this.#known.clear();
       this.#unsure.clear();

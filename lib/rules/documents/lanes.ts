@@ -1,9 +1,9 @@
 import { afterThis, atEndOfTurn } from '../../base/clock.js';
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
-import type { Told } from '../../contract/fast-port.js';
+import type { Caller } from '../../contract/fast-port.js';
 import type { Standing } from '../../contract/line.js';
 import type { Written } from './changes.js';
-import type { Renewal, Seen } from '../../contract/port.js';
+import type { Renewal, SeenDocument } from '../../contract/port.js';
 import type { Decision, Hint, LockDocument } from '../lock/document.js';
 
 /** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
@@ -38,7 +38,7 @@ export interface Task<T> {
   readonly lost?: T;
   /** It has entered the line. If it is there no more, its wait was shorter than the way to the place: it does not enter once more. */
   readonly hasEntered?: boolean;
-  readonly told: Told<T>;
+  readonly told: Caller<T>;
 }
 
 /** The calls of this process for one lock: one after another, in the order in which they were made. */
@@ -50,7 +50,7 @@ export interface Lane {
   /** When the turn of the first one began, monotonic; `Infinity` until it is sent. */
   since: number;
   /** What its last change was to be written over, and was not. */
-  missed?: Seen | null | undefined;
+  triedOver?: SeenDocument | null | undefined;
   /** Whether nobody can tell if a change of the first one was written. */
   isUnsure?: boolean;
 }
@@ -66,8 +66,8 @@ export interface Wanted extends Written {
 }
 
 /** The change of the first call of a lane was not written. @param isWritten `undefined`: nobody can tell */
-export function miss(lane: Lane, seen: Seen | null, isWritten: false | undefined): void {
-  lane.missed = seen;
+export function notWritten(lane: Lane, seen: SeenDocument | null, isWritten: false | undefined): void {
+  lane.triedOver = seen;
   lane.tries += 1;
   // An attempt that is decided once more finds its own grant.
   if (isWritten === undefined && lane.tasks[0]?.isAttempt !== true) lane.isUnsure = true;
@@ -75,7 +75,7 @@ export function miss(lane: Lane, seen: Seen | null, isWritten: false | undefined
 
 /** The first call of a lane is over. */
 export function takeFirst(lane: Lane, now: number): Task<unknown> | undefined {
-  Object.assign(lane, { tries: 0, missed: undefined, isUnsure: false, since: now });
+  Object.assign(lane, { tries: 0, triedOver: undefined, isUnsure: false, since: now });
   return lane.tasks.shift();
 }
 
@@ -91,10 +91,10 @@ export const momentFor = ({ tasks }: Lane): ((send: () => void) => void) =>
  *
  * @param now monotonic
  */
-export function pauseBefore(missed: readonly Lane[], now: number): number {
-  const tries = Math.max(0, ...missed.map((lane) => lane.tries));
+export function pauseBefore(unwritten: readonly Lane[], now: number): number {
+  const tries = Math.max(0, ...unwritten.map((lane) => lane.tries));
   if (tries < 2) return 0;
-  const left = Math.min(...missed.map(({ tasks }) => tasks[0]?.until ?? now)) - now;
+  const left = Math.min(...unwritten.map(({ tasks }) => tasks[0]?.until ?? now)) - now;
   return Math.random() * Math.min(2 ** tries, MAX_RETRY_DELAY, Math.max(left, 1));
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.js';
 import type { Standing } from '../../contract/line.js';
 import { lookAt } from './changes.js';
-import type { Look } from './guesses.js';
+import type { Snapshot } from './guesses.js';
 import type { Lane } from './lanes.js';
 import type { Lines } from '../entries/lines.js';
 import type { LockDocuments, ReadDocument } from '../../contract/port.js';
@@ -11,7 +11,7 @@ import { hasLine } from '../lock/mark.js';
 const MOST_MARKED = 10_000;
 
 /** What was found of a lock. */
-export interface Found extends Look {
+export interface Found extends Snapshot {
   /** Its line, or why it could not be read. Absent: it does not count. */
   readonly line?: LineRead | undefined;
 }
@@ -56,7 +56,7 @@ export class Looks {
       (lane) => !lines.has(lane.name) && lane.tasks.some(({ line }) => line !== undefined),
     );
     const more = await this.#read(missing);
-    return (name) => ({ ...(looks.get(name) as () => Look)(), line: lines.get(name) ?? more.get(name) });
+    return (name) => ({ ...(looks.get(name) as () => Snapshot)(), line: lines.get(name) ?? more.get(name) });
   }
 
   async #read(lanes: readonly Lane[]): Promise<ReadonlyMap<string, LineRead>> {
@@ -67,7 +67,7 @@ export class Looks {
       .catch((error: unknown) => new Map(names.map((name) => [name, error as Error])));
   }
 
-  #isMarked(name: string, look: (() => Look) | undefined): boolean {
+  #isMarked(name: string, look: (() => Snapshot) | undefined): boolean {
     let isMarked = false;
     try {
       const found = look?.();

@@ -1,12 +1,12 @@
 import type { Clock } from '../../base/clock.js';
 import type { SchedulerLockError } from '../../base/errors.js';
-import type { Told } from '../../contract/fast-port.js';
+import type { Caller } from '../../contract/fast-port.js';
 import { changeOf, isSame } from './changes.js';
 import { Guesses, nowOf } from './guesses.js';
 import {
   isRenewal,
   type Lane,
-  miss,
+  notWritten,
   momentFor,
   overtaken,
   pauseBefore,
@@ -94,11 +94,11 @@ export class Rounds {
     if (open.some(isRenewal)) open = await this.#renew(open);
     else open = await this.#guess(open);
     while (open.length > 0) {
-      const missed: Lane[] = [];
+      const unwritten: Lane[] = [];
       for (let i = 0; i < open.length; i += READ_AT_ONCE)
-        missed.push(...(await this.#readAndWrite(open.slice(i, i + READ_AT_ONCE))));
-      await this.#pause(missed);
-      open = missed;
+        unwritten.push(...(await this.#readAndWrite(open.slice(i, i + READ_AT_ONCE))));
+      await this.#pause(unwritten);
+      open = unwritten;
     }
   }
 
@@ -131,14 +131,14 @@ export class Rounds {
       if (found !== undefined) wanted.push(found);
       return found === undefined;
     });
-    const missed = wanted.length === 0 ? [] : await this.#write(wanted);
-    for (const lane of missed) {
+    const unwritten = wanted.length === 0 ? [] : await this.#write(wanted);
+    for (const lane of unwritten) {
       if (lane.tries === 0) continue;
       this.#guesses.wrong(lane.name);
       // Nobody has looked yet.
       lane.tries = 0;
     }
-    return [...others, ...missed];
+    return [...others, ...unwritten];
   }
 
   /** A guess never refuses a call. */
@@ -251,8 +251,8 @@ export class Rounds {
         left.unshift(...asked);
         const written = Array.from(await this.documents.write(asked.map(({ change }) => change)));
         left.splice(0, asked.length);
-        const missed = asked.filter((one, i) => !this.#wrote(one, written[i]));
-        if (missed.length > 0) return [...missed, ...left].map(({ lane }) => lane);
+        const unwritten = asked.filter((one, i) => !this.#wrote(one, written[i]));
+        if (unwritten.length > 0) return [...unwritten, ...left].map(({ lane }) => lane);
       }
       return [];
     } catch (error) {
@@ -265,7 +265,7 @@ export class Rounds {
 
   #wrote(wanted: Wanted, isWritten: boolean | undefined): boolean {
     const { lane, change, after, answer, hint, over = [], looksAgain } = wanted;
-    if (isWritten !== true) return (miss(lane, change.seen, isWritten), false);
+    if (isWritten !== true) return (notWritten(lane, change.seen, isWritten), false);
     this.#guesses.wrote(lane.name, after);
     if (hint !== undefined) this.options.hint?.(hint);
     // Whoever reads the line next passes over those that are still there.
@@ -286,8 +286,8 @@ export class Rounds {
     });
   }
 
-  async #pause(missed: readonly Lane[]): Promise<void> {
-    const pause = pauseBefore(missed, this.#clock.monotonic());
+  async #pause(unwritten: readonly Lane[]): Promise<void> {
+    const pause = pauseBefore(unwritten, this.#clock.monotonic());
     if (pause > 0)
       await new Promise<void>((resolve) => this.#clock.setTimer(resolve, pause, { keepAlive: true }));
   }
@@ -297,9 +297,9 @@ export class Rounds {
    * the look: that one has found nothing to refuse the call for. Nobody knows of the lock, then, and the call says so.
    */
   #isOver({ lane, change }: Wanted): boolean {
-    const { name, tasks, tries, missed } = lane;
+    const { name, tasks, tries, triedOver } = lane;
     if (tries === 0 || this.#clock.monotonic() <= (tasks[0]?.until ?? 0)) return false;
-    const isLocked = isSame(missed, change.seen);
+    const isLocked = isSame(triedOver, change.seen);
     const lost = tasks[0]?.lost;
     if (lost !== undefined && !isLocked) return (this.#done(lane, lost), true);
     this.#fail([lane], (isLocked && this.options.locked?.(name)) || unsettled(name, isLocked));
@@ -334,7 +334,7 @@ export class Rounds {
   }
 
   /** The first task of a lane is over. */
-  #tell(lane: Lane, tell: (told: Told<unknown>) => void): void {
+  #tell(lane: Lane, tell: (told: Caller<unknown>) => void): void {
     const task = takeFirst(lane, this.#clock.monotonic());
     if (task !== undefined) tell(task.told);
   }

@@ -20,7 +20,7 @@ export interface Gathering<T> {
 }
 
 /** Something that was sent. */
-export class UnderWay {
+export class SentWrite {
   readonly #since: number;
 
   /** @param over never rejects */
@@ -47,7 +47,7 @@ export class Gatherer<T> {
   /** By their ids, in the order in which they came. */
   readonly #waiting = new Map<string, T>();
   /** The records that are being written. */
-  #batch: UnderWay | undefined;
+  #batch: SentWrite | undefined;
   /** How many batches are without an answer. */
   #unanswered = 0;
   #timer: Timer | undefined;
@@ -93,7 +93,7 @@ export class Gatherer<T> {
 
   async #send(): Promise<void> {
     while (this.#waiting.size > 0) {
-      const batch = new UnderWay(this.#write(this.#take(this.gathering.atOnce)), this.clock);
+      const batch = new SentWrite(this.#write(this.#take(this.gathering.atOnce)), this.clock);
       this.#batch = batch;
       await batch.over;
       // A later batch has passed this one.

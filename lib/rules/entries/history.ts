@@ -19,7 +19,7 @@ import type { LockDocuments } from '../../contract/port.js';
 import { NOTHING } from '../lock/document.js';
 import { isHidden, missedTick, type SeenStarts, startsIn } from '../lock/miss.js';
 import { readableLock } from '../lock/state.js';
-import { Keeper } from './keeper.js';
+import { HistoryWriter } from './keeper.js';
 import { Registry } from './registry.js';
 import {
   endedEntry,
@@ -61,7 +61,7 @@ export interface EntryHistoryOptions {
 
 /** Rules 16 to 18: histories, over entries of locks. */
 export class EntryHistory implements HistoryStore {
-  readonly #keeper: Keeper;
+  readonly #keeper: HistoryWriter;
   readonly #registry: Registry;
   readonly #forPeople: ReadForPeople;
 
@@ -71,7 +71,7 @@ export class EntryHistory implements HistoryStore {
     clock: Clock,
     { forPeople = (read) => read(), recordsWait = 0 }: EntryHistoryOptions = {},
   ) {
-    this.#keeper = new Keeper(entriesOf, clock, recordsWait);
+    this.#keeper = new HistoryWriter(entriesOf, clock, recordsWait);
     this.#forPeople = forPeople;
     this.#registry = new Registry(entriesOf);
   }

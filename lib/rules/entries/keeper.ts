@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.js';
-import type { Kept } from '../../contract/history-store.js';
+import type { Retention } from '../../contract/history-store.js';
 import type { LockEntries, NewEntry } from './entries.js';
-import { Gatherer, UnderWay } from './gatherer.js';
+import { Gatherer, SentWrite } from './gatherer.js';
 
 /** The most entries for one write. */
 const BATCH_SIZE = 100;
@@ -17,16 +17,16 @@ const MOST_COUNTED = 10_000;
 /** An entry, and how many of its kind its lock keeps. */
 export interface KeptEntry {
   readonly entry: NewEntry;
-  readonly kept: Kept;
+  readonly kept: Retention;
 }
 
 /**
  * Writes the entries of histories, and deletes the oldest ones beyond their number now and then: a tenth of that number too many may stay,
  * for each instance.
  */
-export class Keeper {
+export class HistoryWriter {
   readonly #records: Gatherer<KeptEntry>;
-  readonly #trims = new Set<UnderWay>();
+  readonly #trims = new Set<SentWrite>();
   /** How many entries were written since the last clean-up, by lock and kind. */
   readonly #counts = new Map<string, number>();
 
@@ -64,7 +64,7 @@ export class Keeper {
   async put(all: readonly KeptEntry[]): Promise<boolean[]> {
     const written = await this.entries.put(all.map(trimmed));
     // The caller does not wait for this.
-    const trim = new UnderWay(this.#trim(all), this.clock);
+    const trim = new SentWrite(this.#trim(all), this.clock);
     this.#trims.add(trim);
     void trim.over.then(() => this.#trims.delete(trim));
     return written;
@@ -83,7 +83,7 @@ export class Keeper {
       await this.#trimSome(all.slice(i, i + TRIMMED)).catch(() => undefined);
   }
 
-  #isDue(key: string, { count }: Kept): boolean {
+  #isDue(key: string, { count }: Retention): boolean {
     if (this.#counts.size >= MOST_COUNTED) this.#counts.clear();
     const most = Math.ceil(count / 10);
     const written = (this.#counts.get(key) ?? most) + 1;

@@ -1,4 +1,4 @@
-import type { Told } from '../../contract/fast-port.js';
+import type { Caller } from '../../contract/fast-port.js';
 import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../../contract/lock-store.js';
 
 /** Keeps the records of runs that have ended. */
@@ -12,20 +12,21 @@ export interface RunRecords {
 }
 
 /** Tells of a release, and keeps the record behind it, if there is one: the run has ended, whatever became of its lease. */
-export const keeping = (
+export const recording = (
   records: RunRecords,
   lease: LeaseRef,
   options: ReleaseOptions,
-  told: Told<ReleaseResult>,
-): Told<ReleaseResult> => (options.record === undefined ? told : new Keeping(records, lease, options, told));
+  told: Caller<ReleaseResult>,
+): Caller<ReleaseResult> =>
+  options.record === undefined ? told : new RecordingCaller(records, lease, options, told);
 
 /** A class, as each run has one. */
-class Keeping implements Told<ReleaseResult> {
+class RecordingCaller implements Caller<ReleaseResult> {
   constructor(
     private readonly records: RunRecords,
     private readonly lease: LeaseRef,
     private readonly options: ReleaseOptions,
-    private readonly told: Told<ReleaseResult>,
+    private readonly told: Caller<ReleaseResult>,
   ) {}
 
   get givenUp(): boolean {

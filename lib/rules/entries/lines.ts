@@ -18,7 +18,7 @@ export interface FirstInLine {
 }
 
 /** What the entry of a call in line says. */
-type Kept = Pick<Standing, 'token' | 'process'>;
+type CallBody = Pick<Standing, 'token' | 'process'>;
 
 /** A call in line, as it was read. */
 type Read = Standing & Pick<SeenEntry, 'version'>;
@@ -128,7 +128,7 @@ export function entryOfCall(
     over: 'any',
     place,
     keep: Math.max(1, until - now),
-    body: JSON.stringify({ token, process } satisfies Kept),
+    body: JSON.stringify({ token, process } satisfies CallBody),
   };
 }
 
@@ -148,7 +148,7 @@ function callOf({ version, place, until, kind, body }: Entry): Read | undefined 
   return kept && { ...kept, version, place, until, ...(kind === DRAINS && { drains: true }) };
 }
 
-function isKept(value: unknown): value is Kept {
-  const { token, process } = (value ?? {}) as Partial<Kept>;
+function isKept(value: unknown): value is CallBody {
+  const { token, process } = (value ?? {}) as Partial<CallBody>;
   return typeof token === 'string' && typeof process === 'string';
 }

@@ -25,7 +25,7 @@ import { asciiJson } from '../../base/wording.js';
 export const [CALL, DEAD] = ['call', 'dead'];
 
 /** A queued call, as it is kept. */
-interface Kept {
+interface CallBody {
   readonly id: string;
   readonly job: string;
   readonly key?: string;
@@ -41,7 +41,7 @@ interface Kept {
 }
 
 /** A queued call or a dead letter, as it was read. */
-export interface StoredCall extends Kept {
+export interface StoredCall extends CallBody {
   readonly entry: Entry;
   readonly args: string;
 }
@@ -140,11 +140,11 @@ function rewritten({ entry: { lock, id, version, until } }: StoredCall, now: num
   return { lock, id, version: newId(), over: [version], keep: until - now };
 }
 
-function factsOf({ entry: _entry, args: _args, ...facts }: StoredCall): Kept {
+function factsOf({ entry: _entry, args: _args, ...facts }: StoredCall): CallBody {
   return facts;
 }
 
-const bodyOf = (facts: Kept, args: string): string => `${asciiJson(facts)}\n${args}`;
+const bodyOf = (facts: CallBody, args: string): string => `${asciiJson(facts)}\n${args}`;
 
 /** A queued call, or a dead letter; `undefined` if it cannot be read. */
 export function storedCall(entry: Entry): StoredCall | undefined {
@@ -154,8 +154,8 @@ export function storedCall(entry: Entry): StoredCall | undefined {
   return facts && { ...facts, entry, args: body.slice(end + 1) };
 }
 
-function isKept(value: unknown): value is Kept {
-  const { id, job, merged, redeliver, delivery, queuedAt } = (value ?? {}) as Partial<Kept>;
+function isKept(value: unknown): value is CallBody {
+  const { id, job, merged, redeliver, delivery, queuedAt } = (value ?? {}) as Partial<CallBody>;
   const numbers = [merged, redeliver, delivery, queuedAt];
   return typeof id === 'string' && typeof job === 'string' && numbers.every(Number.isFinite);
 }

@@ -2,7 +2,7 @@ import type {
   Alarm,
   HistoryEntry,
   Interruption,
-  Kept,
+  Retention,
   Miss,
   RunEntry,
   RunRecord,
@@ -59,7 +59,7 @@ export function interruptedEntry(run: Interruption): NewEntry {
 
 function runEntry(
   { name: lock, fencingToken, holder: instance, job, tick, attempt }: Omit<Interruption, 'kept'>,
-  { age: keep }: Kept,
+  { age: keep }: Retention,
   facts: { readonly outcome: RunEntry['outcome'] },
   how: { readonly version: string; readonly over: readonly (string | null)[] },
 ): NewEntry {
@@ -84,7 +84,7 @@ export const firstEntry = ({ name: lock, job, kept }: Miss, tick: number): NewEn
   body: '',
 });
 
-const once = ({ age }: Kept) => ({ version: ONCE, over: [null], keep: age });
+const once = ({ age }: Retention) => ({ version: ONCE, over: [null], keep: age });
 
 /** The mark of a job that an instance has reported a missed tick. @param known the mark that it replaces */
 export const toldEntry = ({ name: lock, job, tick, kept }: Alarm, known: Entry | undefined): NewEntry => ({

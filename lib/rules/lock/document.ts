@@ -4,7 +4,7 @@ import type { LeaseRef, ReleaseOutcome } from '../../contract/lock-store.js';
 import type { Starts } from './starts.js';
 
 /** A lock, as the rules see it. */
-export interface LockDocument extends Kept {
+export interface LockDocument extends LockRecord {
   /** Until when the lock is taken, epoch milliseconds. */
   readonly until: number;
   /** When its newest lease began. */
@@ -12,7 +12,7 @@ export interface LockDocument extends Kept {
 }
 
 /** What a document keeps besides times. */
-export interface Kept {
+export interface LockRecord {
   /** The newest lease of this library, whatever has become of it. */
   readonly lease?: Lease | undefined;
   /** How that lease has ended. `undefined`: it was not released. */
@@ -54,7 +54,7 @@ export interface Hint {
 
 /** What a document becomes. */
 export interface Next {
-  readonly kept: Kept;
+  readonly kept: LockRecord;
   /** From now on the lock is taken for so many milliseconds; less than 0: it is free. Absent: as before. */
   readonly end?: number;
   /** Whether a lease begins. */

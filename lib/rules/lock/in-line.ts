@@ -23,7 +23,7 @@ import {
   type Decision,
   type Hint,
   isTaken,
-  type Kept,
+  type LockRecord,
   type LockDocument,
   type Next,
   NOTHING,
@@ -168,7 +168,7 @@ export function lineInfo(
   standing: readonly Standing[],
 ): Pick<LockInfo, 'line'> {
   const line = lineOf(document, standing);
-  const there = line.standing.filter(({ process }) => !line.hasMissed(process));
+  const there = line.standing.filter(({ process }) => !line.isAbsent(process));
   return shownLine(there, now);
 }
 
@@ -246,7 +246,7 @@ function nextTurn(
   line: Line,
   now: number,
   asks?: string,
-): { left: number | undefined; change?: { kept: Kept }; hint?: Hint } {
+): { left: number | undefined; change?: { kept: LockRecord }; hint?: Hint } {
   const before = line.called?.token;
   const called = line.call(now, asks);
   const change = changed(document, withLine(document, line, now));

@@ -1,5 +1,5 @@
 import { type Called, Line, type Standing } from '../../contract/line.js';
-import type { Kept, LockDocument } from './document.js';
+import type { LockRecord, LockDocument } from './document.js';
 
 /** How long a mark lasts at least, ms: it is written once for all calls that come meanwhile. */
 const MARKED = 60_000;
@@ -37,7 +37,12 @@ export function lineOf(document: LockDocument, standing: readonly Standing[]): L
 }
 
 /** What is kept of a lock, with the mark of this line. @param own the call that has the lock from now on, if it is still written there */
-export function withLine({ more = {}, ...kept }: Kept, line: Line, now: number, own?: Standing): Kept {
+export function withLine(
+  { more = {}, ...kept }: LockRecord,
+  line: Line,
+  now: number,
+  own?: Standing,
+): LockRecord {
   const { line: before, ...others } = more as { line?: Mark };
   const all = own === undefined ? line.standing : [...line.standing, own];
   const last = Math.max(now, ...all.map(({ until }) => until));
@@ -47,13 +52,13 @@ export function withLine({ more = {}, ...kept }: Kept, line: Line, now: number, 
   // Twice as long as the longest wait: those who come meanwhile find it written.
   const until = isCovered ? before.until : Math.ceil(last + Math.max(last - now, MARKED));
   const { called } = line;
-  const missed = line.standing.length === 0 ? [] : line.missed;
+  const missed = line.standing.length === 0 ? [] : line.absent;
   const mark: Mark = { until, ...(called && { called }), ...(missed.length > 0 && { missed }) };
   return { ...kept, more: { ...others, line: mark } };
 }
 
 /** A change of the mark, if there is any: what changes nothing is not written, and so is in nobody's way. */
-export function changed(document: LockDocument, kept: Kept): { change?: { kept: Kept } } {
+export function changed(document: LockDocument, kept: LockRecord): { change?: { kept: LockRecord } } {
   const [before, after] = [markOf(document), kept.more?.['line']];
   return JSON.stringify(before) === JSON.stringify(after) ? {} : { change: { kept } };
 }

@@ -19,7 +19,7 @@ export function release(
   lease: LeaseRef,
   options: Pick<ReleaseOptions, 'outcome' | 'keepFor'> = {},
 ): Decision<ReleaseResult> {
-  if (document === undefined || !isOf(document, lease)) return missed(document, now, lease, options);
+  if (document === undefined || !isOf(document, lease)) return notOwn(document, now, lease, options);
   if (document.ended !== undefined) return { answer: { released: false, reason: 'ended' } };
   const { outcome = 'completed', keepFor = 0 } = options;
   const kept = { ...document, ended: outcome, starts: endStart(document.starts, lease, outcome) };
@@ -30,7 +30,7 @@ export function release(
 }
 
 /** The document is not of this lease. */
-function missed(
+function notOwn(
   document: LockDocument | undefined,
   now: number,
   lease: LeaseRef,

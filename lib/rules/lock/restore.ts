@@ -1,9 +1,9 @@
 import type { LeaseRef } from '../../contract/lock-store.js';
-import { type Kept, leaseOf, type LockDocument, NOTHING } from './document.js';
+import { type LockRecord, leaseOf, type LockDocument, NOTHING } from './document.js';
 import { type Starts, tickOf, withStart } from './starts.js';
 
 /** Rule 3: what is written back of a lease that was forgotten, over nothing or over an older lease. */
-export function restored(document: LockDocument = NOTHING, lease: LeaseRef): Kept {
+export function restored(document: LockDocument = NOTHING, lease: LeaseRef): LockRecord {
   return { lease: leaseOf(lease), starts: restoredStart(document.starts, lease), more: document.more ?? {} };
 }
 

@@ -2,7 +2,7 @@ import { LockStateError } from '../../base/errors.js';
 import type { ReleaseOutcome } from '../../contract/lock-store.js';
 import { byOf } from './by.js';
 import type { ReadDocument } from '../../contract/port.js';
-import type { Kept, Lease, LockDocument } from './document.js';
+import type { LockRecord, Lease, LockDocument } from './document.js';
 import type { Start, Starts } from './starts.js';
 import { asciiJson } from '../../base/wording.js';
 
@@ -20,7 +20,7 @@ interface State {
 const NO_LEASE: Lease = { token: '', holder: '', fencingToken: 0 };
 
 /** The state that goes with what is kept of a lock. */
-export function stateOf({ lease = NO_LEASE, ended, starts, more }: Kept): string {
+export function stateOf({ lease = NO_LEASE, ended, starts, more }: LockRecord): string {
   const { token, holder, fencingToken: fence, job } = lease;
   const jobs = starts.size === 0 ? undefined : Object.fromEntries(starts);
   const state: State = { token, holder, fence, job, ended, jobs };
@@ -49,7 +49,7 @@ export function readableLock(read: ReadDocument): LockDocument {
   }
 }
 
-function parsed(name: string, text: string): Omit<Required<Kept>, 'stranger'> {
+function parsed(name: string, text: string): Omit<Required<LockRecord>, 'stranger'> {
   const { token, holder, fence, job, ended, jobs, ...more } = objectOf(text) as Partial<State>;
   const isState =
     typeof token === 'string' &&

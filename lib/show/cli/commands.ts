@@ -18,7 +18,7 @@ import { timesIn } from '../../insight/times.js';
 import { counted, nearest, withoutSql } from '../../base/wording.js';
 import type { ControlSwitches } from '../../insight/control/types.js';
 import type { Request } from './arguments.js';
-import { type Look, printable } from './table.js';
+import { type Format, printable } from './table.js';
 import { placeOf } from './place.js';
 import { isSwitch, type Switch } from './switch-arguments.js';
 import { done } from './switches.js';
@@ -37,7 +37,7 @@ export interface Context {
   /** The user of this machine. */
   readonly actor: string;
   readonly clock: Clock;
-  readonly look: Look;
+  readonly look: Format;
   /** Writes about the answer to stderr: why it takes so long, what is missing from it. */
   readonly say: (line: string) => void;
 }
@@ -115,7 +115,7 @@ function statusOf(
   request: Request,
   { insight, store, look, clock }: Context,
   times: Times,
-  { all, jobs, asked }: { all: readonly Seen[]; jobs: readonly JobView[]; asked: number },
+  { all, jobs, asked }: { all: readonly ListedInstance[]; jobs: readonly JobView[]; asked: number },
 ): Answer {
   const answered = clock.now();
   const counts = countsOf(all);
@@ -148,7 +148,7 @@ function statusOf(
 }
 
 /** How many instances there are of each kind. */
-function countsOf(all: readonly Seen[]): Readonly<Record<InstanceState, number>> {
+function countsOf(all: readonly ListedInstance[]): Readonly<Record<InstanceState, number>> {
   const counts = { up: 0, gone: 0, left: 0 };
   for (const { state } of all) counts[state]++;
   return counts;
@@ -175,19 +175,19 @@ function leftOut({ instances, runs, parts }: Unreadable): string[] {
 }
 
 /** Why each job needs attention, below the table. */
-const whole = (jobs: readonly JobView[], { paint }: Look): string[] =>
+const whole = (jobs: readonly JobView[], { paint }: Format): string[] =>
   jobs.flatMap(({ job, why: known }) =>
     known === undefined ? [] : [`${paint('bold', printable(job))}: ${printable(known.sentence)}`],
   );
 
-type Seen = Pick<InstanceInfo, 'instance' | 'state' | 'seenAt'>;
+type ListedInstance = Pick<InstanceInfo, 'instance' | 'state' | 'seenAt'>;
 
 /** When the last instance was seen, if none is up. */
-function sinceOf(all: readonly Seen[], up: number): { nobodySince?: number } {
+function sinceOf(all: readonly ListedInstance[], up: number): { nobodySince?: number } {
   return up > 0 || all.length === 0 ? {} : { nobodySince: Math.max(...all.map(({ seenAt }) => seenAt)) };
 }
 
-function nobody(all: readonly Seen[], times: Times, { address }: Request): string {
+function nobody(all: readonly ListedInstance[], times: Times, { address }: Request): string {
   const { nobodySince } = sinceOf(all, 0);
   if (nobodySince === undefined)
     return `no instance has been seen in the last ${INSTANCES_KEPT / 86_400_000} days ${placeOf(address)}`;

@@ -20,7 +20,7 @@ export interface Cell {
 }
 
 /** How a table is shown. */
-export interface Look {
+export interface Format {
   readonly paint: Paint;
   /** How wide the terminal is. Absent: there is none, and nothing is shortened. */
   readonly columns?: number | undefined;
@@ -39,7 +39,7 @@ const SHORTEST = 12;
 export function table(
   heads: readonly string[],
   rows: readonly (readonly Cell[])[],
-  look: Look,
+  look: Format,
   spare: readonly number[] = [],
 ): string[] {
   const clean = rows.map((row) => row.map((cell) => ({ ...cell, text: printable(cell.text) })));

@@ -3,7 +3,7 @@ import { scheduleOf, type Times } from '../../insight/shown.js';
 import type { ControlInfo, InstanceInfo, JobStatus, JobView, RunInfo } from '../../insight/types.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { counted } from '../../base/wording.js';
-import { type Cell, type Look, type Style, table } from './table.js';
+import { type Cell, type Format, type Style, table } from './table.js';
 
 const STATUS: Readonly<Record<JobStatus, Style | undefined>> = {
   overdue: 'red',
@@ -26,7 +26,7 @@ const cell = (text: string | undefined, style?: Style): Cell => ({ text: text ??
 const at = (time: number | undefined, times: Times): string => (time === undefined ? '' : times.short(time));
 
 /** Tables for people. Times in them are short: the JSON and `why` have exact ones. */
-export function jobsTable(jobs: readonly JobView[], times: Times, look: Look): string[] {
+export function jobsTable(jobs: readonly JobView[], times: Times, look: Format): string[] {
   const rows = jobs.map((job) => [
     cell(job.job, job.attention ? 'bold' : undefined),
     cell(job.failures > 1 ? `${job.status} ×${job.failures}` : job.status, STATUS[job.status]),
@@ -50,7 +50,7 @@ function lastOf(run: RunInfo, times: Times): string {
 const OUTCOME: Readonly<Record<string, Style>> = { completed: 'green', running: 'cyan' };
 
 /** Runs, and what people did between them. */
-export function runsTable(entries: readonly (RunInfo | ControlInfo)[], times: Times, look: Look): string[] {
+export function runsTable(entries: readonly (RunInfo | ControlInfo)[], times: Times, look: Format): string[] {
   const rows = entries.map((entry) => ('at' in entry ? actRow(entry, times) : runRow(entry, times)));
   const heads = ['STARTED', 'JOB', 'OUTCOME', 'TOOK', 'TICK', 'TRIGGER', 'INSTANCE', 'ERROR'];
   return table(heads, rows, look, [5]);
@@ -110,7 +110,7 @@ function tookOf(run: RunInfo, times: Times): string {
 /** From here on a clock is worth a look, ms: a network explains less. */
 const CLOCK_OFF = 1_000;
 
-export function instancesTable(instances: readonly InstanceInfo[], times: Times, look: Look): string[] {
+export function instancesTable(instances: readonly InstanceInfo[], times: Times, look: Format): string[] {
   const rows = instances.map((instance) => {
     const { state, clockOffset = 0 } = instance;
     return [
@@ -152,7 +152,7 @@ const LOCK: Readonly<Record<LockInfo['state'], Style | undefined>> = {
   free: undefined,
 };
 
-export function locksTable(locks: readonly LockInfo[], times: Times, look: Look): string[] {
+export function locksTable(locks: readonly LockInfo[], times: Times, look: Format): string[] {
   const rows = locks.map((lock) => [
     cell(lock.name),
     cell(lock.interrupted ? 'interrupted' : lock.state, lock.interrupted ? 'red' : LOCK[lock.state]),

@@ -5,7 +5,7 @@ import type {
   LockDocuments,
   ReadDocument,
   Renewal,
-  Seen,
+  SeenDocument,
 } from '../../contract/port.js';
 
 /** A document. Its end is on the monotonic clock: a wall clock that is set ends no lease. */
@@ -117,7 +117,7 @@ const untilOf = ({ end }: Stored, { now, monotonic }: Time): number => now + (en
 /** Calculated as a reader calculates it: a difference in the last digits would be one between a look and the write after it. */
 const isTaken = (row: Stored, time: Time): boolean => untilOf(row, time) > time.now;
 
-function isAsSeen(row: Stored | undefined, seen: Seen | null, time: Time): boolean {
+function isAsSeen(row: Stored | undefined, seen: SeenDocument | null, time: Time): boolean {
   if (row === undefined || seen === null) return row === undefined && seen === null;
   return row.version === seen.version && row.by === seen.by && isTaken(row, time) === seen.taken;
 }

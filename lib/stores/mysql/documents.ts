@@ -1,4 +1,4 @@
-import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../contract/port.js';
+import type { Change, DocumentsRead, ReadDocument, Renewal, SeenDocument } from '../../contract/port.js';
 import { LockStateError } from '../../base/errors.js';
 import type { Written } from '../sql/dialect.js';
 import { describeFailure } from '../sql/failure.js';
@@ -158,7 +158,7 @@ async function readAfterWrite(client: MysqlClient, statement: Sql): Promise<read
 function statementFor(table: MysqlTableInfo, changes: readonly Change[]) {
   const [first] = changes;
   if (first?.seen === null) return makeStatement(table, changes);
-  const seen = changes as readonly (Change & { seen: Seen })[];
+  const seen = changes as readonly (Change & { seen: SeenDocument })[];
   return seen.length === 1 && seen[0] !== undefined
     ? changeStatement(table, seen[0])
     : changeManyStatement(table, seen);

@@ -1,4 +1,4 @@
-import type { Change, Renewal, Seen } from '../../contract/port.js';
+import type { Change, Renewal, SeenDocument } from '../../contract/port.js';
 import {
   afterMicroseconds,
   bytesOf,
@@ -91,7 +91,7 @@ export function makeStatement(table: MysqlTable, changes: readonly Change[]): Sq
   (name, lock_until, locked_at, locked_by, version, state) VALUES ${joined(rows)}`;
 }
 
-type SeenChange = Change & { readonly seen: Seen };
+type SeenChange = Change & { readonly seen: SeenDocument };
 
 /** Changes a row if it is as it was seen. */
 export function changeStatement(table: MysqlTable, change: SeenChange): Sql {
@@ -141,7 +141,7 @@ function untilAfter(table: MysqlTable, { seen, by, end }: SeenChange): Sql {
 const sinceAfter = (table: MysqlTable, { begins }: SeenChange): Sql =>
   begins === true ? nowOf(table) : raw('locked_at');
 
-function isAsSeen(table: MysqlTable, { version, by, taken }: Seen): Sql {
+function isAsSeen(table: MysqlTable, { version, by, taken }: SeenDocument): Sql {
   const isVersion = version === '' ? sql`COALESCE(version, '') = ''` : sql`version = ${version}`;
   const isBy = isOurs(by) ? sql`locked_by = ${by}` : isText(sql`COALESCE(locked_by, '')`, by);
   return sql`${isVersion} AND ${isBy} AND lock_until ${raw(taken ? '>' : '<=')} ${clockOf(table)}`;

@@ -1,5 +1,5 @@
 import { SchedulerLockConfigError } from '../../base/errors.js';
-import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../contract/port.js';
+import type { Change, DocumentsRead, ReadDocument, Renewal, SeenDocument } from '../../contract/port.js';
 import { type Fault, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
 import type { EntriesDialect } from '../sql/entries-dialect.js';
@@ -168,7 +168,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return this.#numbered(renew, wanted);
   }
 
-  async #change(table: PostgresTableInfo, change: Change, seen: Seen): Promise<boolean> {
+  async #change(table: PostgresTableInfo, change: Change, seen: SeenDocument): Promise<boolean> {
     const { name, version, by, state, end, begins = false } = change;
     const shape = {
       taken: seen.taken,

@@ -1,6 +1,6 @@
 import { atEndOfTurn } from '../../base/clock.js';
 import { LockStateError, type SchedulerLockError } from '../../base/errors.js';
-import type { Told } from '../../contract/fast-port.js';
+import type { Caller } from '../../contract/fast-port.js';
 import { hashTag, lockKey, type LockKeys, lockKeys } from './keys.js';
 import { NO_WAITING, tooLate } from './readiness.js';
 import { describeError } from './redact.js';
@@ -16,7 +16,7 @@ export interface LeaseCall<Result = unknown> {
   /** The script's arguments. Those at the end may be left out. */
   readonly args: readonly string[];
   readonly read: (reply: unknown) => Result;
-  readonly told: Told<Result>;
+  readonly told: Caller<Result>;
   /** May answer the call without its own script. */
   readonly shortcut?: Shortcut | undefined;
 }
@@ -57,7 +57,7 @@ export class LeaseCalls<Result> {
    * @param args the script's arguments for this lease; those at the end may be left out
    * @param shortcut may answer the call if it goes together with others
    */
-  call(name: string, args: readonly string[], told: Told<Result>, shortcut?: Shortcut): void {
+  call(name: string, args: readonly string[], told: Caller<Result>, shortcut?: Shortcut): void {
     const call = { name, args, read: this.read, told, shortcut };
     if (this.commands.isConnected) this.#add(call);
     else this.#enter(call);

@@ -1,5 +1,5 @@
 import { type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
-import type { Told } from '../../contract/fast-port.js';
+import type { Caller } from '../../contract/fast-port.js';
 import { quietly } from '../../base/quietly.js';
 import { DENIED, withAdvice } from './advice.js';
 import type { RedisClient } from './connection-options.js';
@@ -33,7 +33,7 @@ export function sendScript(
   { sha, lua }: Script,
   numberOfKeys: number,
   keysAndArguments: readonly string[],
-  told: Told<unknown> & { readonly patience?: Patience },
+  told: Caller<unknown> & { readonly patience?: Patience },
 ): void {
   const { patience = told } = told;
   const answered = (reply: unknown): void => told.answered(reply);

@@ -8,7 +8,7 @@ import { SchedulerLockConfigError } from '../../base/errors.js';
 import { Moments } from '../../rules/entries/moments.js';
 import { RECORDS_WAIT } from '../../rules/entries/gatherer.js';
 import { EntryHistory } from '../../rules/entries/history.js';
-import { keeping } from '../../rules/entries/keeping.js';
+import { recording } from '../../rules/entries/keeping.js';
 import { EntryQueue } from '../../rules/entries/queue.js';
 import { LOOK_FOR_QUEUED } from '../../contract/queued-call-store.js';
 import {
@@ -25,7 +25,7 @@ import {
   type WaitRequest,
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
-import type { FastPort, Told } from '../../contract/fast-port.js';
+import type { FastPort, Caller } from '../../contract/fast-port.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
 import { aclCommand } from './acl.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
@@ -241,7 +241,7 @@ export class RedisLockStore implements LockStore {
     },
     release: (lease, options, told) => {
       if (lease.wait !== undefined && options.outcome === NOTHING_RAN) return this.#leave(lease, told);
-      const kept = keeping(this.history, lease, options, told);
+      const kept = recording(this.history, lease, options, told);
       const ending = this.queuedCalls.end(lease, options.outcome ?? 'completed');
       const giveBack = (): void => this.#releases.call(lease.name, releaseArguments(lease, options), kept);
       if (ending === undefined) return giveBack();
@@ -258,7 +258,7 @@ export class RedisLockStore implements LockStore {
     return new Hints(() => this.#connection.another(), channels, called, this.#rights);
   }
 
-  #wait(request: AcquireRequest, wait: WaitRequest, told: Told<AcquireResult>): void {
+  #wait(request: AcquireRequest, wait: WaitRequest, told: Caller<AcquireResult>): void {
     const { name, token, ttl, holder, job = '', history = false } = request;
     const { process, limit, priority, place = '', notBefore = '', drains = false } = wait;
     const stands = place !== '' && drains ? drainingAt(place) : place;
@@ -268,7 +268,7 @@ export class RedisLockStore implements LockStore {
   }
 
   /** Takes a call out of line, and then releases the lease that it may have been granted, which calls the next one. */
-  #leave({ wait: _wait, ...lease }: LeaseRef, told: Told<ReleaseResult>): void {
+  #leave({ wait: _wait, ...lease }: LeaseRef, told: Caller<ReleaseResult>): void {
     const answered = (): void => this.fastPort.release(lease, { outcome: NOTHING_RAN }, told);
     this.#leaves.call(lease.name, [lease.token], {
       answered,

@@ -1,5 +1,5 @@
 import { newId } from '../../base/shared.js';
-import type { Change, LockDocuments, ReadDocument, Seen } from '../../contract/port.js';
+import type { Change, LockDocuments, ReadDocument, SeenDocument } from '../../contract/port.js';
 import { check, show } from './assert.js';
 import type { LockDocumentsContractOptions, PortSubject } from './port-options.js';
 
@@ -30,7 +30,7 @@ export class PortKit {
   }
 
   /** A change over nothing, or over what was seen. Frozen: a database must not change its arguments. */
-  change(name: string, seen: Seen | null, fields: Partial<Change> = {}): Change {
+  change(name: string, seen: SeenDocument | null, fields: Partial<Change> = {}): Change {
     const version = newId();
     const more = seen === null ? { begins: true as const } : {};
     return Object.freeze({ name, seen, end: HOUR, ...more, version, by: 'host/one', state: '{}', ...fields });
@@ -59,7 +59,7 @@ export class PortKit {
   }
 
   /** What a change of a document is written over. */
-  seen({ version, by }: ReadDocument, fields: Partial<Seen> = {}): Seen {
+  seen({ version, by }: ReadDocument, fields: Partial<SeenDocument> = {}): SeenDocument {
     return { version, by, taken: true, ...fields };
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID as uuid } from 'node:crypto';
-import type { Kept } from '../../../lib/contract/history-store.js';
+import type { Retention } from '../../../lib/contract/history-store.js';
 import type { LeaseRef } from '../../../lib/contract/lock-store.js';
 import { answers, check, show } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
@@ -21,7 +21,7 @@ import {
 import { HOUR, type Kit, SHORT } from './kit.js';
 
 /** What most bounds come to. A store may keep some more: so many runs let any store let go of some. */
-const FEW: Kept = { ...KEPT, count: 2 };
+const FEW: Retention = { ...KEPT, count: 2 };
 const ROUNDS = [10, 40, 100, 150];
 
 /** A text that quoting, formatting or folding could change. */

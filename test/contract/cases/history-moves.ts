@@ -3,7 +3,7 @@ import type { NextOptions } from '../../../lib/contract/queued-call-store.js';
 import type {
   HistoryEntry,
   HistoryStore,
-  Kept,
+  Retention,
   Miss,
   RunEntry,
   RunRecord,
@@ -14,7 +14,7 @@ import { HOUR, type Kit, MONTH } from './kit.js';
 
 /** A tick of long ago. */
 export const TICK = 1_760_000_000_000;
-export const KEPT: Kept = { count: 100, age: MONTH };
+export const KEPT: Retention = { count: 100, age: MONTH };
 
 export const history = ({ store }: Kit): HistoryStore => store.history;
 

@@ -8,7 +8,7 @@ import {
   type InstanceRecord,
   INSTANCES_KEPT,
   type Interruption,
-  type Kept,
+  type Retention,
   type KnownJob,
   type Miss,
   type MissEntry,
@@ -153,7 +153,7 @@ export class ReferenceHistory implements HistoryStore {
     return { type: 'run', lock: name, ...facts, instance: holder, outcome, at: this.now() };
   }
 
-  protected keep(entry: HistoryEntry, kept: Kept): void {
+  protected keep(entry: HistoryEntry, kept: Retention): void {
     this.log.unshift(entry);
     this.#until.set(entry, this.now() + kept.age);
     const alike = this.log.filter(
@@ -163,7 +163,7 @@ export class ReferenceHistory implements HistoryStore {
     this.log = this.log.filter((each) => !tooMany.includes(each));
   }
 
-  protected tooMany(alike: readonly HistoryEntry[], { count }: Kept): readonly HistoryEntry[] {
+  protected tooMany(alike: readonly HistoryEntry[], { count }: Retention): readonly HistoryEntry[] {
     return alike.slice(count);
   }
 

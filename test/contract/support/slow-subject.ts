@@ -11,8 +11,8 @@ import type {
   LockEntriesContractOptions,
 } from '../../../lib/testing/port/port-options.js';
 import type { LockStoreContractOptions } from '../cases/options.js';
-import { referenceDocuments, ReferenceDocuments } from './reference-documents.js';
-import { referenceEntries, ReferenceEntries } from './reference-entries.js';
+import { memoryDocuments } from './broken-documents.js';
+import { memoryEntries } from './broken-entries.js';
 
 /** How far away the place is, there and back, ms. Its time is the clock's. */
 const ROUND_TRIP = 60;
@@ -78,18 +78,12 @@ const farEntries = ({ far }: Moving, place: LockEntries): LockEntries => ({
 /** The contract of a place, on one that is far away. */
 export function slowDocuments(): LockDocumentsContractOptions {
   let moving = new Moving(new ManualClock());
-  let place: LockDocuments;
-  const options = referenceDocuments((clock, own) => {
-    moving = new Moving(clock);
-    const made = new ReferenceDocuments(clock, own);
-    place = farDocuments(moving, made);
-    return made;
-  });
+  const options = memoryDocuments({}, (clock) => (moving = new Moving(clock)));
   return {
     ...options,
     create: async () => {
-      await options.create();
-      return { documents: place, close: () => moving.stop() };
+      const { documents } = await options.create();
+      return { documents: farDocuments(moving, documents), close: () => moving.stop() };
     },
   };
 }
@@ -97,18 +91,12 @@ export function slowDocuments(): LockDocumentsContractOptions {
 /** The contract of entries, on a place that is far away. */
 export function slowEntries(): LockEntriesContractOptions {
   let moving = new Moving(new ManualClock());
-  let place: LockEntries;
-  const options = referenceEntries((clock, own) => {
-    moving = new Moving(clock);
-    const made = new ReferenceEntries(clock, own);
-    place = farEntries(moving, made);
-    return made;
-  });
+  const options = memoryEntries({}, (clock) => (moving = new Moving(clock)));
   return {
     ...options,
     create: async () => {
-      await options.create();
-      return { entries: place, close: () => moving.stop() };
+      const { entries } = await options.create();
+      return { entries: farEntries(moving, entries), close: () => moving.stop() };
     },
   };
 }
@@ -131,6 +119,10 @@ class SlowStore extends RememberingLockStore {
           .pass()
           .then(() => moving.pass())
           .then(() => listeners.get(process)?.(token)),
+      announce: async (text) => {
+        await moving.pass();
+        for (const called of listeners.values()) called(text);
+      },
     });
   }
 

@@ -4,25 +4,25 @@ import type { AcquireRequest } from '../../../lib/contract/lock-store.js';
 import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
-import { ReferenceDocuments } from '../../contract/support/reference-documents.js';
+import { OpenDocuments } from './support/open-documents.js';
 
 const HOUR = 3_600_000;
 
 /** A place that counts its calls, and says what each was for. */
-class CountedDocuments extends ReferenceDocuments {
+class CountedDocuments extends OpenDocuments {
   readonly calls: string[] = [];
 
-  override read: ReferenceDocuments['read'] = (names) => {
+  override read: OpenDocuments['read'] = (names) => {
     this.calls.push(`read ${names.length}`);
     return super.read(names);
   };
 
-  override write: ReferenceDocuments['write'] = (changes) => {
+  override write: OpenDocuments['write'] = (changes) => {
     this.calls.push(`write ${changes.length}`);
     return super.write(changes);
   };
 
-  override renew: ReferenceDocuments['renew'] = (renewals) => {
+  override renew: OpenDocuments['renew'] = (renewals) => {
     this.calls.push(`renew ${renewals.length}`);
     return super.renew(renewals);
   };
@@ -33,7 +33,7 @@ let clock: ManualClock;
 
 beforeEach(() => {
   clock = new ManualClock();
-  place = new CountedDocuments(clock, clock);
+  place = new CountedDocuments(clock);
 });
 
 const instance = (): DocumentLockStore => new DocumentLockStore(place, { clock });

@@ -7,17 +7,17 @@ import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../../../lib/base/errors.js';
 import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
-import { ReferenceDocuments } from '../../contract/support/reference-documents.js';
+import { OpenDocuments } from './support/open-documents.js';
 
 const HOUR = 3_600_000;
 const AWAY = new StoreUnavailableError('The place is away.', { outcome: 'unknown' });
 
-let place: ReferenceDocuments;
+let place: OpenDocuments;
 let store: DocumentLockStore;
 
 beforeEach(() => {
   const clock = new ManualClock();
-  place = new ReferenceDocuments(clock, clock);
+  place = new OpenDocuments(clock);
   store = new DocumentLockStore(place, { clock: { ...systemClock, monotonic: () => clock.monotonic() } });
 });
 

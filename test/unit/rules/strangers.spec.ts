@@ -4,17 +4,17 @@ import type { AcquireRequest } from '../../../lib/contract/lock-store.js';
 import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
-import { ReferenceDocuments } from '../../contract/support/reference-documents.js';
+import { OpenDocuments } from './support/open-documents.js';
 
 const HOUR = 3_600_000;
 
-let place: ReferenceDocuments;
+let place: OpenDocuments;
 let clock: ManualClock;
 let store: DocumentLockStore;
 
 beforeEach(() => {
   clock = new ManualClock();
-  place = new ReferenceDocuments(clock, clock);
+  place = new OpenDocuments(clock);
   store = new DocumentLockStore(place, { clock });
 });
 

@@ -2,7 +2,7 @@ import { formatDuration } from '../../../base/duration.js';
 import { counted } from '../../../base/wording.js';
 import { hasFailed } from '../../../insight/facts.js';
 import type { JobView, RunInfo } from '../../../insight/types.js';
-import { lockOf, type Kept, type Looked, NOTHING_KEPT } from './looked.js';
+import { lockOf, type JobRecords, type Looked, NOTHING_KEPT } from './looked.js';
 
 /** Since when a job has its problem, and what the problem has cost. */
 export interface Cost {
@@ -23,7 +23,7 @@ export function costOf(looked: Looked, view: JobView): Cost {
   return { ...(since !== undefined && { since }), clauses };
 }
 
-function sinceOf(view: JobView, { runs }: Kept, missed: readonly number[]): number | undefined {
+function sinceOf(view: JobView, { runs }: JobRecords, missed: readonly number[]): number | undefined {
   if (view.status === 'overdue') return missed[0] ?? view.overdue;
   if (view.status === 'failing') {
     const failed = runs.filter((run) => hasFailed(run)).slice(0, view.failures);
@@ -53,7 +53,7 @@ function missedTicks(looked: Looked, view: JobView): number[] {
   return ticks;
 }
 
-function missedOf(missed: readonly number[], { misses }: Kept): string[] {
+function missedOf(missed: readonly number[], { misses }: JobRecords): string[] {
   const now = missed.length;
   if (now > 0) return [`${now >= MAX_TICKS ? `${MAX_TICKS} or more ticks` : counted(now, 'tick')} not run`];
   const before = new Set(misses.map(({ tick }) => tick)).size;
@@ -64,7 +64,7 @@ function failedOf({ failures }: JobView): string[] {
   return failures > 0 ? [`${counted(failures, 'run')} in a row failed`] : [];
 }
 
-function goingOf(looked: Looked, view: JobView, { runs }: Kept): string[] {
+function goingOf(looked: Looked, view: JobView, { runs }: JobRecords): string[] {
   if (view.status !== 'hung' && view.status !== 'overrun') return [];
   const run = runOf(view) ?? view.last;
   const usual = usualOf(runs);

@@ -1,5 +1,5 @@
 import { hasFailed, wasInterrupted } from '../../../insight/facts.js';
-import { type Told, upSince } from '../../../insight/fleet-jobs.js';
+import { type KnownInstance, upSince } from '../../../insight/fleet-jobs.js';
 import { inTurns } from '../../../insight/turns.js';
 import type { RunInfo } from '../../../insight/types.js';
 
@@ -15,9 +15,9 @@ export interface Bar {
 }
 
 /** What one instance did. */
-export interface Lane {
+export interface Track {
   readonly instance: string;
-  readonly info?: Told['info'];
+  readonly info?: KnownInstance['info'];
   readonly bars: readonly Bar[];
   readonly lines: number;
   /** When the instance was not up. */
@@ -36,9 +36,9 @@ const MOST_LINES = 4;
 /** The lanes of a span of time, ordered by name: the order stays the same from page to page. */
 export async function lanesOf(
   runs: readonly RunInfo[],
-  told: readonly Told[],
+  told: readonly KnownInstance[],
   span: { readonly from: number; readonly to: number },
-): Promise<Lane[]> {
+): Promise<Track[]> {
   const { from, to } = span;
   const seen = runs.filter((run) => endOf(run, to) >= from && run.startedAt <= to);
   const overlapping = await overlapsOf(seen, to);
@@ -115,7 +115,10 @@ async function overlapsOf(runs: readonly RunInfo[], now: number): Promise<Set<Ru
   return found;
 }
 
-function gapsOf(one: Told, { from, to }: { from: number; to: number }): { from: number; to: number }[] {
+function gapsOf(
+  one: KnownInstance,
+  { from, to }: { from: number; to: number },
+): { from: number; to: number }[] {
   const start = upSince(one.info);
   const end = one.info.state === 'up' ? to : one.info.seenAt;
   return [

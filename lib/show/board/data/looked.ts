@@ -1,5 +1,5 @@
 import { given, type JobFacts } from '../../../insight/facts.js';
-import type { Look } from '../../../insight/look.js';
+import type { FleetView } from '../../../insight/look.js';
 import { controlsOf, isRun } from '../../../insight/controls.js';
 import { leasesOf, type LockFacts } from '../../../insight/join.js';
 import { sentenceOf } from '../../../insight/sentence.js';
@@ -9,7 +9,7 @@ import type { MissEntry } from '../../../contract/history-store.js';
 import { Renewals } from './renewals.js';
 
 /** What is kept of a job. */
-export interface Kept {
+export interface JobRecords {
   /** Newest first. */
   readonly runs: RunInfo[];
   /** Newest first: one entry for each instance that noted a miss. */
@@ -17,12 +17,12 @@ export interface Kept {
 }
 
 /** One answer of the store, put in order for people. */
-export interface Looked extends Omit<Look, 'jobs'> {
+export interface Looked extends Omit<FleetView, 'jobs'> {
   /** The store's time. */
   readonly now: number;
   /** The jobs that need attention come first. */
   readonly jobs: readonly JobView[];
-  readonly kept: ReadonlyMap<string, Kept>;
+  readonly kept: ReadonlyMap<string, JobRecords>;
   /** All runs that are kept, newest first, with runs that belong to no job. */
   readonly runs: readonly RunInfo[];
   /** What people did, newest first. */
@@ -33,12 +33,12 @@ export interface Looked extends Omit<Look, 'jobs'> {
   readonly renewals: ReadonlyMap<string, number>;
 }
 
-export const NOTHING_KEPT: Kept = { runs: [], misses: [] };
+export const NOTHING_KEPT: JobRecords = { runs: [], misses: [] };
 
 /** Puts an answer of the store in order, a few milliseconds at a stretch. */
-export async function lookedAt(look: Look, renewals = new Renewals()): Promise<Looked> {
-  const kept = new Map<string, Kept>();
-  const of = (job: string): Kept => {
+export async function lookedAt(look: FleetView, renewals = new Renewals()): Promise<Looked> {
+  const kept = new Map<string, JobRecords>();
+  const of = (job: string): JobRecords => {
     const found = kept.get(job) ?? { runs: [], misses: [] };
     kept.set(job, found);
     return found;

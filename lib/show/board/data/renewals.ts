@@ -1,7 +1,7 @@
 import type { LockFacts } from '../../../insight/join.js';
 
 /** A lease, when it was looked at last. */
-interface Seen {
+interface LeaseLook {
   /** By the store's clock. */
   readonly at: number;
   readonly expiresAt: number;
@@ -19,11 +19,11 @@ export const keyOfLease = (lock: string, fencingToken: number): string =>
 /** Which leases are renewed. One look cannot tell: a lease of an hour has an hour left without that. Two looks can. */
 export class Renewals {
   /** By {@link keyOfLease}. */
-  #seen = new Map<string, Seen>();
+  #seen = new Map<string, LeaseLook>();
 
   /** Looks at all locks. @returns by {@link keyOfLease}: a time since which the lease was renewed, by the store's clock */
   see(locks: ReadonlyMap<string, LockFacts>): ReadonlyMap<string, number> {
-    const seen = new Map<string, Seen>();
+    const seen = new Map<string, LeaseLook>();
     const renewed = new Map<string, number>();
     for (const { lock } of locks.values()) {
       if (lock?.fencingToken === undefined || lock.expiresIn === undefined || lock.state !== 'held') continue;

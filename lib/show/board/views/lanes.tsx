@@ -1,5 +1,5 @@
 import { displayName } from '../../../base/lock-name.js';
-import { type Bar, kindOf, type Lane, MOST_LANES } from '../data/lanes.js';
+import { type Bar, kindOf, type Track, MOST_LANES } from '../data/lanes.js';
 import { HOURS, linkTo } from '../data/question.js';
 import { Fragment, h } from './templates.js';
 import { Axis, Line, xOf, Shape, type Span, widthOf } from './axis.js';
@@ -21,7 +21,7 @@ import {
 const LINE = 16;
 
 /** Which instance ran what, and when: a lane for each instance. */
-export function Lanes(props: { scene: Scene; lanes: readonly Lane[]; span: Span }): h.JSX.Element {
+export function Lanes(props: { scene: Scene; lanes: readonly Track[]; span: Span }): h.JSX.Element {
   const { scene, lanes, span } = props;
   const shown = lanes.slice(0, MOST_LANES);
   const more = lanes.length - shown.length;
@@ -75,7 +75,7 @@ const Hours = ({ scene: { question } }: { scene: Scene }): h.JSX.Element => (
   </p>
 );
 
-function LaneRow({ scene, lane, span }: { scene: Scene; lane: Lane; span: Span }): h.JSX.Element {
+function LaneRow({ scene, lane, span }: { scene: Scene; lane: Track; span: Span }): h.JSX.Element {
   const { instance, info, bars, lines, gaps, hidden } = lane;
   const height = lines * LINE + 8;
   return (

@@ -3,7 +3,7 @@ import type {
   Beat,
   HistoryEntry,
   InstanceRecord,
-  Kept,
+  Retention,
   Miss,
   MissResult,
 } from '../../../../lib/contract/history-store.js';
@@ -13,7 +13,7 @@ import { instanceTime, ReferenceStore, type StartEntry } from '../reference-stor
 import type { BrokenStore } from './broken-store.js';
 
 class KeepsNoCount extends ReferenceHistory {
-  protected override keep(entry: HistoryEntry, kept: Kept): void {
+  protected override keep(entry: HistoryEntry, kept: Retention): void {
     super.keep(entry.type === 'miss' ? { ...entry, count: 1 } : entry, kept);
   }
 }

@@ -1,18 +1,18 @@
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Control } from '../../../../lib/insight/control/control.js';
 import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
-import type { Kept } from '../../../../lib/contract/history-store.js';
+import type { Retention } from '../../../../lib/contract/history-store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 /* How much of a history remains where somebody uses a switch who knows no options of the fleet: the shell. */
 
 const DAY = 86_400_000;
 const ANNA = { actor: 'anna', reason: 'the provider is down' } as const;
-const DEFAULT: Kept = { count: 100, age: 30 * DAY };
+const DEFAULT: Retention = { count: 100, age: 30 * DAY };
 
 let store: MemoryLockStore;
 let control: Control;
-let noted: Kept[];
+let noted: Retention[];
 let reads: number;
 
 beforeEach(() => {
@@ -39,7 +39,7 @@ beforeEach(() => {
   });
 });
 
-async function instance(name: string, kept?: Kept): Promise<void> {
+async function instance(name: string, kept?: Retention): Promise<void> {
   await store.history.beat({
     instance: name,
     startedAt: 1,
@@ -55,7 +55,7 @@ async function instance(name: string, kept?: Kept): Promise<void> {
 }
 
 /** Uses a switch, and says what it told the store to keep. */
-async function keptBy(work: Promise<unknown>): Promise<Kept[]> {
+async function keptBy(work: Promise<unknown>): Promise<Retention[]> {
   noted = [];
   reads = 0;
   await work;
@@ -91,7 +91,7 @@ async function taken(): Promise<number> {
 }
 
 describe('each switch keeps of a history as much as the instance that keeps the most', () => {
-  const MOST: Kept = { count: 1_000, age: 90 * DAY };
+  const MOST: Retention = { count: 1_000, age: 90 * DAY };
   beforeEach(async () => {
     await instance('api-1', { count: 1_000, age: 7 * DAY });
     await instance('api-2', { count: 10, age: 90 * DAY });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Kept } from '../../../../lib/contract/history-store.js';
+import type { Retention } from '../../../../lib/contract/history-store.js';
 import type { LeaseRef } from '../../../../lib/contract/lease-ref.js';
 import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
 import { INSTANCES_KEPT, MAX_INSTANCES } from '../../../../lib/contract/history-store.js';
@@ -25,7 +25,7 @@ async function take(name: string, fields = {}): Promise<LeaseRef> {
   return { ...request, fencingToken: result.fencingToken };
 }
 
-async function run(name: string, kept: Kept): Promise<number> {
+async function run(name: string, kept: Retention): Promise<number> {
   const lease = await take(name);
   await store.release(lease, { record: { kept, duration: 5 } });
   return lease.fencingToken;
