@@ -146,7 +146,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await expect(store.acquire(attempt('another'))).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
       message: expect.stringMatching(
-        new RegExp(`${home}.*${table}.* does not exist.*moved or renamed.*schema`, 's'),
+        new RegExp(`${home}.*${table}.* is gone.*moved or renamed.*schema`, 's'),
       ),
     });
     await move(other, home);

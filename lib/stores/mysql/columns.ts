@@ -8,8 +8,6 @@ export interface MysqlTable {
   readonly zoned: boolean;
   /** Whether different names never count as equal. ShedLock's table has the collation of its database. */
   readonly exact: boolean;
-  /** The unique index of the names, quoted. */
-  readonly index: Sql;
   /** Whether the server is a MariaDB. */
   readonly mariadb: boolean;
 }

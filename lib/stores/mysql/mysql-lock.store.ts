@@ -8,7 +8,6 @@ import { checkClient } from '../sql/given-client.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
 import type { MysqlClient } from './client.js';
-import { LimitedPool, poolOf } from './limited-pool.js';
 import { MysqlDialect } from './mysql-dialect.js';
 import type { MysqlTableInfo } from './table-look.js';
 
@@ -62,9 +61,6 @@ export class MysqlLockStore extends SqlLockStore<MysqlTableInfo> {
       ofUrl: 'createPool(url)',
       ofOptions: 'createPool(options)',
     });
-    const pool = poolOf(client);
-    super(new MysqlDialect(pool ? new LimitedPool(pool, limit) : (client as MysqlClient), options), {
-      migrate,
-    });
+    super(new MysqlDialect(client, options, limit), { migrate });
   }
 }

@@ -45,7 +45,7 @@ const WITHOUT_WAITING = raw('/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR
  * wait for locked ones. So it does without a second column.
  */
 function update(table: MysqlTable, names: readonly string[]): Sql {
-  const target = sql`${table.table} FORCE INDEX (${table.index})`;
+  const target = sql`${table.table} FORCE INDEX (PRIMARY)`;
   if (table.mariadb) return sql`${WITHOUT_WAITING}UPDATE ${target}`;
   return sql`UPDATE (SELECT name AS \`locked\`, lock_until AS \`ends\` FROM ${target} WHERE name IN ${list(names.map(storedName))}
   LIMIT ${raw(String(names.length))} FOR UPDATE NOWAIT) \`rows\` STRAIGHT_JOIN ${target} ON name = \`locked\``;
@@ -123,7 +123,7 @@ WHERE name IN ${list(names.map(storedName))} AND (name, ${bytesOf(raw('locked_by
 
 /** Fails at once if one of these rows, which are to be made, is there and locked: an INSERT would wait for it. For MySQL alone. */
 export function unlockedStatement(table: MysqlTable, names: readonly string[]): Sql {
-  return sql`SELECT name, lock_until FROM ${table.table} FORCE INDEX (${table.index})
+  return sql`SELECT name, lock_until FROM ${table.table} FORCE INDEX (PRIMARY)
 WHERE name IN ${list(names.map(storedName))} FOR UPDATE NOWAIT`;
 }
 
