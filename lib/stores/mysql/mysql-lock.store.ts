@@ -53,14 +53,7 @@ export class MysqlLockStore extends SqlLockStore<MysqlTableInfo> {
         `store: queryTimeout: expected milliseconds or a text like '5s', got ${String(queryTimeout)}.`,
       ]);
     }
-    checkClient(client, {
-      store: 'MysqlLockStore',
-      kind: 'mysql',
-      pool: 'a pool of `mysql2`',
-      also: 'a pool of `mariadb`',
-      ofUrl: 'createPool(url)',
-      ofOptions: 'createPool(options)',
-    });
+    checkClient(client, 'mysql', ['MysqlLockStore', 'a pool of `mysql2`', 'createPool(url)']);
     super(new MysqlDialect(client, options, limit), { migrate });
   }
 }
