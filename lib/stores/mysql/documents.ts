@@ -11,7 +11,6 @@ import {
   makeStatement,
   READ_TIME,
   readAll,
-  readOne,
   readRow,
   readSome,
   readVersions,
@@ -21,32 +20,16 @@ import {
 import type { Sql } from './sql-text.js';
 import type { MysqlTableInfo } from './table-look.js';
 
-/** How many names of locks are remembered. A caller can make up a name per call: when there are too many, it starts anew. */
-const MAX_NAMES = 10_000;
-
-/** The locks whose rows were there when they were read last: mostly they still are. */
-export class KnownRows {
-  readonly #names = new Set<string>();
-
-  async read(gate: Gate, table: MysqlTableInfo, name: string): Promise<readonly Row[]> {
-    const rows = await read(gate, (this.#names.has(name) ? readRow : readOne)(table, name));
-    if (this.#names.size >= MAX_NAMES) this.#names.clear();
-    if (typeof rows[0]?.['name'] === 'string') this.#names.add(name);
-    else this.#names.delete(name);
-    return rows;
-  }
-}
-
 /** Reads rows. @param shown the table, for messages */
 export async function readDocuments(
   gate: Gate,
   table: MysqlTableInfo,
   names: readonly string[] | 'all',
-  { shown, known }: { readonly shown: string; readonly known: KnownRows },
+  shown: string,
 ): Promise<DocumentsRead> {
   let rows: readonly Row[] = [];
   if (names === 'all') rows = await read(gate, readAll(table));
-  else if (names.length === 1) rows = await known.read(gate, table, names[0] as string);
+  else if (names.length === 1) rows = await read(gate, readRow(table, names[0] as string));
   else if (names.length > 1) rows = await read(gate, readSome(table, names));
   const [{ now } = {}] = rows.length > 0 ? rows : await read(gate, READ_TIME);
   const asked = new Set(names === 'all' ? [] : names);
@@ -131,13 +114,13 @@ export async function renewDocuments(
   gate: Gate,
   table: MysqlTableInfo,
   renewals: readonly Renewal[],
-  how: Parameters<typeof readDocuments>[3],
+  shown: string,
 ): Promise<boolean[]> {
   const names = renewals.map(({ name }) => name);
   const { affectedRows } = await write(gate, renewStatement(table, renewals));
   if (Number(affectedRows) === renewals.length) return renewals.map(() => true);
   // Some were not renewed. One that is taken after the statement was taken when it was renewed.
-  const { now, documents, problems } = await readDocuments(gate, table, names, how);
+  const { now, documents, problems } = await readDocuments(gate, table, names, shown);
   const byName = new Map(documents.map((document) => [document.name, document]));
   return renewals.map(({ name, by }) => {
     const found = byName.get(name);

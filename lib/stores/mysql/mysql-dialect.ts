@@ -8,7 +8,7 @@ import { Gate, hidden } from '../sql/gate.js';
 import { type MysqlClient, read } from './client.js';
 import { storedName } from './columns.js';
 import { CURRENT_DATABASE, databaseIn } from './current-database.js';
-import { KnownRows, readDocuments, renewDocuments, writeDocuments } from './documents.js';
+import { readDocuments, renewDocuments, writeDocuments } from './documents.js';
 import { failureOf } from './errors.js';
 import { mysqlEntries } from './entries.js';
 import { PoolConnections, poolOf } from './pool.js';
@@ -24,7 +24,6 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   /** The result of the last look. */
   #schema: string | undefined;
   #user: string | undefined;
-  readonly #known = new KnownRows();
 
   readonly #gate: Gate;
   readonly #pool: PoolConnections | undefined;
@@ -104,7 +103,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   read(table: MysqlTableInfo, names: readonly string[] | 'all'): Promise<DocumentsRead> {
-    return readDocuments(this.#gate, table, names, { shown: this.table, known: this.#known });
+    return readDocuments(this.#gate, table, names, this.table);
   }
 
   write(table: MysqlTableInfo, changes: readonly Change[]): Promise<Written[]> {
@@ -112,7 +111,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   renew(table: MysqlTableInfo, renewals: readonly Renewal[]): Promise<boolean[]> {
-    return renewDocuments(this.#gate, table, renewals, { shown: this.table, known: this.#known });
+    return renewDocuments(this.#gate, table, renewals, this.table);
   }
 
   failure(error: unknown): SqlFailure {

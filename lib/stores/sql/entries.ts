@@ -233,7 +233,10 @@ export class SqlEntries<Table> implements LockEntries {
 
   readonly #failed = (error: unknown): never => {
     const problem = this.#problemOf(error);
-    throw problem === undefined ? error : refusal(problem);
+    if (problem === undefined) throw error;
+    // The next write looks again.
+    this.#isReady = false;
+    throw refusal(problem);
   };
 
   /** Deletes what is over, in the background, unless the last time is recent. */
