@@ -41,12 +41,6 @@ const VARIANTS: [what: string, options: string, table?: string | undefined, pool
     locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name));
     ALTER TABLE %t ALTER COLUMN name TYPE VARCHAR(255)`,
   ],
-  [
-    'on a table with time zones and milliseconds, far from UTC',
-    '-c timezone=America/St_Johns',
-    `CREATE TABLE %t(name VARCHAR(300) NOT NULL, lock_until TIMESTAMPTZ(3) NOT NULL,
-    locked_at TIMESTAMPTZ(3) NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
-  ],
 ];
 
 for (const [what, options, table, settings] of VARIANTS) {

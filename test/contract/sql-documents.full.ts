@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
 import { MysqlDialect } from '../../lib/stores/mysql/mysql-dialect.js';
-import { LimitedPool, poolOf } from '../../lib/stores/mysql/limited-pool.js';
 import { PostgresDialect } from '../../lib/stores/postgres/postgres-dialect.js';
 import { describeLockDocuments, describeLockEntries } from '../../lib/testing/port/port-contract.js';
 import { MYSQL, POSTGRES, type TestPool } from '../support/database.js';
@@ -58,8 +57,7 @@ describe.each(SUBJECTS.map((each) => [each.name, each] as const))('on %s', (name
   };
   const mysql = {
     ...common,
-    dialects: (table: string) =>
-      [1, 2].map(() => new MysqlDialect(new LimitedPool(poolOf(connect())!, 10_000), { table })),
+    dialects: (table: string) => [1, 2].map(() => new MysqlDialect(connect(), { table }, 10_000)),
   };
   const isPostgres = name === 'PostgreSQL';
 

@@ -218,20 +218,6 @@ describe('MySQL', () => {
   );
   const all = NAMES.map(() => ({ held: true }));
 
-  test('the index of the names may be another one than the primary key, and have any name', async () => {
-    await pool.query(`CREATE TABLE ${table} (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(255) NOT NULL,
-      lock_until DATETIME(6) NOT NULL, locked_at DATETIME(6) NOT NULL, locked_by VARCHAR(255) NOT NULL,
-      UNIQUE \`its \`\`name\`\`\` (name))`);
-    const store = new MysqlLockStore(pool, { table });
-    await store.init();
-    expect(await renewals(store)).toEqual([allButOne, all]);
-    // It may also change while instances run.
-    await pool.query(`ALTER TABLE ${table} ADD UNIQUE another (name), DROP INDEX \`its \`\`name\`\`\``);
-    expect(await store.extend([])).toEqual([]);
-    await pool.query(`UPDATE ${table} SET lock_until = '2000-01-01'`);
-    expect(await renewals(store)).toEqual([allButOne, all]);
-  });
-
   /** The pool as one to a MySQL 8, to which what is for a MariaDB alone is a comment. */
   const asMysql8 = {
     query: async (text: string, values: unknown[]): Promise<unknown> => {

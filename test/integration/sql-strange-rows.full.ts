@@ -9,10 +9,8 @@ import { useTable } from './support/sql-table.js';
 
 const HOUR = 3_600_000;
 const NULLABLE = {
-  PostgreSQL:
-    'ALTER COLUMN lock_until DROP NOT NULL, ALTER COLUMN locked_at DROP NOT NULL, ALTER COLUMN locked_by DROP NOT NULL',
-  MySQL:
-    'MODIFY lock_until DATETIME(6) NULL, MODIFY locked_at DATETIME(6) NULL, MODIFY locked_by VARCHAR(255) NULL',
+  PostgreSQL: 'ALTER COLUMN locked_at DROP NOT NULL, ALTER COLUMN locked_by DROP NOT NULL',
+  MySQL: 'MODIFY locked_at DATETIME(6) NULL, MODIFY locked_by VARCHAR(255) NULL',
 };
 
 describe.each(DATABASES.map((database) => [database.name, database] as const))('on %s', (_name, database) => {
@@ -68,40 +66,6 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
         expect(results).toMatchObject(names.map(() => ({ ...held, waiting: { ahead: 0 } })));
       },
     );
-
-    test('are refused with the reason if it is lock_until: nobody can tell whether the lock is free', async () => {
-      await put('strange', { lock_until: null, locked_at: null, locked_by: 'somebody' });
-      const [strange, usual] = await acquireAll(['strange', 'usual']);
-      const reason = {
-        code: 'LOCK_STATE',
-        message: expect.stringMatching(/"strange".*lock_until.*NULL.*UPDATE/s),
-      };
-      expect(strange).toMatchObject({ status: 'rejected', reason });
-      expect(usual).toMatchObject({ status: 'fulfilled', value: { acquired: true } });
-      const [alone] = await acquireAll(['strange']);
-      expect(alone).toMatchObject({ status: 'rejected', reason });
-      expect(await used.pool.rows(`SELECT locked_by FROM ${used.table} WHERE lock_until IS NULL`)).toEqual([
-        { locked_by: 'somebody' },
-      ]);
-      // To ShedLock it is taken for ever.
-      const [info] = await used.store.inspect(['strange']);
-      expect(info).toMatchObject({ state: 'held', holder: 'somebody' });
-      expect(info?.expiresIn).toBeUndefined();
-    });
-
-    test('so are renewals of a lease whose lock_until somebody has taken away', async () => {
-      const [first, other] = [request('first'), request('other')];
-      const leases: LeaseRef[] = [];
-      for (const each of [first, other]) {
-        const grant = (await used.store.acquire(each)) as { fencingToken: number };
-        leases.push({ ...each, fencingToken: grant.fencingToken });
-      }
-      await used.pool.write(`UPDATE ${used.table} SET lock_until = NULL WHERE name = 'first'`);
-      expect(await used.store.extend(leases)).toMatchObject([
-        { held: null, error: { code: 'LOCK_STATE', message: expect.stringContaining('lock_until') } },
-        { held: true },
-      ]);
-    });
   });
 
   if (database.name === 'MySQL')

@@ -1,6 +1,6 @@
-import { quietly } from '../../base/quietly.js';
+import type { Gate } from '../sql/gate.js';
 import type { Sql } from './sql-text.js';
-import type { Row } from '../sql/strange-rows.js';
+import type { Row } from '../sql/dialect.js';
 
 /**
  * A client of MySQL or MariaDB: a pool of `mysql2/promise`, or anything that takes `?` parameters and answers as `mysql2`
@@ -16,12 +16,12 @@ export interface Written {
   readonly affectedRows: number | string;
 }
 
-export async function write(client: MysqlClient, { text, values }: Sql): Promise<Written> {
-  return resultOf(await quietly(() => client.query(text, [...values]))) as Written;
+export async function write(gate: Gate, { text, values }: Sql): Promise<Written> {
+  return resultOf(await gate.send(text, [...values])) as Written;
 }
 
-export async function read(client: MysqlClient, { text, values }: Sql): Promise<readonly Row[]> {
-  return resultOf(await quietly(() => client.query(text, [...values]))) as readonly Row[];
+export async function read(gate: Gate, { text, values }: Sql): Promise<readonly Row[]> {
+  return resultOf(await gate.send(text, [...values])) as readonly Row[];
 }
 
 /**

@@ -8,8 +8,6 @@ export interface MysqlTable {
   readonly zoned: boolean;
   /** Whether different names never count as equal. ShedLock's table has the collation of its database. */
   readonly exact: boolean;
-  /** The unique index of the names, quoted. */
-  readonly index: Sql;
   /** Whether the server is a MariaDB. */
   readonly mariadb: boolean;
 }
@@ -52,18 +50,6 @@ export function microsecondsAt(table: MysqlTable, column: 'lock_until' | 'locked
   if (!table.zoned) return raw(`TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', ${column})`);
   return sql`${EPOCH_MICROSECONDS} - TIMESTAMPDIFF(MICROSECOND, ${raw(column)}, ${clockOf(table)})`;
 }
-
-/** Whether the row has this name. Uses the index first, then compares bytes if the collation is not exact. */
-export function isNamed({ exact }: MysqlTable, name: unknown): Sql {
-  if (exact) return sql`name = ${name}`;
-  return sql`name = ${name} AND ${isText(raw('name'), name)}`;
-}
-
-/** A text as bytes: collations take different texts for equal. */
-export const bytesOf = (text: Sql): Sql => sql`CAST(CONVERT(${text} USING utf8mb4) AS BINARY)`;
-
-/** Whether a column has this text, byte by byte. */
-export const isText = (column: Sql, text: unknown): Sql => sql`${bytesOf(column)} = ${bytesOf(sql`${text}`)}`;
 
 /**
  * A name as the column has it. Collations ignore spaces at the end; no name of a lock has braces.

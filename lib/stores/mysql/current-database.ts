@@ -1,6 +1,5 @@
-import type { Fault } from '../sql/dialect.js';
+import type { Fault, Row } from '../sql/dialect.js';
 import { sql } from './sql-text.js';
-import type { Row } from '../sql/strange-rows.js';
 
 /** The database of the connection, the user, and whether the server ignores case in names of databases. */
 export const CURRENT_DATABASE = sql`SELECT DATABASE() AS \`here\`, @@lower_case_table_names AS \`folds\`, CURRENT_USER() AS \`user\``;

@@ -1,9 +1,9 @@
 import type { Change, DocumentsRead, ReadDocument, Renewal, SeenDocument } from '../../contract/port.js';
 import { LockStateError } from '../../base/errors.js';
-import type { Written } from '../sql/dialect.js';
+import type { Row, Written } from '../sql/dialect.js';
 import { describeFailure } from '../sql/failure.js';
-import { type Row, problemsOf, untilOf } from '../sql/strange-rows.js';
-import { type MysqlClient, read, write } from './client.js';
+import type { Gate } from '../sql/gate.js';
+import { read, write } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import {
   changeManyStatement,
@@ -11,7 +11,6 @@ import {
   makeStatement,
   READ_TIME,
   readAll,
-  readOne,
   readRow,
   readSome,
   readVersions,
@@ -21,39 +20,22 @@ import {
 import type { Sql } from './sql-text.js';
 import type { MysqlTableInfo } from './table-look.js';
 
-/** How many names of locks are remembered. A caller can make up a name per call: when there are too many, it starts anew. */
-const MAX_NAMES = 10_000;
-
-/** The locks whose rows were there when they were read last: mostly they still are. */
-export class KnownRows {
-  readonly #names = new Set<string>();
-
-  async read(client: MysqlClient, table: MysqlTableInfo, name: string): Promise<readonly Row[]> {
-    const rows = await read(client, (this.#names.has(name) ? readRow : readOne)(table, name));
-    if (this.#names.size >= MAX_NAMES) this.#names.clear();
-    if (typeof rows[0]?.['name'] === 'string') this.#names.add(name);
-    else this.#names.delete(name);
-    return rows;
-  }
-}
-
 /** Reads rows. @param shown the table, for messages */
 export async function readDocuments(
-  client: MysqlClient,
+  gate: Gate,
   table: MysqlTableInfo,
   names: readonly string[] | 'all',
-  { shown, known }: { readonly shown: string; readonly known: KnownRows },
+  shown: string,
 ): Promise<DocumentsRead> {
   let rows: readonly Row[] = [];
-  if (names === 'all') rows = await read(client, readAll(table));
-  else if (names.length === 1) rows = await known.read(client, table, names[0] as string);
-  else if (names.length > 1) rows = await read(client, readSome(table, names));
-  const [{ now } = {}] = rows.length > 0 ? rows : await read(client, READ_TIME);
+  if (names === 'all') rows = await read(gate, readAll(table));
+  else if (names.length === 1) rows = await read(gate, readRow(table, names[0] as string));
+  else if (names.length > 1) rows = await read(gate, readSome(table, names));
+  const [{ now } = {}] = rows.length > 0 ? rows : await read(gate, READ_TIME);
   const asked = new Set(names === 'all' ? [] : names);
   const own = names === 'all' ? rows : rows.filter((row) => isOf(row, asked));
-  const problems = problemsOf(own, shown, nameOf);
-  if (names !== 'all' && own.length < rows.length)
-    for (const row of rows) if (!own.includes(row)) problems.push(...problemOf(row, names, { shown, table }));
+  const others = own.length < rows.length ? rows.filter((row) => !own.includes(row)) : [];
+  const problems = others.flatMap((row) => problemOf(row, [...asked], { shown, table }));
   return {
     now: Number(now) / 1_000,
     documents: own.flatMap((row) => documentOf(row) ?? []),
@@ -82,23 +64,23 @@ function problemOf(
 
 /** Changes of rows that are there, or rows that are new, never both at once. */
 export async function writeDocuments(
-  client: MysqlClient,
+  gate: Gate,
   table: MysqlTableInfo,
   changes: readonly Change[],
 ): Promise<Written[]> {
   if (changes[0]?.seen === null && !table.mariadb)
     await read(
-      client,
+      gate,
       unlockedStatement(
         table,
         changes.map(({ name }) => name),
       ),
     );
-  const { affectedRows } = await write(client, statementFor(table, changes));
+  const { affectedRows } = await write(gate, statementFor(table, changes));
   const count = Number(affectedRows);
   if (count === 0 || count === changes.length) return changes.map(() => count > 0);
   const rows = await readAfterWrite(
-    client,
+    gate,
     readVersions(
       table,
       changes.map(({ name }) => name),
@@ -129,16 +111,16 @@ function whichOf(
 }
 
 export async function renewDocuments(
-  client: MysqlClient,
+  gate: Gate,
   table: MysqlTableInfo,
   renewals: readonly Renewal[],
-  how: Parameters<typeof readDocuments>[3],
+  shown: string,
 ): Promise<boolean[]> {
   const names = renewals.map(({ name }) => name);
-  const { affectedRows } = await write(client, renewStatement(table, renewals));
+  const { affectedRows } = await write(gate, renewStatement(table, renewals));
   if (Number(affectedRows) === renewals.length) return renewals.map(() => true);
   // Some were not renewed. One that is taken after the statement was taken when it was renewed.
-  const { now, documents, problems } = await readDocuments(client, table, names, how);
+  const { now, documents, problems } = await readDocuments(gate, table, names, shown);
   const byName = new Map(documents.map((document) => [document.name, document]));
   return renewals.map(({ name, by }) => {
     const found = byName.get(name);
@@ -147,9 +129,9 @@ export async function renewDocuments(
 }
 
 /** An error of the read says nothing of the write before it, which some rows have by now. */
-async function readAfterWrite(client: MysqlClient, statement: Sql): Promise<readonly Row[]> {
+async function readAfterWrite(gate: Gate, statement: Sql): Promise<readonly Row[]> {
   try {
-    return await read(client, statement);
+    return await read(gate, statement);
   } catch (error) {
     throw new Error(`it wrote some rows, and nobody knows which: ${describeFailure(error)}`);
   }
@@ -171,7 +153,7 @@ function documentOf({ name, version, by, until, since, state }: Row): ReadDocume
     name: nameOf(name),
     version: textOf(version),
     by: textOf(by),
-    until: untilOf(until) / 1_000,
+    until: Number(until) / 1_000,
     since: Number(since) / 1_000,
     state: textOf(state),
   };
@@ -190,6 +172,6 @@ function confusable(
 ): LockStateError {
   const problem = isBlank
     ? `${shown} has a row named "${stored}", and for the database blanks at the end make no other name. Rename or delete that row.`
-    : `the collation of the column name of ${shown} takes it for the name of another lock. Run this, or rename one: ${table.names.widening};`;
+    : `the collation of the column name of ${shown} takes it for the name of another lock. Run this, or rename one: ${table.widening};`;
   return new LockStateError(name, problem);
 }

@@ -1,7 +1,8 @@
 import { newId } from '../../base/shared.js';
 import { type EntriesDialect, type EntryRow, type Once, partly } from '../sql/entries-dialect.js';
 import { entriesProblem, type TableNames } from '../sql/table-name.js';
-import { type MysqlClient, read, write } from './client.js';
+import type { Gate } from '../sql/gate.js';
+import { read, write } from './client.js';
 import { EPOCH_MICROSECONDS, nameOf, storedName } from './columns.js';
 import { mysqlNames } from './schema.js';
 import { joined, list, raw, type Sql, sql } from './sql-text.js';
@@ -20,7 +21,7 @@ const WRITTEN = [
   'mark',
 ] as const;
 
-export function mysqlEntries(names: TableNames, client: MysqlClient): EntriesDialect {
+export function mysqlEntries(names: TableNames, gate: Gate): EntriesDialect {
   const sent = (text: string, values: readonly unknown[]) => ({
     text: text.replaceAll('{entries}', () => entries.table),
     values: [...values],
@@ -36,9 +37,9 @@ export function mysqlEntries(names: TableNames, client: MysqlClient): EntriesDia
     },
     columns: `digest, name, id, ${WRITTEN.join(', ')}`,
     now: NOW.text,
-    read: (text, values) => read(client, sent(text, values)),
-    write: async (text, values) => Number((await write(client, sent(text, values))).affectedRows),
-    put: (rows, once) => new Put(client, raw(entries.table), once).all(rows),
+    read: (text, values) => read(gate, sent(text, values)),
+    write: async (text, values) => Number((await write(gate, sent(text, values))).affectedRows),
+    put: (rows, once) => new Put(gate, raw(entries.table), once).all(rows),
     stored: storedName,
     textOf: nameOf,
   };
@@ -57,7 +58,7 @@ class Put {
   #hasWritten = false;
 
   constructor(
-    private readonly client: MysqlClient,
+    private readonly gate: Gate,
     private readonly table: Sql,
     private readonly once: Once,
   ) {}
@@ -101,7 +102,7 @@ class Put {
     const digests = list(all.map(({ row }) => row.digest));
     const found = await this.once(() =>
       read(
-        this.client,
+        this.gate,
         sql`SELECT digest FROM ${this.table} WHERE digest IN ${digests} AND mark = ${this.#mark}`,
       ),
     );
@@ -144,7 +145,7 @@ class Put {
   }
 
   async #send(statement: Sql): Promise<number> {
-    const count = Number((await this.once(() => write(this.client, statement))).affectedRows);
+    const count = Number((await this.once(() => write(this.gate, statement))).affectedRows);
     this.#hasWritten ||= count > 0;
     return count;
   }

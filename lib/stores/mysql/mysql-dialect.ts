@@ -1,19 +1,20 @@
 import type { Change, DocumentsRead, Renewal } from '../../contract/port.js';
-import { LOCK_WAIT, type SqlDialect, type TableLook, type Written } from '../sql/dialect.js';
+import { LOCK_WAIT, TRY_LIMIT, type SqlDialect, type TableLook, type Written } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
 import type { EntriesDialect } from '../sql/entries-dialect.js';
-import { nameProblem } from '../sql/table-judgement.js';
+import { COLUMNS, roomProblem } from '../sql/sql-table.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
+import { Gate, hidden } from '../sql/gate.js';
 import { type MysqlClient, read } from './client.js';
 import { storedName } from './columns.js';
 import { CURRENT_DATABASE, databaseIn } from './current-database.js';
-import { KnownRows, readDocuments, renewDocuments, writeDocuments } from './documents.js';
+import { readDocuments, renewDocuments, writeDocuments } from './documents.js';
 import { failureOf } from './errors.js';
 import { mysqlEntries } from './entries.js';
-import { LimitedPool } from './limited-pool.js';
+import { PoolConnections, poolOf } from './pool.js';
 import { mysqlNames } from './schema.js';
 import { setupOf } from './setup.js';
-import { indexStatement, lookStatement, type MysqlTableInfo, readLook } from './table-look.js';
+import { lookStatement, type MysqlTableInfo, readLook } from './table-look.js';
 
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
 export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
@@ -23,14 +24,17 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   /** The result of the last look. */
   #schema: string | undefined;
   #user: string | undefined;
-  readonly #known = new KnownRows();
 
-  constructor(
-    private readonly client: MysqlClient | LimitedPool,
-    options: SqlStoreOptions,
-  ) {
+  readonly #gate: Gate;
+  readonly #pool: PoolConnections | undefined;
+
+  /** @param limit milliseconds for a statement */
+  constructor(client: unknown, options: SqlStoreOptions, limit: number) {
+    const pool = poolOf(client);
+    this.#pool = pool && new PoolConnections(pool, limit);
+    this.#gate = new Gate(this.#pool ?? hidden(client as MysqlClient), limit);
     this.#names = mysqlNames(options);
-    this.entries = mysqlEntries(this.#names, client);
+    this.entries = mysqlEntries(this.#names, this.#gate);
   }
 
   get table(): string {
@@ -38,69 +42,76 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   async look(): Promise<TableLook<MysqlTableInfo>> {
-    const { database } = this.client as Partial<LimitedPool>;
-    const [row] = await read(this.client, CURRENT_DATABASE);
-    const schema = this.#names.schema ?? databaseIn(row, database);
+    const [row] = await read(this.#gate, CURRENT_DATABASE);
+    const schema = this.#names.schema ?? databaseIn(row, this.#pool?.database);
     this.#user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
     this.#schema = schema;
     const where = { table: this.#names.table, schema };
     const table = this.#names.quoted('', schema);
-    const columns = await read(this.client, lookStatement(where));
-    const look = readLook(table, columns, await read(this.client, indexStatement(where)));
+    const look = readLook(table, await read(this.#gate, lookStatement(where)));
     // Not before the table is found: until then somebody may create it in another database.
     if ('table' in look) this.#names.settle(schema);
     return look;
   }
 
-  /** Tries statements that write nothing. */
-  async unwritable(): Promise<undefined> {
+  tries(): { read: string; write: string } {
     const { table } = this;
-    await this.client.query(`UPDATE ${table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
-    await this.client.query(
-      `INSERT INTO ${table} (name, lock_until, locked_at, locked_by) SELECT '', NOW(), NOW(), '' FROM DUAL WHERE FALSE`,
-      [],
-    );
+    return {
+      read: `SELECT ${COLUMNS} FROM ${table} WHERE FALSE`,
+      write:
+        `INSERT INTO ${table} (${COLUMNS}) SELECT '', NOW(), NOW(), '', '', '' FROM DUAL WHERE FALSE ` +
+        'ON DUPLICATE KEY UPDATE state = VALUES(state)',
+    };
+  }
+
+  run(statement: string): Promise<unknown> {
+    return read(this.#gate, { text: statement, values: [] });
   }
 
   setup(locks?: readonly string[]): string {
     return setupOf(this.#names, { user: this.#user, schema: this.#schema, locks });
   }
 
-  unreadable(name: string): string | undefined {
+  nameProblem(table: MysqlTableInfo | undefined, name: string): string | undefined {
     // Two such names would be one, with a question mark in place of the half.
-    if (!/\p{Surrogate}/u.test(name)) return undefined;
-    return 'MySQL keeps no text with half a character. Give another name.';
-  }
-
-  nameProblem({ names }: MysqlTableInfo, name: string): string | undefined {
-    return nameProblem(this.table, storedName(name), names);
+    if (/\p{Surrogate}/u.test(name)) return 'MySQL keeps no text with half a character. Give another name.';
+    if (table === undefined) return undefined;
+    // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
+    if (!table.unicode && /[^\u0000-\u007f]/.test(name))
+      return `the column name of ${this.table} does not take every character. Give it another name, or run this: ${table.widening};`;
+    return roomProblem(this.table, storedName(name), table);
   }
 
   reconnect(silence: number | undefined): void {
-    if (this.client instanceof LimitedPool) this.client.reconnect(silence);
+    this.#gate.reconnect(silence);
   }
 
-  /**
-   * A client that does not give out its connections gets a statement whose beginning only MariaDB reads. For MySQL the beginning is a
-   * comment, and the `lock_wait_timeout` of the connection applies.
-   */
+  /** Through another client than a pool, only MariaDB limits the wait. */
   async migrate(statement: string): Promise<void> {
-    if (this.client instanceof LimitedPool) await this.client.queryWithLockTimeout(statement);
+    const limited = `/*M! SET STATEMENT lock_wait_timeout = ${LOCK_WAIT} FOR */ ${statement}`;
+    if (this.#pool === undefined) await this.#gate.send(limited, []);
     else
-      await this.client.query(`/*M! SET STATEMENT lock_wait_timeout = ${LOCK_WAIT} FOR */ ${statement}`, []);
+      await this.#gate.run(async ({ query }) => {
+        await query(`SET SESSION lock_wait_timeout = ${LOCK_WAIT}`, []);
+        try {
+          await query(statement, []);
+        } finally {
+          await query('SET SESSION lock_wait_timeout = DEFAULT', []);
+        }
+      }, TRY_LIMIT);
   }
 
   read(table: MysqlTableInfo, names: readonly string[] | 'all'): Promise<DocumentsRead> {
-    return readDocuments(this.client, table, names, { shown: this.table, known: this.#known });
+    return readDocuments(this.#gate, table, names, this.table);
   }
 
   write(table: MysqlTableInfo, changes: readonly Change[]): Promise<Written[]> {
-    return writeDocuments(this.client, table, changes);
+    return writeDocuments(this.#gate, table, changes);
   }
 
   renew(table: MysqlTableInfo, renewals: readonly Renewal[]): Promise<boolean[]> {
-    return renewDocuments(this.client, table, renewals, { shown: this.table, known: this.#known });
+    return renewDocuments(this.#gate, table, renewals, this.table);
   }
 
   failure(error: unknown): SqlFailure {

@@ -8,7 +8,6 @@ import { checkClient } from '../sql/given-client.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
 import type { MysqlClient } from './client.js';
-import { LimitedPool, poolOf } from './limited-pool.js';
 import { MysqlDialect } from './mysql-dialect.js';
 import type { MysqlTableInfo } from './table-look.js';
 
@@ -54,17 +53,7 @@ export class MysqlLockStore extends SqlLockStore<MysqlTableInfo> {
         `store: queryTimeout: expected milliseconds or a text like '5s', got ${String(queryTimeout)}.`,
       ]);
     }
-    checkClient(client, {
-      store: 'MysqlLockStore',
-      kind: 'mysql',
-      pool: 'a pool of `mysql2`',
-      also: 'a pool of `mariadb`',
-      ofUrl: 'createPool(url)',
-      ofOptions: 'createPool(options)',
-    });
-    const pool = poolOf(client);
-    super(new MysqlDialect(pool ? new LimitedPool(pool, limit) : (client as MysqlClient), options), {
-      migrate,
-    });
+    checkClient(client, 'mysql', ['MysqlLockStore', 'a pool of `mysql2`', 'createPool(url)']);
+    super(new MysqlDialect(client, options, limit), { migrate });
   }
 }

@@ -1,5 +1,4 @@
-import { LOCKED_BY_LENGTH } from '../../contract/holder-text.js';
-import { OUR_COLUMNS, type TableDdl } from '../sql/table-judgement.js';
+import { OUR_COLUMNS, type TableDdl } from '../sql/sql-table.js';
 import { type SqlStoreOptions, TableNames } from '../sql/table-name.js';
 
 /** MySQL refuses longer names. It counts characters; most characters are one byte. */
@@ -28,12 +27,8 @@ const TYPES = {
 /**
  * The SQL that creates a table, or makes one usable. A new table has DATETIME, because a TIMESTAMP means a different time in each
  * session's zone, and a collation for which no two different names are equal.
- *
- * @param timeType the type of the times in an existing table
  */
-export function mysqlDdl(table: string, timeType: string): TableDdl {
-  // Without a default of their own, a server with explicit_defaults_for_timestamp=OFF gives them ON UPDATE current_timestamp.
-  const byDefault = /^timestamp/i.test(timeType) ? ' DEFAULT CURRENT_TIMESTAMP(3)' : '';
+export function mysqlDdl(table: string): TableDdl {
   return {
     creation: [
       `CREATE TABLE IF NOT EXISTS ${table} (
@@ -47,15 +42,11 @@ export function mysqlDdl(table: string, timeType: string): TableDdl {
     ],
     addition: (columns) =>
       `ALTER TABLE ${table} ${columns.map((name) => `ADD COLUMN ${name} ${TYPES[name]}`).join(', ')}`,
-    exactTimes: ['lock_until', 'locked_at']
-      .map((name) => `MODIFY ${name} ${timeType}(3) NOT NULL${byDefault}`)
-      .join(', '),
-    longLockedBy: `MODIFY locked_by VARCHAR(${LOCKED_BY_LENGTH}) NOT NULL`,
     widening: `ALTER TABLE ${table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`,
   };
 }
 
-const SHEDLOCK = mysqlDdl('shedlock', 'timestamp');
+const SHEDLOCK = mysqlDdl('shedlock');
 
 /** The SQL that creates the table `shedlock`, for teams with their own migrations (`migrate: false`). It can be repeated. */
 export const SCHEMA = `${SHEDLOCK.creation.join('')};\n`;

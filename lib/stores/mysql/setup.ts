@@ -1,5 +1,5 @@
 import { type SetupFacts, type SetupOptions, setupText, SOME_USER } from '../sql/setup.js';
-import { OUR_COLUMNS } from '../sql/table-judgement.js';
+import { OUR_COLUMNS } from '../sql/sql-table.js';
 import { entriesProblem, type SqlStoreOptions, type Suffix, type TableNames } from '../sql/table-name.js';
 import { entriesDdl } from './entries.js';
 import { mysqlDdl, mysqlNames } from './schema.js';
@@ -20,7 +20,7 @@ const shedlockDdl = (table: string): string => `CREATE TABLE IF NOT EXISTS ${tab
 export function mysqlSetup({ user, shedlock = false, ...options }: SqlStoreOptions & SetupOptions): string {
   const names = mysqlNames(options);
   const table = names.quoted();
-  const ours = mysqlDdl(table, 'timestamp');
+  const ours = mysqlDdl(table);
   const locks = shedlock ? [shedlockDdl(table), ours.addition(OUR_COLUMNS)] : ours.creation;
   return setupOf(names, { user, locks });
 }
@@ -29,7 +29,7 @@ export function setupOf(names: TableNames, { user, schema = names.schema, locks 
   const hasEntries = entriesProblem(names) === undefined;
   const quoted = (suffix: Suffix): string => names.quoted(suffix, schema);
   const to = `TO ${user === undefined ? SOME_USER : account(user)}`;
-  const ddl = mysqlDdl(quoted(''), 'datetime');
+  const ddl = mysqlDdl(quoted(''));
   return setupText(
     {
       schema:

@@ -1,12 +1,9 @@
 import type { Change, Renewal, SeenDocument } from '../../contract/port.js';
 import {
   afterMicroseconds,
-  bytesOf,
   clockOf,
   EPOCH_MICROSECONDS,
   freeOf,
-  isNamed,
-  isText,
   laterEnd,
   microsecondsAt,
   microsecondsOf,
@@ -45,7 +42,7 @@ const WITHOUT_WAITING = raw('/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR
  * wait for locked ones. So it does without a second column.
  */
 function update(table: MysqlTable, names: readonly string[]): Sql {
-  const target = sql`${table.table} FORCE INDEX (${table.index})`;
+  const target = sql`${table.table} FORCE INDEX (PRIMARY)`;
   if (table.mariadb) return sql`${WITHOUT_WAITING}UPDATE ${target}`;
   return sql`UPDATE (SELECT name AS \`locked\`, lock_until AS \`ends\` FROM ${target} WHERE name IN ${list(names.map(storedName))}
   LIMIT ${raw(String(names.length))} FOR UPDATE NOWAIT) \`rows\` STRAIGHT_JOIN ${target} ON name = \`locked\``;
@@ -58,10 +55,6 @@ const columnsOf = (table: MysqlTable): Sql =>
 /** Reads the row of a lock. */
 export const readRow = (table: MysqlTable, name: string): Sql =>
   sql`SELECT ${columnsOf(table)} FROM ${table.table} WHERE name = ${storedName(name)}`;
-
-/** Reads the row of a lock, or one without a name if there is none. Costs a server half as much again. */
-export const readOne = (table: MysqlTable, name: string): Sql =>
-  sql`SELECT ${columnsOf(table)} FROM (SELECT 1 AS one) one LEFT JOIN ${table.table} ON name = ${storedName(name)}`;
 
 /**
  * Reads the rows of these locks. If different names may count as equal: with the number of the name that was asked for.
@@ -98,7 +91,7 @@ export function changeStatement(table: MysqlTable, change: SeenChange): Sql {
   const { name, seen, version, by, state } = change;
   return sql`${update(table, [name])} SET version = ${version}, locked_by = ${by}, state = ${state}, lock_until = ${untilAfter(table, change)},
   locked_at = ${sinceAfter(table, change)}
-WHERE ${isNamed(table, storedName(name))} AND ${isAsSeen(table, seen)}`;
+WHERE name = ${storedName(name)} AND ${isAsSeen(table, seen)}`;
 }
 
 /** Changes many rows, each if it is as it was seen. */
@@ -115,15 +108,15 @@ WHERE name IN ${list(names.map(storedName))} AND ${each(({ seen }) => isAsSeen(t
 /** Lets rows that are taken end later. */
 export function renewStatement(table: MysqlTable, renewals: readonly Renewal[]): Sql {
   const names = renewals.map(({ name }) => name);
-  const wanted = renewals.map(({ name, by }) => sql`(${storedName(name)}, ${bytesOf(sql`${by}`)})`);
+  const wanted = renewals.map(({ name, by }) => sql`(${storedName(name)}, ${by})`);
   return sql`${update(table, names)} SET lock_until = ${laterEnd(table, ttlOf(renewals))}, locked_at = locked_at
-WHERE name IN ${list(names.map(storedName))} AND (name, ${bytesOf(raw('locked_by'))}) IN (${joined(wanted)})
+WHERE name IN ${list(names.map(storedName))} AND (name, locked_by) IN (${joined(wanted)})
   AND lock_until > ${clockOf(table)}`;
 }
 
 /** Fails at once if one of these rows, which are to be made, is there and locked: an INSERT would wait for it. For MySQL alone. */
 export function unlockedStatement(table: MysqlTable, names: readonly string[]): Sql {
-  return sql`SELECT name, lock_until FROM ${table.table} FORCE INDEX (${table.index})
+  return sql`SELECT name, lock_until FROM ${table.table} FORCE INDEX (PRIMARY)
 WHERE name IN ${list(names.map(storedName))} FOR UPDATE NOWAIT`;
 }
 
@@ -143,16 +136,10 @@ const sinceAfter = (table: MysqlTable, { begins }: SeenChange): Sql =>
 
 function isAsSeen(table: MysqlTable, { version, by, taken }: SeenDocument): Sql {
   const isVersion = version === '' ? sql`COALESCE(version, '') = ''` : sql`version = ${version}`;
-  const isBy = isOurs(by) ? sql`locked_by = ${by}` : isText(sql`COALESCE(locked_by, '')`, by);
+  // Collations may take another one for equal. Whether the lock is taken is compared, too, so that this grants nothing.
+  const isBy = by === '' ? sql`COALESCE(locked_by, '') = ''` : sql`locked_by = ${by}`;
   return sql`${isVersion} AND ${isBy} AND lock_until ${raw(taken ? '>' : '<=')} ${clockOf(table)}`;
 }
-
-/**
- * Whether a `locked_by` names a lease of ours: with a token that is a UUID, it is equal to no other one in any collation, and need not be
- * compared byte by byte.
- */
-const isOurs = (by: string): boolean => OURS.test(by);
-const OURS = /\/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\/\d+(?:\/[a-z-]+)?$/;
 
 /** The ttl of each, microseconds; mostly all are the same. */
 function ttlOf(renewals: readonly Renewal[]): number | Sql {

@@ -1,68 +1,68 @@
-import type { TableLook } from '../sql/dialect.js';
-import { type Column, judgeTable, type NameColumn } from '../sql/table-judgement.js';
+import { LOCKED_BY_LENGTH } from '../../contract/holder-text.js';
+import type { Row, TableLook } from '../sql/dialect.js';
+import { judge } from '../sql/sql-table.js';
 import type { MysqlTable } from './columns.js';
 import { mysqlDdl } from './schema.js';
 import { raw, type Sql, sql } from './sql-text.js';
-import type { Row } from '../sql/strange-rows.js';
 
-/** A table that the store can use. */
+/** A table that the store can use, and what its column `name` takes. */
 export interface MysqlTableInfo extends MysqlTable {
-  /** The column of its names. Without a strict `sql_mode`, longer names would be cut. */
-  readonly names: NameColumn;
+  /** Characters. Without a strict `sql_mode`, longer names would be cut. */
+  readonly room: number;
+  /** Whether it takes every character. */
+  readonly unicode: boolean;
+  readonly widening: string;
 }
 
 /** Looks at a table: a row for each column, with settings of the session; no row if there is no table. */
 export function lookStatement({ table, schema }: { table: string; schema: string }): Sql {
   return sql`SELECT c.column_name AS \`name\`, c.data_type AS \`type\`, c.datetime_precision AS \`digits\`,
   c.character_maximum_length AS \`length\`, c.collation_name AS \`collation\`, c.character_set_name AS \`charset\`,
+  c.column_key AS \`key\`, c.is_nullable AS \`nullable\`,
   @@session.autocommit AS \`autocommit\`, @@session.sql_mode AS \`mode\`, VERSION() AS \`server\`
 FROM information_schema.columns c
 WHERE c.table_schema = ${schema} AND c.table_name = ${table}`;
 }
 
-/**
- * A row for each column of each unique index of the table. A separate statement, because a subquery would run for each column. Leaves out
- * indexes of column prefixes, which take names with the same beginning for equal.
- */
-export function indexStatement({ table, schema }: { table: string; schema: string }): Sql {
-  return sql`SELECT s.index_name AS \`index\`, s.column_name AS \`column\` FROM information_schema.statistics s
-WHERE s.table_schema = ${schema} AND s.table_name = ${table} AND s.non_unique = 0
-  AND s.sub_part IS NULL`;
-}
-
-/** Reads the answers to {@link lookStatement} and {@link indexStatement}. */
-export function readLook(
-  table: string,
-  rows: readonly Row[],
-  indexes: readonly Row[],
-): TableLook<MysqlTableInfo> {
-  const byName = new Map(rows.map((row) => [String(row['name']).toLowerCase(), row]));
-  const columns = new Map([...byName].map(([name, row]) => [name, columnOf(row)]));
-  const index = uniqueIndex('name', indexes);
-  const timeType = String(byName.get('lock_until')?.['type']).toLowerCase();
-  const name = byName.get('name') ?? {};
-  const facts = { table, columns, unique: index !== undefined, problem: sessionProblem(name) };
-  const ddl = mysqlDdl(table, timeType);
-  const fault = judgeTable(facts, ddl);
+/** Reads the answer to {@link lookStatement}. */
+export function readLook(table: string, rows: readonly Row[]): TableLook<MysqlTableInfo> {
+  const columns = new Map(rows.map((row) => [String(row['name']).toLowerCase(), row]));
+  const typeOf = (name: string): string => String(columns.get(name)?.['type']).toLowerCase();
+  const isKey = (name: string): boolean => columns.get(name)?.['key'] === 'PRI';
+  const ddl = mysqlDdl(table);
+  const fault = judge(table, new Set(columns.keys()), ddl, () => {
+    if (![...columns.keys()].every((name) => isKey(name) === (name === 'name')))
+      return 'its column name has to be its primary key';
+    for (const name of ['lock_until', 'locked_at']) {
+      const isTime =
+        ['datetime', 'timestamp'].includes(typeOf(name)) && typeOf(name) === typeOf('lock_until');
+      if (!isTime || Number(columns.get(name)?.['digits']) < 3)
+        return `its column ${name} has to be a DATETIME(6) or a TIMESTAMP(3), as the other time is: it has to know milliseconds`;
+    }
+    if (
+      !/^(varchar|text)$/.test(typeOf('locked_by')) ||
+      Number(columns.get('locked_by')?.['length']) < LOCKED_BY_LENGTH
+    )
+      return `its column locked_by has to take ${LOCKED_BY_LENGTH} characters`;
+    return columns.get('lock_until')?.['nullable'] === 'NO'
+      ? undefined
+      : 'its column lock_until has to be NOT NULL';
+  });
+  const [session = {}] = rows;
+  const problem = rows.length === 0 ? undefined : sessionProblem(session);
+  if (problem !== undefined) return { problem };
   if (fault !== undefined) return fault;
-  const known: MysqlTable = {
-    table: raw(table),
-    zoned: timeType === 'timestamp',
-    exact: name['collation'] === 'utf8mb4_bin',
-    index: raw(`\`${index?.replaceAll('`', '``')}\``),
-    mariadb: /mariadb/i.test(String(name['server'])),
-  };
-  const unicode = name['charset'] === 'utf8mb4';
-  const names = { length: Number(name['length']), unicode, widening: ddl.widening };
-  return { table: { ...known, names } };
-}
-
-function columnOf({ type, digits, length }: Row): Column {
-  const kind = String(type).toLowerCase();
+  const name = columns.get('name') ?? {};
   return {
-    type: `${kind}(${String(digits ?? length)})`,
-    ...(['datetime', 'timestamp'].includes(kind) ? { digits: Number(digits) } : undefined),
-    ...(/char|text/.test(kind) ? { length: Number(length) } : undefined),
+    table: {
+      table: raw(table),
+      zoned: typeOf('lock_until') === 'timestamp',
+      exact: name['collation'] === 'utf8mb4_bin',
+      mariadb: /mariadb/i.test(String(session['server'])),
+      room: Number(name['length']),
+      unicode: name['charset'] === 'utf8mb4',
+      widening: ddl.widening,
+    },
   };
 }
 
@@ -82,16 +82,4 @@ function sessionProblem({ autocommit, mode }: Row): string | undefined {
     if (String(mode).split(',').includes(name))
       return `The pool has the sql_mode ${name}, in which ${why}. Give its connections another one: SET SESSION sql_mode = 'TRADITIONAL'.`;
   return undefined;
-}
-
-/** The unique index on this column alone, if there is one. Prefers the primary key. */
-function uniqueIndex(column: string, indexes: readonly Row[]): string | undefined {
-  const names = indexes
-    .filter(
-      (row) =>
-        String(row['column']).toLowerCase() === column &&
-        indexes.every((other) => other === row || other['index'] !== row['index']),
-    )
-    .map((row) => String(row['index']));
-  return names.find((name) => name === 'PRIMARY') ?? names[0];
 }

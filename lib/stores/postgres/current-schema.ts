@@ -1,5 +1,4 @@
-import type { Fault } from '../sql/dialect.js';
-import type { Row } from '../sql/strange-rows.js';
+import type { Fault, Row } from '../sql/dialect.js';
 
 /** The first schema of a path that has the table, or else the first one. @param path SQL, an array of names */
 const firstOf = (

@@ -1,5 +1,5 @@
 import type { EntriesDialect, EntryRow } from '../sql/entries-dialect.js';
-import type { Row } from '../sql/strange-rows.js';
+import type { Row } from '../sql/dialect.js';
 import { entriesProblem, type TableNames } from '../sql/table-name.js';
 import { postgresNames } from './schema.js';
 

@@ -1,27 +1,20 @@
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { Change, DocumentsRead, ReadDocument, Renewal, SeenDocument } from '../../contract/port.js';
-import { type Fault, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
+import { type Row, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
 import type { EntriesDialect } from '../sql/entries-dialect.js';
-import { type Row, problemsOf, untilOf } from '../sql/strange-rows.js';
-import { nameProblem } from '../sql/table-judgement.js';
+import { COLUMNS, roomProblem } from '../sql/sql-table.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
-import { countOf, type PostgresClient, rowsOf, Sender } from './client.js';
+import { Gate, hidden } from '../sql/gate.js';
+import { countOf, type PostgresClient, rowsOf } from './client.js';
 import { failureOf } from './errors.js';
 import { postgresEntries } from './entries.js';
 import { channelOf, COMMON, type ListeningClient, Notifications } from './notifications.js';
 import { CURRENT_SCHEMA, schemaIn } from './current-schema.js';
-import { isPool } from './pool.js';
+import { isPool, PoolConnections } from './pool.js';
 import { postgresNames, withLockTimeout } from './schema.js';
 import { setupOf } from './setup.js';
-import {
-  encodingProblem,
-  isReadOnly,
-  LOOK_AT_TABLE,
-  notAllowed,
-  type PostgresTableInfo,
-  readLook,
-} from './table-look.js';
+import { LOOK_AT_TABLE, type PostgresTableInfo, readLook } from './table-look.js';
 
 /** Options of the store. */
 export interface PostgresStoreOptions extends SqlStoreOptions {
@@ -38,6 +31,9 @@ export interface PostgresStoreOptions extends SqlStoreOptions {
   readonly listen?: boolean | object | undefined;
 }
 
+/** How long a statement may take, the wait for a connection included, ms. A pool of `pg` may have a shorter limit. */
+const LIMIT = 10_000;
+
 /** Runs the statements of PostgreSQL, and interprets their answers. */
 export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
@@ -45,8 +41,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   /** The result of the last look. */
   #schema: string | undefined;
   #user: string | undefined;
-  #unwritable: Fault | undefined;
-  readonly #sender: Sender;
+  readonly #gate: Gate;
   /**
    * Whether the client is known to report how many rows a write has found, as `pg` does. With other clients, the statement has to return
    * the rows.
@@ -58,15 +53,11 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly hint: SqlDialect<PostgresTableInfo>['hint'];
   readonly announce: SqlDialect<PostgresTableInfo>['announce'];
 
-  /** @param tryLimit milliseconds until a statement of a migration is given up, by a pool of `pg` */
-  constructor(
-    client: PostgresClient,
-    options: PostgresStoreOptions,
-    private readonly tryLimit: number = TRY_LIMIT,
-  ) {
-    this.#sender = new Sender(client);
+  constructor(client: PostgresClient, options: PostgresStoreOptions) {
+    const pool: unknown = client;
+    this.#gate = new Gate(isPool(pool) ? new PoolConnections(pool) : hidden(client), LIMIT);
     this.#names = postgresNames(options);
-    const query = (statement: string, values: unknown[]) => this.#sender.rows(statement, values);
+    const query = (statement: string, values: unknown[]) => this.#rows(statement, values);
     this.entries = postgresEntries(this.#names, query);
     const notify = (channel: string, payload: string): Promise<unknown> =>
       query('SELECT pg_notify($1::text, $2::text)', [channel, payload]);
@@ -76,12 +67,12 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     this.announce = (text) => hint(COMMON, text);
     const { listen = false } = options;
     if (listen === false) return;
-    if (!isPool(client)) {
+    if (!isPool(pool)) {
       throw new SchedulerLockConfigError([
         'store: `listen` needs a Pool of `pg`, and this is another client. Leave the option out: calls in line then ask.',
       ]);
     }
-    const connect = (): ListeningClient => new client.Client(listen === true ? client.options : listen);
+    const connect = (): ListeningClient => new pool.Client(listen === true ? pool.options : listen);
     this.hints = (process, called) => new Notifications(connect, notify, channelOf(process), called);
     this.hint = (process, token) => hint(channelOf(process), token);
   }
@@ -91,44 +82,53 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   async look(): Promise<TableLook<PostgresTableInfo>> {
-    const [row] = await this.#sender.rows(CURRENT_SCHEMA, [this.#names.table]);
+    const [row] = await this.#rows(CURRENT_SCHEMA, [this.#names.table]);
     const schema = this.#names.schema ?? schemaIn(row);
     this.#user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
     this.#schema = schema;
     const table = this.#names.quoted('', schema);
-    const rows = await this.#sender.rows(LOOK_AT_TABLE, [table]);
-    const look = readLook(table, rows);
-    this.#unwritable = isReadOnly(rows) ? { problem: notAllowed(table), setsUp: true } : undefined;
+    const look = readLook(table, await this.#rows(LOOK_AT_TABLE, [table]));
     // Not before the table is found: until then somebody may create it in another schema.
     if ('table' in look) this.#names.settle(schema);
     return look;
   }
 
-  unwritable(): Promise<Fault | undefined> {
-    return Promise.resolve(this.#unwritable);
+  tries(): { read: string; write: string } {
+    const { table } = this;
+    return {
+      read: `SELECT ${COLUMNS} FROM ${table} WHERE false`,
+      write:
+        `INSERT INTO ${table} (${COLUMNS}) SELECT '', now(), now(), '', '', '' WHERE false ` +
+        'ON CONFLICT (name) DO UPDATE SET state = excluded.state',
+    };
+  }
+
+  run(statement: string): Promise<unknown> {
+    return this.#rows(statement, []);
   }
 
   setup(locks?: readonly string[]): string {
     return setupOf(this.#names, { user: this.#user, schema: this.#schema, locks });
   }
 
-  /** Such a name would fail the statements that name other locks as well. */
-  unreadable(name: string): string | undefined {
-    if (!/\0|\p{Surrogate}/u.test(name)) return undefined;
-    return 'PostgreSQL keeps no text with a NUL character, or with half a character. Give another name.';
-  }
-
-  nameProblem(table: PostgresTableInfo, name: string): string | undefined {
-    return encodingProblem(table, name) ?? nameProblem(this.table, name, table.names);
+  nameProblem(table: PostgresTableInfo | undefined, name: string): string | undefined {
+    // Such a name would fail the statements that name other locks as well.
+    if (/\0|\p{Surrogate}/u.test(name))
+      return 'PostgreSQL keeps no text with a NUL character, or with half a character. Give another name.';
+    if (table === undefined) return undefined;
+    // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
+    if (table.encoding !== 'UTF8' && /[^\u0000-\u007f]/.test(name))
+      return `the database has the encoding ${table.encoding}, in which the store only takes ASCII. Give it another name, or use a database with the encoding UTF8.`;
+    return roomProblem(this.table, name, table);
   }
 
   reconnect(silence: number | undefined): void {
-    this.#sender.reconnect(silence);
+    this.#gate.reconnect(silence);
   }
 
-  migrate(statement: string): Promise<void> {
-    return this.#sender.sendWithLimit(withLockTimeout(statement), this.tryLimit);
+  async migrate(statement: string): Promise<void> {
+    await this.#gate.run(({ query }) => query(withLockTimeout(statement), []), TRY_LIMIT);
   }
 
   async read(
@@ -136,19 +136,18 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     names: readonly string[] | 'all',
   ): Promise<DocumentsRead> {
     let rows: readonly Row[];
-    if (names === 'all') rows = await this.#sender.rows(readAll, []);
-    else if (names.length === 1) rows = await this.#sender.rows(readOne, [names[0]]);
+    if (names === 'all') rows = await this.#rows(readAll, []);
+    else if (names.length === 1) rows = await this.#rows(readOne, [names[0]]);
     // A name that no lock has: its row tells the time.
-    else rows = await this.#sender.rows(readSome, [JSON.stringify(names.length === 0 ? [''] : names)]);
+    else rows = await this.#rows(readSome, [JSON.stringify(names.length === 0 ? [''] : names)]);
     const now = Number(rows[0]?.['now']);
-    const problems = new Map(problemsOf(rows, this.table));
-    return { now, documents: rows.flatMap((row) => documentOf(row) ?? []), problems };
+    return { now, documents: rows.flatMap((row) => documentOf(row) ?? []) };
   }
 
   async write(table: PostgresTableInfo, changes: readonly Change[]): Promise<boolean[]> {
     const [{ seen } = { seen: null }] = changes;
     if (seen === null) {
-      const made = await this.#sender.rows(table.make, [JSON.stringify(changes)]);
+      const made = await this.#rows(table.make, [JSON.stringify(changes)]);
       const names = new Set(made.map(({ name }) => name));
       return changes.map(({ name }) => names.has(name));
     }
@@ -179,15 +178,19 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const values = [name, version, by, state, seen.version, seen.by];
     if (end !== undefined) values.push(String(end));
     const text = table.change(shape);
-    const result = await this.#sender.send(this.#counts ? text : `${text} RETURNING 1 AS one`, values);
+    const result = await this.#gate.send(this.#counts ? text : `${text} RETURNING 1 AS one`, values);
     const count = countOf(result);
     this.#counts = count !== undefined;
     return (count ?? rowsOf(result).length) > 0;
   }
 
+  async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
+    return rowsOf(await this.#gate.send(statement, values));
+  }
+
   /** Runs a statement that answers the numbers of those that it has changed. */
   async #numbered(statement: string, wanted: readonly object[]): Promise<boolean[]> {
-    const rows = await this.#sender.rows(statement, [JSON.stringify(wanted)]);
+    const rows = await this.#rows(statement, [JSON.stringify(wanted)]);
     const changed = new Set(rows.map(({ i }) => Number(i)));
     return wanted.map((_, i) => changed.has(i));
   }
@@ -204,7 +207,7 @@ function documentOf({ name, version, by, until, since, state }: Row): ReadDocume
     name,
     version: textOf(version),
     by: textOf(by),
-    until: untilOf(until),
+    until: Number(until),
     since: Number(since),
     state: textOf(state),
   };

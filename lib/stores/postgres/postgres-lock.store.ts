@@ -31,13 +31,11 @@ export class PostgresLockStore extends SqlLockStore<PostgresTableInfo> {
    * @throws SchedulerLockConfigError for a value that is no pool (the message says what it is), for a client that cannot `listen`, and for invalid names
    */
   constructor(client: PostgresClient, options: PostgresLockStoreOptions = {}) {
-    checkClient(client, {
-      store: 'PostgresLockStore',
-      kind: 'postgres',
-      pool: 'a pool of `pg`',
-      ofUrl: 'new Pool({ connectionString })',
-      ofOptions: 'new Pool(options)',
-    });
+    checkClient(client, 'postgres', [
+      'PostgresLockStore',
+      'a pool of `pg`',
+      'new Pool({ connectionString })',
+    ]);
     super(new PostgresDialect(client, options), { migrate: options.migrate ?? SQL_DEFAULTS.migrate });
   }
 }

@@ -1,6 +1,5 @@
 import { LOCK_WAIT } from '../sql/dialect.js';
-import { LOCKED_BY_LENGTH } from '../../contract/holder-text.js';
-import type { TableDdl } from '../sql/table-judgement.js';
+import type { TableDdl } from '../sql/sql-table.js';
 import { type SqlStoreOptions, TableNames } from '../sql/table-name.js';
 
 /** PostgreSQL cuts longer names. */
@@ -25,8 +24,6 @@ export function postgresDdl(table: string): TableDdl {
     // ShedLock may create the table at the same moment, without our columns.
     creation: [creation, addition],
     addition: () => addition,
-    exactTimes: 'ALTER COLUMN lock_until TYPE TIMESTAMP, ALTER COLUMN locked_at TYPE TIMESTAMP',
-    longLockedBy: `ALTER COLUMN locked_by TYPE VARCHAR(${LOCKED_BY_LENGTH})`,
     widening: `ALTER TABLE ${table} ALTER COLUMN name TYPE VARCHAR(255)`,
   };
 }

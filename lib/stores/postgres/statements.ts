@@ -3,16 +3,6 @@ const ROW_WAIT = 100;
 /** Sets that limit for this transaction. Costs half as much as to look for a locked row first. */
 const BRIEFLY = `set_config('lock_timeout', '${ROW_WAIT}ms', true) IS NOT NULL`;
 
-/** The facts about the table that the statements need. */
-export interface PostgresTable {
-  /** Schema and name, quoted. */
-  readonly sql: string;
-  /** Whether `lock_until` and `locked_at` are `timestamptz`. ShedLock documents `timestamp`, in which it keeps UTC. */
-  readonly zoned: boolean;
-  /** Whether they hold microseconds, as the clock does; columns with fewer digits round. */
-  readonly exact: boolean;
-}
-
 /** What a change does besides writing version, locked_by and state. */
 export interface ChangeShape {
   /** Whether the lock has to be taken, and not free. */
@@ -34,50 +24,33 @@ export interface ChangeShape {
  *
  * Which time is which: clock_timestamp() goes on while a statement waits for its table, so it decides whether a lock is taken. A lease
  * counts from statement_timestamp(), when the statement arrived: the holder counts from before that, and a statement that waited for
- * long must not grant a longer lease. CURRENT_TIMESTAMP would be the start of a transaction that a user has begun. In columns that
- * would round, times are whole milliseconds, and ends are rounded up: a lease must not end before its holder expects it.
+ * long must not grant a longer lease. CURRENT_TIMESTAMP would be the start of a transaction that a user has begun.
  *
  * Every parameter is a text, and is cast: drivers differ in the types that they send.
  */
-export const postgresStatements = (table: PostgresTable) => {
-  const words = wordsOf(table);
-  return { ...readStatements(words), ...changeStatements(words), ...newStatements(words) };
-};
+export const postgresStatements = (table: string) => ({
+  ...readStatements(table),
+  ...changeStatements(table),
+  ...newStatements(table),
+});
 
-/** What the statements are put together of. */
-interface Words {
-  readonly table: string;
-  /** When the statement arrived, as the columns hold it. */
-  readonly now: string;
-  /** The time of now, likewise. */
-  readonly clock: string;
-  epoch(time: string): string;
-  /** @param ms SQL: from now on, milliseconds */
-  end(ms: string): string;
-  /**
-   * The end of a lease that goes on, so many milliseconds from now. The statement may have waited, and a later one has prolonged the lease meanwhile: that end stays.
-   * One that lies further ahead comes from no such statement, but from a longer ttl, or a clock that was set back since.
-   */
-  laterEnd(ms: string): string;
-}
+/** A time as the columns have it: in UTC. */
+const utc = (time: string): string => `(${time} AT TIME ZONE 'utc')`;
+/** When the statement arrived, and the time of now. */
+const now = utc('statement_timestamp()');
+const clock = utc('clock_timestamp()');
+const epoch = (time: string): string => `extract(epoch FROM ${time}) * 1000`;
+const after = (time: string, ms: string): string => `${time} + ${ms} * interval '1 millisecond'`;
+/** The end of a lease, so many milliseconds from now. */
+const end = (ms: string): string => after(now, ms);
+/**
+ * The end of a lease that goes on. The statement may have waited, and a later one has prolonged the lease meanwhile: that end stays.
+ * One that lies further ahead comes from no such statement, but from a longer ttl, or a clock that was set back since.
+ */
+const laterEnd = (ms: string): string =>
+  `greatest(${after(now, ms)}, least(l.lock_until, ${after(clock, ms)}))`;
 
-function wordsOf({ sql: table, zoned, exact }: PostgresTable): Words {
-  const local = (time: string): string => (zoned ? time : `(${time} AT TIME ZONE 'utc')`);
-  const now = local(exact ? 'statement_timestamp()' : `date_trunc('milliseconds', statement_timestamp())`);
-  const rounding = exact ? '' : ` + interval '1 millisecond'`;
-  const clock = local('clock_timestamp()');
-  const after = (time: string, ms: string): string => `${time} + ${ms} * interval '1 millisecond'${rounding}`;
-  return {
-    table,
-    now,
-    clock,
-    epoch: (time) => `extract(epoch FROM ${time}) * 1000`,
-    end: (ms) => after(now, ms),
-    laterEnd: (ms) => `greatest(${after(now, ms)}, least(l.lock_until, ${after(clock, ms)}))`,
-  };
-}
-
-function readStatements({ table, epoch }: Words) {
+function readStatements(table: string) {
   const columns = `l.name, l.version, l.locked_by AS by, ${epoch('l.lock_until')} AS until, ${epoch('l.locked_at')} AS since, l.state,
   ${epoch('clock_timestamp()')} AS now`;
   return {
@@ -93,7 +66,7 @@ SELECT ${columns} FROM (SELECT) one LEFT JOIN ${table} l ON true ORDER BY l.name
   };
 }
 
-function changeStatements({ table, now, clock, end, laterEnd }: Words) {
+function changeStatements(table: string) {
   return {
     /*
      * Changes a row if it is as it was seen: the number of rows tells. $1 name  $2 version  $3 locked_by  $4 state  $5 the version
@@ -137,7 +110,7 @@ RETURNING w.i`,
   };
 }
 
-function newStatements({ table, now, end }: Words) {
+function newStatements(table: string) {
   return {
     /*
      * Makes rows where there are none. $1 a list in JSON, as above. Answers the names of those that were made. Fails rather than wait

@@ -1,75 +1,46 @@
-import type { TableLook } from '../sql/dialect.js';
-import { judgeTable, type NameColumn } from '../sql/table-judgement.js';
+import { LOCKED_BY_LENGTH } from '../../contract/holder-text.js';
+import type { Row, TableLook } from '../sql/dialect.js';
+import { judge } from '../sql/sql-table.js';
 import { postgresDdl } from './schema.js';
 import { postgresStatements } from './statements.js';
-import type { Row } from '../sql/strange-rows.js';
 
-/** Drivers turn booleans into numbers or texts, and numbers into booleans. */
-export const isTrue = (value: unknown): boolean => ['true', 't', '1'].includes(String(value));
-
-/**
- * Looks at a table. $1 its name, quoted
- *
- * Answers a row for each column, and none if there is no table: name, type; and, the same in each row, whether `name` is unique by
- * itself, whether this user may read the table, whether the user may write it, and the encoding of the database.
- */
+/** Looks at a table: a row for each column, and none if there is no table. $1 its name, quoted */
 export const LOOK_AT_TABLE = `
-SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
-  current_setting('server_encoding') AS encoding, has_table_privilege(a.attrelid, 'SELECT') AS readable,
-  has_table_privilege(a.attrelid, 'INSERT') AND has_table_privilege(a.attrelid, 'UPDATE') AS writable,
-  EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid AND i.indimmediate
-    AND i.indpred IS NULL AND i.indnatts = 1 AND i.indkey[0] = a.attnum) AS "unique"
+SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull::int AS filled,
+  current_setting('server_encoding') AS encoding
 FROM pg_attribute a WHERE a.attrelid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped`;
 
-/** A table that the store can use: its statements, and the column of its names. */
+/** A table that the store can use: its statements, and what its column `name` takes. */
 export interface PostgresTableInfo extends ReturnType<typeof postgresStatements> {
-  readonly names: NameColumn;
+  /** Characters. */
+  readonly room: number;
+  readonly widening: string;
   /** Of the database. */
   readonly encoding: string;
 }
 
-/** The digits of a type that holds times, and its zone. */
-const TIME = /^timestamp(?:\((\d)\))? (with|without) time zone$/;
-
 /** Reads the answer to {@link LOOK_AT_TABLE}. */
 export function readLook(table: string, rows: readonly Row[]): TableLook<PostgresTableInfo> {
-  const types = new Map(rows.map(({ name, type }) => [String(name), String(type)]));
-  const columns = new Map(
-    [...types].map(([name, type]) => [name, { type, ...digitsOf(type), ...lengthOf(type) }]),
-  );
-  const { unique, readable, encoding } = rows.find(({ name }) => name === 'name') ?? {};
-  const problem = isTrue(readable) ? undefined : notAllowed(table);
+  const columns = new Map(rows.map((row) => [String(row['name']), row]));
+  const typeOf = (name: string): string => String(columns.get(name)?.['type']);
   const ddl = postgresDdl(table);
-  const fault = judgeTable({ table, columns, unique: isTrue(unique), problem, setsUp: true }, ddl);
+  const fault = judge(table, new Set(columns.keys()), ddl, () => {
+    for (const name of ['lock_until', 'locked_at'])
+      if (typeOf(name) !== 'timestamp without time zone')
+        return `its column ${name} is a ${typeOf(name)}, and has to be a TIMESTAMP`;
+    if (lengthOf(typeOf('locked_by')) < LOCKED_BY_LENGTH)
+      return `its column locked_by has to take ${LOCKED_BY_LENGTH} characters`;
+    return ['1', 'true'].includes(String(columns.get('lock_until')?.['filled']))
+      ? undefined
+      : 'its column lock_until has to be NOT NULL';
+  });
   if (fault !== undefined) return fault;
-  const [, digits = '6', zone] = TIME.exec(types.get('lock_until') ?? '') ?? [];
-  const statements = postgresStatements({ sql: table, zoned: zone === 'with', exact: digits === '6' });
-  const [, room = Infinity] = /^character(?: varying)?\((\d+)\)$/.exec(types.get('name') ?? '') ?? [];
-  // A text in SQL_ASCII is as long as its bytes.
-  const unit = encoding === 'SQL_ASCII' ? 'bytes' : 'characters';
-  const names = { length: Number(room), unit, unicode: true, widening: ddl.widening } as const;
-  return { table: { ...statements, names, encoding: String(encoding) } };
+  const encoding = String(rows[0]?.['encoding']);
+  const names = { room: lengthOf(typeOf('name')), widening: ddl.widening, encoding };
+  return { table: { ...postgresStatements(table), ...names } };
 }
 
-/** Why the database cannot keep a name. Of other encodings than these, it is not known here which characters they have. */
-export function encodingProblem({ encoding }: PostgresTableInfo, name: string): string | undefined {
-  // oxlint-disable-next-line no-control-regex -- what is not in LATIN1 is looked for
-  if (encoding !== 'LATIN1' || !/[^\u0000-\u00ff]/.test(name)) return undefined;
-  return 'the database has the encoding LATIN1, which lacks a character of it. Give it another name, or use a database with the encoding UTF8.';
-}
-
-/** Whether this user may only read the table, by the answer to {@link LOOK_AT_TABLE}. */
-export const isReadOnly = (rows: readonly Row[]): boolean => rows.some(({ writable }) => !isTrue(writable));
-
-export const notAllowed = (table: string): string =>
-  `The user may not read and write the table ${table}. Run this as a user who may:`;
-
-function digitsOf(type: string): { digits?: number } {
-  const [isTime, digits = 6] = TIME.exec(type) ?? [];
-  return isTime === undefined ? {} : { digits: Number(digits) };
-}
-
-function lengthOf(type: string): { length?: number } {
+function lengthOf(type: string): number {
   const [isText, length = Infinity] = /^(?:text|character varying)(?:\((\d+)\))?$/.exec(type) ?? [];
-  return isText === undefined ? {} : { length: Number(length) };
+  return isText === undefined ? 0 : Number(length);
 }

@@ -3,10 +3,10 @@ import type { HintChannel } from '../../contract/lock-store.js';
 import type { EntriesDialect } from './entries-dialect.js';
 import type { SqlFailure } from './failure.js';
 
-/**
- * How long a statement of a migration waits for locks, seconds. For that time, all other users of the table wait behind the statement.
- * Once it has its locks, there is no limit.
- */
+/** A row as a driver answers it. Drivers represent numbers, times and JSON by different types. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** How long a statement of a migration waits for locks, seconds. For that time, all other users of the table wait behind the statement. */
 export const LOCK_WAIT = 2;
 /** After so many ms the connection of a statement of a migration is given up: many times as long as it needs with its locks. */
 export const TRY_LIMIT = 60_000;
@@ -20,10 +20,12 @@ export interface SqlDialect<Table> {
   readonly kind: string;
   /** The table, for messages. */
   readonly table: string;
-  /** Looks at the table. The user needs the right to read the table, and no other. */
+  /** Looks at the table in the catalogue of the database. */
   look(): Promise<TableLook<Table>>;
-  /** Why the user may not write the table of the last look; `undefined` if the user may. Or rejects as a write would. */
-  unwritable(): Promise<Fault | undefined>;
+  /** Statements that read and write nothing, and fail if the user may not read, or not write, the table of the last look. */
+  tries(): { readonly read: string; readonly write: string };
+  /** Runs a statement without values. */
+  run(statement: string): Promise<unknown>;
   /**
    * All SQL that a person has to run for the store, its queued calls and its histories, with rights for the user, and in the schema that
    * the last look has found.
@@ -31,16 +33,9 @@ export interface SqlDialect<Table> {
    * @param locks the statements that make an existing table of the locks usable; absent: those that create it
    */
   setup(locks?: readonly string[]): string;
-  /** Why no table keeps a name, and what to do; `undefined` if one may. */
-  unreadable(name: string): string | undefined;
-  /** Why this table cannot keep a name, and what to do; `undefined` if the table can. */
-  nameProblem(table: Table, name: string): string | undefined;
-  /**
-   * Runs a statement of the migration.
-   *
-   * 1. A statement waits for locks for at most `LOCK_WAIT`, and then fails as `locked`.
-   * 2. If the client supports a limit, a statement without an answer within `TRY_LIMIT` fails as `unknown`, and its connection is closed.
-   */
+  /** Why this table cannot keep a name, and what to do; `undefined` if it can. Without a table: why no table can. */
+  nameProblem(table: Table | undefined, name: string): string | undefined;
+  /** Runs a statement of the migration, which waits for locks for at most `LOCK_WAIT`, and then fails as `locked`. */
   migrate(statement: string): Promise<void>;
 
   /**
@@ -73,17 +68,7 @@ export interface SqlDialect<Table> {
   failure(error: unknown): SqlFailure;
 }
 
-/** The result of a look at the table. */
+/** The result of a look: a table that is ours or ShedLock's, what it lacks and what creates that, or why it cannot be used. */
 export type TableLook<Table> = { readonly table: Table } | Fault;
-
-/** Why the table cannot be used: a migration helps, or a person has to follow `problem`. */
-export type Fault = MissingParts | { readonly problem: string; readonly setsUp?: boolean };
-
-/** What a migration can create. */
-export interface MissingParts {
-  /** What is missing, as a sentence. */
-  readonly missing: string;
-  readonly lacks: 'table' | 'columns';
-  /** The statements that create the missing parts. Several instances may run them, also at once. */
-  readonly migration: readonly string[];
-}
+export type Fault =
+  { readonly missing: string; readonly migration: readonly string[] } | { readonly problem: string };

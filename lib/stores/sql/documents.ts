@@ -1,7 +1,7 @@
 import { SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type { Change, DocumentsRead, LockDocuments, Renewal } from '../../contract/port.js';
 import type { SqlDialect, Written } from './dialect.js';
-import { AGAIN, type Operations } from './operations.js';
+import type { Operations } from './operations.js';
 
 /** The documents of locks in a table, a row each. */
 export class SqlDocuments<Table> implements LockDocuments {
@@ -10,9 +10,8 @@ export class SqlDocuments<Table> implements LockDocuments {
     private readonly operations: Operations<Table>,
   ) {}
 
-  /** Whether the table has room for a name is judged by each read: somebody may have made it wider meanwhile. */
   nameProblem(name: string): string | undefined {
-    return this.dialect.unreadable(name);
+    return this.dialect.nameProblem(undefined, name);
   }
 
   /** @param forPeople who need no right to write: tells them of an error of the table */
@@ -20,19 +19,10 @@ export class SqlDocuments<Table> implements LockDocuments {
     names: readonly string[] | 'all',
     forPeople?: (error: unknown) => unknown,
   ): Promise<DocumentsRead> {
-    let lookedAgain = forPeople !== undefined;
-    const read = async (table: Table): Promise<DocumentsRead | typeof AGAIN> => {
-      const unkept = this.#unkept(table, names);
-      if (unkept.length > 0 && !lookedAgain) {
-        lookedAgain = true;
-        return this.operations.lookAgain();
-      }
-      try {
-        return await this.#read(table, names, unkept);
-      } catch (error) {
+    const read = (table: Table): Promise<DocumentsRead> =>
+      this.#read(table, names).catch((error: unknown) => {
         throw forPeople === undefined ? error : forPeople(error);
-      }
-    };
+      });
     const look = () => this.operations.run(read, { reads: forPeople !== undefined });
     try {
       // The connection may have been the reason. Many attempts share a look, which is to fail none of them.
@@ -68,35 +58,22 @@ export class SqlDocuments<Table> implements LockDocuments {
 
   async renew(renewals: readonly Renewal[]): Promise<boolean[]> {
     if (renewals.length === 0) return [];
-    // Leases go on with an incomplete table.
-    return this.#run(renewals, { ofLease: true }, (table, all) => this.dialect.renew(table, all));
+    return this.#run(renewals, {}, (table, all) => this.dialect.renew(table, all));
   }
 
-  /** The names that the table cannot keep. */
-  #unkept(table: Table, names: readonly string[] | 'all'): string[] {
-    if (names === 'all') return [];
-    return names.filter((name) => this.operations.nameProblem(name, table) !== undefined);
-  }
-
-  /** @param unkept names that would make the whole statement fail */
-  async #read(
-    table: Table,
-    names: readonly string[] | 'all',
-    unkept: readonly string[],
-  ): Promise<DocumentsRead> {
-    if (names === 'all' || unkept.length === 0) return this.dialect.read(table, names);
-    const problems = new Map<string, SchedulerLockError>();
-    for (const name of unkept) problems.set(name, this.operations.unkept(name));
-    const found = await this.dialect.read(
-      table,
-      names.filter((name) => !problems.has(name)),
-    );
-    return { ...found, problems: new Map([...(found.problems ?? []), ...problems]) };
+  /** A name that the table cannot keep would make the whole statement fail. */
+  async #read(table: Table, names: readonly string[] | 'all'): Promise<DocumentsRead> {
+    const isKept = (name: string): boolean => this.operations.nameProblem(name, table) === undefined;
+    if (names === 'all' || names.every(isKept)) return this.dialect.read(table, names);
+    const found = await this.dialect.read(table, names.filter(isKept));
+    const problems = new Map(found.problems);
+    for (const name of names) if (!isKept(name)) problems.set(name, this.operations.unkept(name, table));
+    return { ...found, problems };
   }
 
   #run<T, Answer extends Written>(
     all: readonly T[],
-    how: { readonly lock?: string; readonly ofLease?: boolean },
+    how: { readonly lock?: string },
     send: (table: Table, some: readonly T[]) => Promise<Answer[]>,
   ): Promise<(Answer | false)[]> {
     const isAlone = all.length === 1;

@@ -1,6 +1,6 @@
 import { SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type { NewEntry } from '../../rules/entries/entries.js';
-import type { Row } from './strange-rows.js';
+import type { Row } from './dialect.js';
 
 /** An entry to write, as the table has it. */
 export interface EntryRow {

@@ -1,5 +1,10 @@
 import type { Clock } from '../../base/clock.js';
-import { LockStateError, SchedulerLockConfigError } from '../../base/errors.js';
+import {
+  LockStateError,
+  SchedulerLockConfigError,
+  SchedulerLockError,
+  StoreUnavailableError,
+} from '../../base/errors.js';
 import type {
   EntriesRead,
   EntryQuery,
@@ -11,8 +16,8 @@ import type {
 } from '../../rules/entries/entries.js';
 import type { SqlDialect } from './dialect.js';
 import { type EntryRow, partly } from './entries-dialect.js';
-import { EntriesTable, refusal } from './entries-table.js';
 import { digestOf, EntryReads, marks } from './entry-reads.js';
+import { describeFailure } from './failure.js';
 import type { LimitedReads } from './limited-reads.js';
 import type { Operations } from './operations.js';
 
@@ -23,10 +28,16 @@ const OVER = 60_000;
 /** How many characters the columns of names have room for. */
 const LONGEST_NAME = 255;
 
-/** The entries of locks in a table beside that of the locks, a row each. */
+/**
+ * The entries of locks in a table beside that of the locks, a row each. The store creates the table if it is missing and the store may. It
+ * goes on without it: then it keeps no histories and no queued calls, and says why.
+ */
 export class SqlEntries<Table> implements LockEntries {
-  readonly #table: EntriesTable<Table>;
   readonly #reads: EntryReads;
+  /** Whether this store is to write, and not only to read. */
+  #writes = false;
+  #isReady = false;
+  #opening: Promise<string | undefined> | undefined;
   #tidied = -Infinity;
   #tidying: Promise<unknown> = Promise.resolve();
 
@@ -39,15 +50,69 @@ export class SqlEntries<Table> implements LockEntries {
       readonly reads: LimitedReads;
     },
   ) {
-    this.#table = new EntriesTable(dialect, operations, options.migrate);
     this.#reads = new EntryReads(dialect, {
       run: (select) => this.#read(select),
-      isNotNeeded: (error) => this.#table.isNotNeeded(error),
+      // Nobody has told the store to write: a table that is missing is as good as an empty one.
+      isNotNeeded: (error) => !this.#writes && this.dialect.failure(error) === 'table',
     });
   }
 
+  /** Makes the table ready. @returns why nothing can be written; `undefined` if it can */
   init(): Promise<string | undefined> {
-    return this.#table.look();
+    this.#writes = true;
+    this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  async #open(): Promise<string | undefined> {
+    const { dialect, operations } = this;
+    const problem = dialect.entries.unusable ?? (await operations.run(() => this.#prepare()));
+    this.#isReady = problem === undefined;
+    return problem;
+  }
+
+  /** Creates the table if it is missing, and tries it with statements that read and write nothing. */
+  async #prepare(creates = this.options.migrate): Promise<string | undefined> {
+    const { entries } = this.dialect;
+    const { columns } = entries;
+    const nothing = "WHERE id = '' AND 1 = 0";
+    try {
+      await entries.read(
+        `INSERT INTO {entries} (${columns}) SELECT ${columns} FROM {entries} ${nothing}`,
+        [],
+      );
+      await entries.read(`UPDATE {entries} SET body = '' ${nothing}`, []);
+      await entries.read(`DELETE FROM {entries} ${nothing}`, []);
+      return undefined;
+    } catch (error) {
+      const problem = this.#problemOf(error);
+      if (problem === undefined) throw error;
+      if (!creates || this.dialect.failure(error) !== 'table') return problem;
+    }
+    try {
+      for (const statement of entries.creation) await this.dialect.migrate(statement);
+    } catch (error) {
+      const problem = this.#problemOf(error);
+      if (problem === undefined) throw error;
+      return problem;
+    }
+    return this.#prepare(false);
+  }
+
+  /** Why the table cannot be used; `undefined` if the error says nothing of it. */
+  #problemOf(error: unknown): string | undefined {
+    const failure = error instanceof SchedulerLockError ? undefined : this.dialect.failure(error);
+    if (failure !== 'table' && failure !== 'forbidden') return undefined;
+    return (
+      `The table ${this.dialect.entries.table} cannot be used (${describeFailure(error)}), so neither histories nor queued calls are kept. If it ` +
+      `lacks a column, add that, or drop the table with what is in it. Then run this as a user who may:\n${this.dialect.setup()}`
+    );
+  }
+
+  /** The database may have been away when the application started, and somebody may have run the SQL meanwhile. */
+  async #whenReady(): Promise<void> {
+    const problem = this.#isReady ? undefined : await this.init();
+    if (problem !== undefined) throw refusal(problem);
   }
 
   /** Resolves when nothing is being deleted. */
@@ -57,7 +122,7 @@ export class SqlEntries<Table> implements LockEntries {
 
   async put(entries: readonly NewEntry[]): Promise<boolean[]> {
     if (entries.length === 0) return [];
-    await this.#table.whenReady();
+    await this.#whenReady();
     const rows = entries.map((entry) => this.#rowOf(entry));
     const written = await this.#write(rows);
     this.#tidy();
@@ -90,7 +155,7 @@ export class SqlEntries<Table> implements LockEntries {
   async drop(seen: readonly SeenEntry[]): Promise<number> {
     if (seen.length === 0) return 0;
     const { entries } = this.dialect;
-    await this.#table.whenReady();
+    await this.#whenReady();
     // By version, of which there are few. With pairs of version and digest, MariaDB would look at all rows, and PostgreSQL takes no thousands of pairs.
     const digests = new Map<string, string[]>();
     for (const one of seen) {
@@ -158,13 +223,7 @@ export class SqlEntries<Table> implements LockEntries {
   async #read<T>(select: () => Promise<T>): Promise<T> {
     const { reads } = this.options;
     const tell = (error: unknown): never => this.#failed(reads.refused(this.dialect.entries.table, error));
-    const read = () => this.operations.beside(() => select().catch(tell));
-    const found = await read().catch(async (error: unknown) => {
-      await this.#table.mended(error);
-      return read();
-    });
-    this.#table.wasRead();
-    return found;
+    return this.operations.beside(() => select().catch(tell));
   }
 
   /** Runs a statement on this table only. */
@@ -173,7 +232,11 @@ export class SqlEntries<Table> implements LockEntries {
   }
 
   readonly #failed = (error: unknown): never => {
-    throw this.#table.failed(error);
+    const problem = this.#problemOf(error);
+    if (problem === undefined) throw error;
+    // The next write looks again.
+    this.#isReady = false;
+    throw refusal(problem);
   };
 
   /** Deletes what is over, in the background, unless the last time is recent. */
@@ -187,6 +250,9 @@ export class SqlEntries<Table> implements LockEntries {
     this.#tidying = this.#run(() => entries.write(text, [])).catch(() => undefined);
   }
 }
+
+const refusal = (problem: string): StoreUnavailableError =>
+  new StoreUnavailableError(problem, { outcome: 'not-applied', refused: true });
 
 const tooLong = (lock: string, name: string, table: string): SchedulerLockConfigError =>
   new SchedulerLockConfigError([

@@ -9,7 +9,7 @@ import type {
   SumQuery,
 } from '../../rules/entries/entries.js';
 import type { SqlDialect } from './dialect.js';
-import type { Row } from './strange-rows.js';
+import type { Row } from './dialect.js';
 
 /** More entries than there can be. */
 const ALL = Number.MAX_SAFE_INTEGER;

@@ -1,35 +1,20 @@
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { foreignClient, kindOfValue, type StoreKind } from '../shared/foreign-clients.js';
 
-/** What a store of a database takes. */
-interface Wanted {
-  /** The class of the store. */
-  readonly store: string;
-  readonly kind: StoreKind;
-  /** The pool that it takes, as foreign-clients.ts calls it. */
-  readonly pool: string;
-  /** Other clients whose `query()` the store can use. */
-  readonly also?: string;
-  /** How to make the pool of a URL, and of options. */
-  readonly ofUrl: string;
-  readonly ofOptions: string;
-}
-
-/** @throws SchedulerLockConfigError unless a store can use this client. The message says what was given, and what to give */
-export function checkClient(given: unknown, wanted: Wanted): void {
-  const { store, kind, pool, also = '' } = wanted;
-  const foreign = foreignClient(given, kind, [pool, also]);
+/**
+ * @param wanted the class of the store, the pool that it takes, as foreign-clients.ts calls it, and how to make one of a URL
+ * @throws SchedulerLockConfigError unless a store can use this client. The message says what was given, and what to give
+ */
+export function checkClient(
+  given: unknown,
+  kind: StoreKind,
+  [store, pool, ofUrl]: readonly [store: string, pool: string, ofUrl: string],
+): void {
+  const foreign = foreignClient(given, kind, [pool]);
   if (foreign === undefined && typeof (given as { query?: unknown } | undefined)?.query === 'function')
     return;
-  const got = foreign ?? `${kindOfValue(given)}. ${adviceFor(given, wanted)}`;
+  const advice = typeof given === 'string' ? ` Make a pool of the URL: ${ofUrl}.` : '';
   throw new SchedulerLockConfigError([
-    `store: ${store} needs a pool: ${pool}, or an object with query(text, values). It got ${got.trim()}`,
+    `store: ${store} needs a pool: ${pool}, or an object with query(text, values). It got ${foreign ?? `${kindOfValue(given)}.${advice}`}`,
   ]);
-}
-
-function adviceFor(given: unknown, { ofUrl, ofOptions }: Wanted): string {
-  if (given === undefined || given === null)
-    return 'Perhaps the pool is made later, or the module that provides it does not export it.';
-  if (typeof given === 'string') return `Make a pool of the URL: ${ofUrl}.`;
-  return Object.getPrototypeOf(given) === Object.prototype ? `Make a pool of options: ${ofOptions}.` : '';
 }

@@ -14,11 +14,7 @@ import { SqlEntries } from './entries.js';
 import { cureOf, describeFailure } from './failure.js';
 import { LimitedReads } from './limited-reads.js';
 import { Operations } from './operations.js';
-import { SqlTable } from './sql-table.js';
-import { TableError } from './table-judgement.js';
-
-/** How long `init` waits for a migration, ms: less than the application waits for `init`, so that the error can name the migration. */
-const INIT_WAIT = 8_000;
+import { SqlTable, TableError } from './sql-table.js';
 
 /** Leases in a table of a database, a row each. The rules are those of {@link RememberingLockStore}; the database's clock decides. */
 export class SqlLockStore<Table> extends RememberingLockStore {
@@ -67,49 +63,43 @@ export class SqlLockStore<Table> extends RememberingLockStore {
   }
 
   /**
-   * Looks at the table, and creates it or adds what is missing unless `migrate` is false.
+   * Looks at the table, and creates it or adds what is missing unless `migrate` is false. Then tries to read and to write it.
    *
    * @throws SchedulerLockConfigError if the table cannot be used (the message says what to do), or if the database rejects the
    *   credentials
-   * @throws StoreUnavailableError if the database cannot be reached now, or if the migration takes long; the migration goes on
+   * @throws StoreUnavailableError if the database cannot be reached now
    */
   async init(): Promise<void> {
-    this.#table.open();
     try {
-      await this.#table.whenReady(INIT_WAIT);
+      await this.#table.whenReady();
     } catch (error) {
-      if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
-      if (!(error instanceof SchedulerLockError) && this.#dialect.failure(error) === 'denied') {
-        const reason = `${describeFailure(error)}.${cureOf(error)}`;
-        throw new SchedulerLockConfigError([`store: the database refused: ${reason}`]);
-      }
-      throw this.#operations.failed(error);
+      const isDenied = !(error instanceof TableError) && this.#dialect.failure(error) === 'denied';
+      if (!isDenied) throw this.#startError(error);
+      const reason = `${describeFailure(error)}.${cureOf(error)}`;
+      throw new SchedulerLockConfigError([`store: the database refused: ${reason}`]);
     }
   }
 
   /**
    * Creates the table, or adds the missing columns to one that ShedLock has created. Does nothing if the table is complete. Any
-   * number of instances may call `migrate()` at once. While others use the table, `migrate()` tries again and again. It also waits for a
-   * migration that the start of the application has begun.
+   * number of instances may call `migrate()` at once. While others use the table, `migrate()` tries again for some seconds.
    *
    * @throws SchedulerLockConfigError if the table cannot be used after the migration
-   * @throws StoreUnavailableError if the database cannot be reached or refuses, or if the store is closed meanwhile
+   * @throws StoreUnavailableError if the database cannot be reached or refuses
    */
   async migrate(): Promise<void> {
-    try {
-      await this.#table.migrate();
-    } catch (error) {
-      if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
-      throw this.#operations.failed(error);
-    }
+    await this.#table.migrate().catch((error: unknown) => {
+      throw this.#startError(error);
+    });
   }
 
-  /**
-   * Writes the records of ended runs that still wait. Ends a migration that is still being tried: a statement that was sent ends by
-   * itself, within seconds. The store has nothing else open. The pool is yours, and stays open.
-   */
+  #startError(error: unknown): SchedulerLockError {
+    if (error instanceof TableError) return new SchedulerLockConfigError([`store: ${error.message}`]);
+    return this.#operations.failed(error);
+  }
+
+  /** Writes the records of ended runs that still wait. The store has nothing else open. The pool is yours, and stays open. */
   override async close(): Promise<void> {
-    this.#table.close();
     await super.close();
     await this.#entries.close();
   }

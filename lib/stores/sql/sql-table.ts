@@ -1,99 +1,97 @@
-import { type Clock, systemClock, type Timer } from '../../base/clock.js';
-import { StoreUnavailableError } from '../../base/errors.js';
-import type { Fault, MissingParts, SqlDialect, TableLook } from './dialect.js';
+import { type Clock, systemClock } from '../../base/clock.js';
+import type { Fault, SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
-import { notAllowed, tableError, TableError } from './table-judgement.js';
 
-/** How long a call waits for a migration, ms: less than its caller waits by default, so that the error can name the migration. */
-const CALL_WAIT = 1_000;
-/** The pauses between two tries of a migration, in which other users of the table can go on, ms. */
-const FIRST_PAUSE = 1_000;
-const MAX_RETRY_DELAY = 10_000;
+/** For how long the store tries to create what is missing while others use the table, ms: less than an application waits for its start. */
+const CREATING = 6_000;
+/** The longest pause between two tries, in which other users of the table can go on, ms. */
+const PAUSE = 1_000;
 /** Several instances that start at once may make each other's statement fail, each at most once per statement. */
-const REPEATS = 20;
-/** How often to check whether a migration has ended whose answer was lost with its connection, ms. */
-const LOOK_EVERY = 10_000;
-/** The delay of a timer that is cancelled before it fires, ms. */
-const FOR_EVER = 30 * 86_400_000;
+const TRIES = 20;
 
-/**
- * What the store knows of its table, what calls do in that state, and which state comes next:
- *
- * - `unknown`: there was no look yet, or it failed. The next call begins a look: `looking`.
- * - `looking`: all calls wait for the look. A complete table is `ready`. If parts are missing that the store may
- *   create: `migrating`. After any other result, or an error, the calls fail, and say what to do: `unknown`.
- * - `migrating`: one try after another creates what is missing, until a look finds the table complete: `ready`. Calls wait a
- *   moment, then fail, and say how far the migration is. A lasting error, and `close()`, end the migration: `unknown`.
- * - `ready`: calls run their statements. If a statement misses a part of the table: `unknown`. `migrate()` looks again: `looking`, during
- *   which calls still run their statements until one misses something.
- */
-type State<Table> = 'unknown' | Work<Table> | { readonly ready: Table };
+/** The table cannot be used. The message says what to do. */
+export class TableError extends Error {}
 
-/** A look, and the migration that may follow: `looking`, and `migrating` as soon as `missing` is set. */
-interface Work<Table> {
-  /** The table that calls use in the meantime. */
-  ready: Table | undefined;
-  readonly table: Promise<Table>;
-  resolve(table: Table): void;
-  reject(error: unknown): void;
-  /** When the work began, monotonic. */
-  readonly since: number;
-  /** Whether to create what is missing. */
-  create: boolean;
-  missing?: MissingParts;
-  /** Why the last try was given up. */
-  failure?: unknown;
-  pause?: Timer;
-  /** When a call last checked whether the migration has ended, monotonic. */
-  checkedAt: number;
+/** The columns that ShedLock documents. A table without them belongs to another program. */
+const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'] as const;
+/** The columns that we add. */
+export const OUR_COLUMNS = ['version', 'state'] as const;
+/** All columns, as a statement has them. */
+export const COLUMNS = [...SHEDLOCK_COLUMNS, ...OUR_COLUMNS].join(', ');
+export type OurColumn = (typeof OUR_COLUMNS)[number];
+
+/** The SQL that creates a table. */
+export interface TableDdl {
+  /** The statements that create the table. Several instances may run them, also at once. */
+  readonly creation: readonly string[];
+  /** The statement that adds these columns of ours. */
+  addition(columns: readonly OurColumn[]): string;
+  /** The statement after which `name` has room for long names, and for every character. */
+  readonly widening: string;
 }
 
 /**
- * The table of a store. The store looks at its table once, and creates the table if it is missing and the store may.
+ * What a table lacks, or why it is neither ours nor ShedLock's; `undefined` if the store can use it.
  *
- * The store never creates its table anew. If the table vanishes under running instances, all live leases are forgotten: an empty table
- * would let other instances win while the holders still run. Without a table, no instance wins until a person decides.
+ * @param unfit columns that are of no type that the store knows, and what they would have to be
+ */
+export function judge(
+  table: string,
+  columns: ReadonlySet<string>,
+  ddl: TableDdl,
+  unfit: () => string | undefined,
+): Fault | undefined {
+  if (columns.size === 0) return { missing: `The table ${table} does not exist.`, migration: ddl.creation };
+  const foreign = SHEDLOCK_COLUMNS.filter((name) => !columns.has(name)).join(', ');
+  if (foreign !== '')
+    return {
+      problem: `The table ${table} has no column ${foreign}: it is not one of ShedLock's. Give another name (table).`,
+    };
+  const problem = unfit();
+  if (problem !== undefined)
+    return {
+      problem:
+        `The table ${table} is neither one that this store makes nor one that ShedLock documents: ${problem}. ` +
+        `Give another name (table), or make it like this:\n${ddl.creation[0]};`,
+    };
+  const ours = OUR_COLUMNS.filter((name) => !columns.has(name));
+  if (ours.length === 0) return undefined;
+  return { missing: `The table ${table} has no column ${ours.join(', ')}.`, migration: [ddl.addition(ours)] };
+}
+
+/**
+ * The table of a store: created if it is missing and the store may, tried, and used from then on.
+ *
+ * The store creates it only until it was found complete. If the table vanishes under running instances, all live leases are forgotten: an
+ * empty table would let other instances win while the holders still run.
  */
 export class SqlTable<Table> {
-  /** Work that is not the state any more is over. */
-  #state: State<Table> = 'unknown';
-  /** The last complete table. */
-  #known: Table | undefined;
-  /** The table for operations that only read, until a statement misses something. */
+  #ready: Table | undefined;
+  /** A table that can be read, if not written. */
   #readable: Table | undefined;
-  #closed = false;
-  readonly #dialect: Pick<SqlDialect<Table>, 'look' | 'unwritable' | 'setup' | 'migrate' | 'failure'>;
-  readonly #migrate: boolean;
+  #opening: Promise<Table> | undefined;
   readonly #clock: Clock;
 
-  constructor(dialect: SqlDialect<Table>, options: { migrate: boolean; clock?: Clock }) {
-    this.#dialect = dialect;
-    this.#migrate = options.migrate;
+  constructor(
+    private readonly dialect: Pick<
+      SqlDialect<Table>,
+      'look' | 'tries' | 'run' | 'setup' | 'migrate' | 'failure'
+    >,
+    private readonly options: { migrate: boolean; clock?: Clock },
+  ) {
     this.#clock = options.clock ?? systemClock;
   }
 
   /** The table, if calls can use it. */
   get ready(): Table | undefined {
-    return this.#state === 'unknown' ? undefined : this.#state.ready;
+    return this.#ready;
   }
 
-  /** The last complete table, even if a part is missing by now: not all statements need every part. */
-  get known(): Table | undefined {
-    return this.#known;
-  }
-
-  /**
-   * Resolves to the table when the state is `ready`. If the state is `unknown`, looks, and creates what is missing, unless the table was
-   * complete before.
-   *
-   * @param limit how long to wait for a migration, ms; the migration goes on after that
-   * @throws TableError if the table cannot be used
-   * @throws StoreUnavailableError if the migration takes longer
-   */
-  async whenReady(limit: number = CALL_WAIT): Promise<Table> {
-    if (this.ready !== undefined) return this.ready;
-    const work = this.#work ?? this.#look(this.#migrate && this.#known === undefined && !this.#closed);
-    return this.#waitFor(work, limit);
+  /** @throws TableError if the table cannot be used */
+  async whenReady(): Promise<Table> {
+    if (this.#ready !== undefined) return this.#ready;
+    this.#opening ??= this.#open(this.options.migrate).finally(() => (this.#opening = undefined));
+    return this.#opening;
   }
 
   /**
@@ -102,192 +100,81 @@ export class SqlTable<Table> {
    * @throws TableError if the table cannot be read
    */
   async whenReadable(): Promise<Table> {
-    const found = this.ready ?? this.#readable;
+    const found = this.#ready ?? this.#readable;
     if (found !== undefined) return found;
-    // The store may be about to create what is missing.
-    if (this.#migrate)
-      try {
-        return await this.whenReady();
-      } catch (error) {
-        if (!(error instanceof TableError)) throw error;
-      }
-    const look = await this.#dialect.look();
-    if ('table' in look) return (this.#readable = look.table);
-    throw this.#errorOf(look);
+    try {
+      return await this.whenReady();
+    } catch (error) {
+      if (this.#readable !== undefined) return this.#readable;
+      throw error;
+    }
   }
 
-  /**
-   * Looks again, and creates what is missing even if the option `migrate` is false. Waits as long as it takes.
-   *
-   * @throws TableError if the table still cannot be used
-   * @throws StoreUnavailableError if the store is closed meanwhile
-   */
+  /** Looks again, and creates what is missing even if the option `migrate` is false. @throws TableError as above */
   async migrate(): Promise<void> {
-    const underWay = this.#work;
-    // The look under way may never be answered, if its connection is gone.
-    if (underWay !== undefined) this.#lookBeside(underWay);
-    const work = underWay ?? this.#look(true);
-    work.create = true;
-    // The caller awaits the migration, so the process must not end in a pause between two tries.
-    const awake = this.#clock.setTimer(() => undefined, FOR_EVER, { keepAlive: true });
-    await work.table.finally(() => awake.cancel());
+    await this.#opening?.catch(() => undefined);
+    await this.#open(true);
   }
 
-  /** Call this when a statement has missed a part of the table: the next call looks again, and says what is missing. */
-  forget(): void {
-    this.#readable = undefined;
-    const work = this.#work;
-    if (work === undefined) this.#state = 'unknown';
-    else work.ready = undefined;
-  }
-
-  /** Ends a migration, and lets no call begin another one. A statement that was sent ends by itself. */
-  close(): void {
-    this.#closed = true;
-    const work = this.#work;
-    if (!work?.create) return;
-    const what = work.missing === undefined ? '' : ` ${work.missing.missing}`;
-    const message = `The store was closed before its migration was done.${what}`;
-    this.#fail(work, new StoreUnavailableError(message, { outcome: 'not-applied' }));
-  }
-
-  /** Undoes {@link close}. */
-  open(): void {
-    this.#closed = false;
-  }
-
-  /** What is under way: `looking` or `migrating`. */
-  get #work(): Work<Table> | undefined {
-    return typeof this.#state === 'object' && 'table' in this.#state ? this.#state : undefined;
-  }
-
-  #look(create: boolean): Work<Table> {
-    const settle = {} as Pick<Work<Table>, 'resolve' | 'reject'>;
-    const table = new Promise<Table>((resolve, reject) => Object.assign(settle, { resolve, reject }));
-    const now = this.#clock.monotonic();
-    const { ready } = this;
-    const work: Work<Table> = { ...settle, table, ready, create, since: now, checkedAt: now };
-    this.#state = work;
-    void this.#run(work);
-    return work;
-  }
-
-  /**
-   * 1. Looks, and tries to create what is missing, until a look finds that nothing is missing.
-   * 2. Tries are short, with pauses: a statement that waits for a lock stops all other users of the table, ShedLock too, even if it waits
-   *    for a transaction that has only read.
-   * 3. If a try had no answer, the next look shows whether the statement was carried out.
-   */
-  async #run(work: Work<Table>): Promise<void> {
-    let [repeats, pause] = [0, FIRST_PAUSE];
-    try {
-      while (this.#state === work) {
-        // A migration that is not needed would wait for all users of the table, and stop them.
-        const look = await this.#lookToWrite();
-        if ('table' in look) return this.#complete(work, look.table);
-        if (!('missing' in look) || !work.create || repeats === REPEATS) throw this.#errorOf(look);
-        work.missing = look;
-        const error = await this.#try(work, look);
-        const failure = error === undefined ? 'conflict' : this.#dialect.failure(error);
-        if (failure === 'locked' || failure === 'unknown') {
-          work.failure = error;
-          await this.#pause(work, pause);
-          pause = Math.min(pause * 2, MAX_RETRY_DELAY);
-        } else {
-          // After a conflict, the next look may find that another instance has done the same.
-          repeats += 1;
-          if (failure !== 'conflict' || (repeats === REPEATS && error !== undefined)) throw error;
-        }
+  async #open(creates: boolean): Promise<Table> {
+    const until = this.#clock.monotonic() + CREATING;
+    for (let tries = 1; ; tries++) {
+      const look = await this.#told('', undefined, () => this.dialect.look());
+      if ('problem' in look) throw new TableError(look.problem);
+      if ('table' in look) return this.#tried(look.table);
+      const { missing, migration } = look;
+      if (!creates)
+        throw new TableError(
+          `${missing} Run this, or leave it to the store (migrate: true):\n${this.dialect.setup(migration)}`,
+        );
+      try {
+        for (const statement of migration) await this.dialect.migrate(statement);
+      } catch (error) {
+        const failure = this.dialect.failure(error);
+        const isOver = tries >= TRIES || this.#clock.monotonic() >= until;
+        if (isOver || (failure !== 'conflict' && failure !== 'locked'))
+          await this.#told(`${missing} It could not be created: `, migration, () => Promise.reject(error));
+        if (failure === 'locked') await this.#pause();
       }
-    } catch (error) {
-      const forbidden = !(error instanceof TableError) && this.#dialect.failure(error) === 'forbidden';
-      this.#fail(work, forbidden ? notAllowed(work.missing, error, this.#setup(work.missing)) : error);
     }
   }
 
-  /** Looks, and checks that the user may write the table. */
-  async #lookToWrite(): Promise<TableLook<Table>> {
-    const look = await this.#dialect.look();
-    return 'table' in look ? ((await this.#dialect.unwritable()) ?? look) : look;
+  async #tried(table: Table): Promise<Table> {
+    const { read, write } = this.dialect.tries();
+    await this.#told('', undefined, () => this.dialect.run(read));
+    this.#readable = table;
+    await this.#told('', undefined, () => this.dialect.run(write));
+    return (this.#ready = table);
   }
 
-  #errorOf(found: Fault): TableError {
-    return tableError(found, this.#known !== undefined, this.#setup(found));
-  }
-
-  #setup(found: Fault | undefined): string {
-    return this.#dialect.setup(found !== undefined && 'migration' in found ? found.migration : undefined);
-  }
-
-  /** Tries once. Resolves to the error, if there was one. */
-  async #try(work: Work<Table>, { migration }: MissingParts): Promise<unknown> {
+  /** Runs a step. If it fails because of the table, or of a right, the error has what the database said, and the SQL. */
+  async #told<T>(what: string, migration: readonly string[] | undefined, step: () => Promise<T>): Promise<T> {
     try {
-      for (const statement of migration) if (this.#state === work) await this.#dialect.migrate(statement);
-      return undefined;
+      return await step();
     } catch (error) {
-      return error;
+      if (!['forbidden', 'table', 'locked', 'conflict'].includes(this.dialect.failure(error))) throw error;
+      const said = what === '' ? 'The user may not use the table: ' : what;
+      throw new TableError(
+        `${said}${describeFailure(error)}. Put that right, or run this as a user who may:\n${this.dialect.setup(migration)}`,
+      );
     }
   }
 
-  /** A part of the pause is random: instances that start together would otherwise try one right after the other, without a gap for other users. */
-  async #pause(work: Work<Table>, longest: number): Promise<void> {
-    if (this.#state !== work) return;
-    const pause = longest * (0.5 + Math.random() / 2);
-    await new Promise<void>((resolve) => (work.pause = this.#clock.setTimer(resolve, pause)));
+  /** Random: instances that start together would otherwise try one right after the other, without a gap for other users. */
+  #pause(): Promise<void> {
+    const pause = PAUSE * (0.5 + Math.random() / 2);
+    return new Promise((resolve) => this.#clock.setTimer(resolve, pause, { keepAlive: true }));
   }
+}
 
-  #complete(work: Work<Table>, table: Table): void {
-    if (this.#state !== work) return;
-    this.#state = { ready: table };
-    this.#known = table;
-    work.pause?.cancel();
-    work.resolve(table);
-  }
-
-  #fail(work: Work<Table>, error: unknown): void {
-    if (this.#state !== work) return;
-    this.#state = 'unknown';
-    work.pause?.cancel();
-    work.reject(error);
-  }
-
-  /** Waits for a look as long as it takes, for a migration only up to a limit. */
-  #waitFor(work: Work<Table>, limit: number): Promise<Table> {
-    return new Promise((resolve, reject) => {
-      let timer: Timer | undefined;
-      const check = (): void => {
-        const left = limit - (this.#clock.monotonic() - work.since);
-        if (left <= 0 && work.missing !== undefined) reject(this.#stillMigrating(work, work.missing));
-        else timer = this.#clock.setTimer(check, left > 0 ? left : limit);
-      };
-      check();
-      work.table.then(resolve, reject).finally(() => timer?.cancel());
-    });
-  }
-
-  /** Looks whether the work under way is still needed. */
-  #lookBeside(work: Work<Table>): void {
-    this.#lookToWrite().then(
-      (look) => 'table' in look && this.#complete(work, look.table),
-      () => undefined,
-    );
-  }
-
-  #stillMigrating(work: Work<Table>, { missing }: MissingParts): StoreUnavailableError {
-    const now = this.#clock.monotonic();
-    if (now - work.checkedAt >= LOOK_EVERY) {
-      work.checkedAt = now;
-      this.#lookBeside(work);
-    }
-    const seconds = Math.round((now - work.since) / 1_000);
-    const failed =
-      work.failure === undefined
-        ? ''
-        : ` The last try was given up, and the next one follows: ${describeFailure(work.failure)}.`;
-    return new StoreUnavailableError(
-      `${missing} Its migration has been running for ${seconds} s, and no lock can be taken until it is done.${failed} ` +
-        'It may be waiting for a transaction that uses the table.',
-      { outcome: 'not-applied' },
-    );
-  }
+/** Why the column `name` has no room for a name, and what to do; `undefined` if it has. */
+export function roomProblem(
+  table: string,
+  stored: string,
+  { room, widening }: { readonly room: number; readonly widening: string },
+): string | undefined {
+  // A text is at most as long in characters as in units of UTF-16.
+  const length = stored.length <= room ? 0 : Array.from(stored).length;
+  if (length <= room) return undefined;
+  return `it has ${length} characters, and the column name of ${table} has room for ${room}. Give a shorter name, or run this: ${widening};`;
 }

@@ -82,7 +82,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   contract: { ceiling: 1_720, aim: 1_500 },
   rules: { ceiling: 3_937, aim: 3_100 },
   'stores/redis': { ceiling: 4_690, aim: 4_400 },
-  'stores/sql stores/postgres stores/mysql': { ceiling: 4_777, aim: 3_100 },
+  'stores/sql stores/postgres stores/mysql': { ceiling: 3_950, aim: 3_100 },
   'stores/mongo': { ceiling: 998, aim: 800 },
   'stores/memory': { ceiling: 520, aim: 400 },
   'stores/shared': { ceiling: 296, aim: 200 },

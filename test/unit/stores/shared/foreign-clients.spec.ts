@@ -42,10 +42,16 @@ function saidBy(store: keyof typeof stores, given: unknown): string {
 
 describe('a store says what it was given instead of its client:', () => {
   test.each<[what: string, given: unknown, postgres: RegExp, mysql: RegExp, redis: RegExp]>([
-    ['nothing', undefined, /got undefined\. Perhaps/, /got undefined\. Perhaps/, /it is undefined/],
+    ['nothing', undefined, /got undefined\./, /got undefined\./, /it is undefined/],
     ['null', null, /got null/, /got null/, /got null/],
     ['a number', 7, /got a number/, /got a number/, /type number/],
-    ['options', { host: 'x' }, /new Pool\(options\)/, /createPool\(options\)/, /^taken/],
+    [
+      'options',
+      { host: 'x' },
+      /a pool of `pg`.*a plain object/,
+      /a pool of `mysql2`.*a plain object/,
+      /^taken/,
+    ],
     ['a class', pg.Pool, /got a class, not an object of it/, /got a class/, /type function/],
     ['what nobody knows', new Unknown(), /of class Unknown/, /of class Unknown/, /of class Unknown/],
     ['a promise', Promise.resolve(), /a promise\. Await it/, /a promise\. Await it/, /a promise\. Await it/],
@@ -80,13 +86,6 @@ describe('a store says what it was given instead of its client:', () => {
       /MySQL/,
     ],
     [
-      'a pool of mysql',
-      like('getConnection escapeId query', { _allConnections: [] }),
-      /`mysql`/,
-      /`mysql`\. .*no promises.*`mysql2`/,
-      /`mysql`/,
-    ],
-    [
       'a pool of mariadb',
       like('getConnection importFile query'),
       /MysqlLockStore/,
@@ -102,25 +101,11 @@ describe('a store says what it was given instead of its client:', () => {
       /node-redis.*The versions 5 and 6 fit/,
     ],
     [
-      'Knex',
-      Object.assign(() => undefined, like('raw from transaction')),
-      /a Knex\. .*connectionPool/,
-      /a Knex\. .*mysql2/,
-      /a Knex/,
-    ],
-    [
       'TypeORM',
       like('initialize getRepository query'),
       /dataSource\.driver\.master/,
       /dataSource\.driver\.pool/,
       /TypeORM/,
-    ],
-    [
-      'Sequelize',
-      like('authenticate getDialect query'),
-      /Sequelize\. .*Pool of `pg`/,
-      /Sequelize\. .*`mysql2`/,
-      /Sequelize/,
     ],
     [
       'Prisma',
@@ -129,16 +114,13 @@ describe('a store says what it was given instead of its client:', () => {
       /Prisma\. .*`mysql2`/,
       /Prisma/,
     ],
-    ['Drizzle', like('select transaction', { $client: pool }), /db\.\$client/, /db\.\$client/, /Drizzle/],
-    ['Kysely', like('selectFrom insertInto'), /Kysely\. .*Pool of `pg`/, /Kysely\. .*`mysql2`/, /Kysely/],
     [
-      'postgres.js',
-      Object.assign(() => undefined, like('unsafe begin')),
-      /postgres\.js\./,
-      /postgres\.js\./,
-      /postgres\.js/,
+      'Knex',
+      Object.assign(() => undefined, like('raw from transaction')),
+      /needs a pool.*a function/,
+      /needs a pool/,
+      /type function/,
     ],
-    ['MikroORM', like('getSchemaGenerator', { em: {} }), /MikroORM/, /MikroORM/, /MikroORM/],
   ])('%s', (_what, given, ...said) => {
     for (const [i, store] of (['postgres', 'mysql', 'redis'] as const).entries())
       expect(saidBy(store, given)).toMatch(said[i] ?? /never/);

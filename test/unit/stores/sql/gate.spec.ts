@@ -1,0 +1,172 @@
+import { describe, expect, jest, test } from '@jest/globals';
+import { Gate } from '../../../../lib/stores/sql/gate.js';
+import { type CallbackConnection, PoolConnections } from '../../../../lib/stores/mysql/pool.js';
+import { MysqlDialect } from '../../../../lib/stores/mysql/mysql-dialect.js';
+import { PostgresDialect } from '../../../../lib/stores/postgres/postgres-dialect.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
+
+type Callback = (error: Error | null, result: unknown) => void;
+
+/** A pool of mysql2 whose connections keep what they are asked until a test answers. */
+function opened({ has = true, idle = 0 } = {}) {
+  const clock = new ManualClock();
+  const fate: string[] = [];
+  const answers: Callback[] = [];
+  const connection: CallbackConnection = {
+    query: (_options, callback) => answers.push(callback),
+    release: () => fate.push('released'),
+    destroy: () => fate.push('destroyed'),
+    stream: { destroy: () => fate.push('its socket') },
+  };
+  let give: () => void = () => undefined;
+  const pool = {
+    getConnection: (use: (error: null, connection: CallbackConnection) => void) => {
+      give = () => use(null, connection);
+      if (has) give();
+    },
+    _freeConnections: { length: idle },
+  };
+  const gate = new Gate(new PoolConnections(pool, 1_000), 1_000, clock);
+  return { clock, fate, answers, gate, give: () => give() };
+}
+
+/** What is to happen by itself has happened. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test.each([
+  ['a statement that is answered', null, ['released']],
+  ['one that the server refuses', Object.assign(new Error('Duplicate entry'), { errno: 1062 }), ['released']],
+  ['one that breaks the connection', Object.assign(new Error('ECONNRESET'), { fatal: true }), ['destroyed']],
+  [
+    'one that a server refuses which only reads',
+    Object.assign(new Error('no'), { errno: 1290 }),
+    ['destroyed'],
+  ],
+])('after %s, the connection is left as the next user needs it', async (_what, error, left) => {
+  const { gate, fate, answers } = opened();
+  const sent = gate.send('SELECT 1', []).catch(() => undefined);
+  await settled();
+  answers[0]?.(error, 'rows');
+  await sent;
+  expect(fate).toEqual(left);
+});
+
+test('a connection that has not answered within the limit is closed, its socket, too', async () => {
+  const { clock, gate, fate } = opened();
+  const given = expect(gate.send('SELECT 1', [])).rejects.toThrow('no answer within 1000 ms');
+  await settled();
+  await clock.advance(1_000);
+  await given;
+  expect(fate).toEqual(['destroyed', 'its socket']);
+});
+
+test('a statement that got no connection was not sent, and one that comes too late is given back', async () => {
+  const { clock, gate, fate, answers, give } = opened({ has: false });
+  const given = expect(gate.send('SELECT 1', [])).rejects.toMatchObject({ syscall: 'connect' });
+  await clock.advance(1_000);
+  await given;
+  give();
+  await settled();
+  expect([fate, answers]).toEqual([['released'], []]);
+});
+
+test('an answer that came while the event loop was blocked is read', async () => {
+  const { clock, gate, fate, answers } = opened();
+  const sent = gate.send('SELECT 1', []);
+  await settled();
+  // As the event loop does it: the timer first, the socket next.
+  clock.block(5_000);
+  const advanced = clock.advance(0);
+  answers[0]?.(null, 'rows');
+  await advanced;
+  expect(await sent).toBe('rows');
+  expect([fate, clock.pending]).toEqual([['released'], 0]);
+});
+
+test('at most twenty statements are under way; others wait for two seconds, and are certainly not carried out', async () => {
+  const { clock, gate, answers } = opened();
+  const slow = Array.from({ length: 20 }, () => gate.run(({ query }) => query('SELECT 1', []), 60_000));
+  const next = gate.run(({ query }) => query('SELECT 2', []), 60_000);
+  const late = gate.send('SELECT 3', []);
+  const refused = expect(late).rejects.toMatchObject({ syscall: 'connect' });
+  await settled();
+  expect(answers).toHaveLength(20);
+  answers[0]?.(null, 'rows');
+  expect(await slow[0]).toBe('rows');
+  await settled();
+  expect(answers).toHaveLength(21);
+  await clock.advance(2_000);
+  await refused;
+  for (const answer of answers.slice(1)) answer(null, 'rows');
+  await Promise.all(slow);
+  expect(await next).toBe('rows');
+  const again = gate.send('SELECT 4', []);
+  await settled();
+  answers.at(-1)?.(null, 'again');
+  expect(await again).toBe('again');
+});
+
+describe('after a silence', () => {
+  test('statements that have waited as long are given up, and idle connections are closed', async () => {
+    const { clock, gate, fate } = opened({ idle: 2 });
+    const given = expect(gate.send('SELECT 1', [])).rejects.toThrow('no answer within 600 ms');
+    await settled();
+    await clock.advance(600);
+    gate.reconnect(700);
+    await given;
+    await settled();
+    expect(fate.filter((each) => each === 'destroyed')).toHaveLength(3);
+    expect(fate).not.toContain('released');
+  });
+
+  test('a statement that was just sent goes on', async () => {
+    const { gate, answers } = opened();
+    const sent = gate.send('SELECT 1', []);
+    await settled();
+    gate.reconnect(700);
+    answers[0]?.(null, 'rows');
+    expect(await sent).toBe('rows');
+  });
+});
+
+test('a migration on PostgreSQL limits the wait for locks in the one statement, whatever the table is called', async () => {
+  const query = jest.fn(async (_text: string, _values: unknown[]) => []);
+  await new PostgresDialect({ query }, {}).migrate('ALTER TABLE a$migration$b$mmigration$c');
+  expect(query.mock.calls).toEqual([
+    [
+      "DO $mmmigration$ BEGIN PERFORM set_config('lock_timeout', '2s', true); ALTER TABLE a$migration$b$mmigration$c; END $mmmigration$",
+      [],
+    ],
+  ]);
+});
+
+test('one on MariaDB does so in what is a comment to MySQL', async () => {
+  const query = jest.fn(async (_text: string, _values: unknown[]) => []);
+  await new MysqlDialect({ query }, {}, 1_000).migrate('ALTER TABLE t');
+  expect(query.mock.calls).toEqual([['/*M! SET STATEMENT lock_wait_timeout = 2 FOR */ ALTER TABLE t', []]]);
+});
+
+test('one through a pool of mysql2 does so for its connection, which the next user finds as it was', async () => {
+  const sent: unknown[] = [];
+  const connection: CallbackConnection = {
+    query: (options, callback) => {
+      const { sql } = options as { sql: string };
+      sent.push(sql);
+      if (sql.startsWith('ALTER')) callback(new Error('no'), undefined);
+      else callback(null, []);
+    },
+    release: () => sent.push('released'),
+    destroy: () => sent.push('destroyed'),
+  };
+  const pool = {
+    promise: () => undefined,
+    getConnection: (use: (error: null, connection: CallbackConnection) => void) => use(null, connection),
+  };
+  await expect(new MysqlDialect(pool, {}, 1_000).migrate('ALTER TABLE t')).rejects.toThrow('no');
+  expect(sent).toEqual([
+    'SET SESSION lock_wait_timeout = 2',
+    'ALTER TABLE t',
+    'SET SESSION lock_wait_timeout = DEFAULT',
+    'released',
+  ]);
+});
