@@ -4,7 +4,7 @@ import { isUp } from './join.js';
 import type { InstanceInfo } from './types.js';
 
 /** An instance: what people see of it, its jobs, and their dates, as the store keeps them. */
-export interface KnownInstance {
+export interface Member {
   readonly info: Omit<InstanceInfo, 'jobs'>;
   readonly jobs: readonly KnownJob[];
   readonly dates: Pick<InstanceRecord, 'next' | 'last'>;
@@ -26,9 +26,9 @@ const DEPLOY = 600_000;
  * what the others show of today: so it looks at few instances for each job, and only when somebody asks.
  */
 export class FleetJobs {
-  readonly #recent: readonly KnownInstance[];
-  readonly #ends: readonly KnownInstance[];
-  readonly #few: readonly KnownInstance[];
+  readonly #recent: readonly Member[];
+  readonly #ends: readonly Member[];
+  readonly #few: readonly Member[];
   readonly #lists: readonly (readonly KnownJob[])[];
   readonly #upLists: readonly (readonly KnownJob[])[];
   /** The names of the instances that are up and have one of several lists of jobs, by the indexes of these lists. */
@@ -38,7 +38,7 @@ export class FleetJobs {
 
   /** @param told those that are up first, then those seen last @param recent how many that are not up count in full */
   constructor(
-    private readonly told: readonly KnownInstance[],
+    private readonly told: readonly Member[],
     recent = RECENT,
   ) {
     const up = told.filter(({ info }) => isUp(info)).length;
@@ -119,7 +119,7 @@ export class FleetJobs {
   }
 
   /** The instances of the same application that do not know a job. */
-  #without({ instance, job: { job } }: KnownBy): KnownInstance[] {
+  #without({ instance, job: { job } }: KnownBy): Member[] {
     const known = this.told.find(({ info }) => info.instance === instance)?.jobs ?? [];
     const lists = this.#lists.filter((jobs) => {
       const indexes = this.#indexesIn(jobs);
@@ -129,13 +129,13 @@ export class FleetJobs {
   }
 
   /** Those that know at least one of these jobs. */
-  #withAny(jobs: readonly string[], told: readonly KnownInstance[]): KnownInstance[] {
+  #withAny(jobs: readonly string[], told: readonly Member[]): Member[] {
     const lists = this.#lists.filter((list) => jobs.some((job) => this.#indexesIn(list).has(job)));
     return told.filter((one) => lists.includes(one.jobs));
   }
 
   /** @param all where those are put that know the job */
-  #of(job: string, told: readonly KnownInstance[], brief = false, all: KnownBy[] = []): KnownBy[] {
+  #of(job: string, told: readonly Member[], brief = false, all: KnownBy[] = []): KnownBy[] {
     let list: readonly KnownJob[] | undefined;
     let index: number | undefined;
     for (const one of told) {
@@ -161,7 +161,7 @@ export class FleetJobs {
   }
 }
 
-const listsOf = (told: readonly KnownInstance[]): (readonly KnownJob[])[] => [
+const listsOf = (told: readonly Member[]): (readonly KnownJob[])[] => [
   ...new Set(told.map(({ jobs }) => jobs)),
 ];
 
@@ -172,7 +172,7 @@ const isSome = (known: readonly KnownBy[]): known is KnownByAll => known.length 
 /** An instance that knows a job. There may be a hundred thousand of these: each reads from its instance, and copies nothing. */
 class KnowsJob implements KnownBy {
   constructor(
-    private readonly told: KnownInstance,
+    private readonly told: Member,
     readonly job: KnownJob,
     /** Index of the job in the list of its instance; `undefined`: nobody asks for its dates. */
     private readonly index: number | undefined,
@@ -221,15 +221,11 @@ class KnowsJob implements KnownBy {
  * For each list of jobs two instances among those that are gone, and two among those that have left: the first to start, and the one seen
  * last. @param told those seen last first
  */
-function endsOf(told: readonly KnownInstance[]): KnownInstance[] {
-  const ends = new Map<
-    readonly KnownJob[],
-    Map<string, { readonly last: KnownInstance; first: KnownInstance }>
-  >();
+function endsOf(told: readonly Member[]): Member[] {
+  const ends = new Map<readonly KnownJob[], Map<string, { readonly last: Member; first: Member }>>();
   for (const one of told) {
     const { info, jobs } = one;
-    const ofList =
-      ends.get(jobs) ?? new Map<string, { readonly last: KnownInstance; first: KnownInstance }>();
+    const ofList = ends.get(jobs) ?? new Map<string, { readonly last: Member; first: Member }>();
     ends.set(jobs, ofList);
     const before = ofList.get(info.state);
     if (before === undefined) ofList.set(info.state, { last: one, first: one });
@@ -243,18 +239,16 @@ function endsOf(told: readonly KnownInstance[]): KnownInstance[] {
  * Of the instances with the same list of jobs and the same state: the newest, whose view of the job counts; the first to start; the one
  * whose clock is least behind; and those on which a run hangs.
  */
-function fewOf(told: readonly KnownInstance[]): KnownInstance[] {
+function fewOf(told: readonly Member[]): Member[] {
   const groups = new Map<
     readonly KnownJob[],
-    Map<string, { newest: KnownInstance; first: KnownInstance; clock: KnownInstance }>
+    Map<string, { newest: Member; first: Member; clock: Member }>
   >();
-  const few = new Set<KnownInstance>();
+  const few = new Set<Member>();
   for (const one of told) {
     const { info, jobs } = one;
     if (info.hung !== undefined) few.add(one);
-    const ofList =
-      groups.get(jobs) ??
-      new Map<string, { newest: KnownInstance; first: KnownInstance; clock: KnownInstance }>();
+    const ofList = groups.get(jobs) ?? new Map<string, { newest: Member; first: Member; clock: Member }>();
     groups.set(jobs, ofList);
     const group = ofList.get(info.state);
     if (group === undefined) ofList.set(info.state, { newest: one, first: one, clock: one });
@@ -269,9 +263,8 @@ function fewOf(told: readonly KnownInstance[]): KnownInstance[] {
 }
 
 /** For how long two instances were there at the same time, ms. */
-const together = (one: KnownBy, other: KnownInstance['info']): number =>
+const together = (one: KnownBy, other: Member['info']): number =>
   Math.min(one.seenAt, other.seenAt) - Math.max(one.startedAt, upSince(other));
 
 /** When an instance started, by the store's clock. */
-export const upSince = ({ startedAt, clockOffset = 0 }: KnownInstance['info']): number =>
-  startedAt + clockOffset;
+export const upSince = ({ startedAt, clockOffset = 0 }: Member['info']): number => startedAt + clockOffset;

@@ -9,7 +9,7 @@ import type { LockStore } from '../contract/lock-store.js';
 import { show as asCode } from '../base/wording.js';
 import { asksOnce } from './dates.js';
 import { hasFailed, type TickFinder, wasInterrupted } from './facts.js';
-import { FleetJobs, type KnownByAll, type KnownInstance } from './fleet-jobs.js';
+import { FleetJobs, type KnownByAll, type Member } from './fleet-jobs.js';
 import { type Beside, jobFacts, type FleetView, lookAtAll, SOME } from './look.js';
 import { controlsOf } from './controls.js';
 import { leasesOf, type LockFacts, runsOf } from './join.js';
@@ -101,7 +101,7 @@ export class Insight {
   }
 
   /** All jobs, and all instances without their lists of jobs, of one look at the store. @internal */
-  async status(): Promise<{ readonly jobs: JobView[]; readonly instances: KnownInstance['info'][] }> {
+  async status(): Promise<{ readonly jobs: JobView[]; readonly instances: Member['info'][] }> {
     const { jobs, told } = await this.look();
     return { jobs, instances: told.map(({ info }) => info) };
   }

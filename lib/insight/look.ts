@@ -1,6 +1,6 @@
 import { UNDATED } from '../contract/history-store.js';
 import type { JobFacts, TickFinder } from './facts.js';
-import type { KnownByAll, KnownInstance } from './fleet-jobs.js';
+import type { KnownByAll, Member } from './fleet-jobs.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { Fleet, Reader } from './read.js';
 import { inTurns, otherWork } from './turns.js';
@@ -18,7 +18,7 @@ export interface FleetView {
   /** The store's time. 0: it remembers no instance. */
   readonly time: number;
   /** The instances, without the dates of their jobs. */
-  readonly told: readonly KnownInstance[];
+  readonly told: readonly Member[];
   readonly jobs: JobView[];
   /** The locks of these jobs, each with what was kept of its runs. */
   readonly locks: ReadonlyMap<string, LockFacts>;

@@ -4,7 +4,7 @@ import type { LockStore } from '../contract/lock-store.js';
 import type { LockInfo } from '../contract/lock-info.js';
 import { withoutSql } from '../base/wording.js';
 import { given } from './facts.js';
-import { FleetJobs, type KnownInstance } from './fleet-jobs.js';
+import { FleetJobs, type Member } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';
 import { Lists } from './listed.js';
 import { otherWork } from './turns.js';
@@ -13,7 +13,7 @@ import type { InstanceInfo, Unreadable } from './types.js';
 /** What the store knows about its instances. */
 export interface Fleet {
   /** Those that are up first, and of these the newest; then those that were seen last. */
-  readonly told: readonly KnownInstance[];
+  readonly told: readonly Member[];
   readonly jobs: FleetJobs;
   /** The store's time. */
   readonly time: number;
@@ -147,7 +147,7 @@ const orRefusal = <T>(answer: Promise<T>): Promise<T | StoreUnavailableError> =>
   });
 
 /** An instance with its jobs. */
-export const instanceOf = ({ info, jobs, dates: { next, last } }: KnownInstance): InstanceInfo => ({
+export const instanceOf = ({ info, jobs, dates: { next, last } }: Member): InstanceInfo => ({
   ...info,
   jobs: jobs.map((job, index) => ({
     ...job,
@@ -156,19 +156,19 @@ export const instanceOf = ({ info, jobs, dates: { next, last } }: KnownInstance)
 });
 
 /** Instances, without the dates of their jobs, which are most of a record: they are read when somebody asks for them. */
-export function toldOf(records: readonly InstanceRecord[]): KnownInstance[] {
+export function toldOf(records: readonly InstanceRecord[]): Member[] {
   const lists = new Lists();
   return records.map((record) => ({ info: infoOf(record), jobs: lists.of(record), dates: record }));
 }
 
-function infoOf(record: InstanceRecord): KnownInstance['info'] {
+function infoOf(record: InstanceRecord): Member['info'] {
   const { instance, startedAt, seenAt, application, version, clockOffset, leads, hung, kept } = record;
   const more = given({ application, version, clockOffset, hung, kept });
   return { instance, startedAt, seenAt, leads, ...more, state: stateOf(record) };
 }
 
-function newestFirst({ info: one }: KnownInstance, { info: other }: KnownInstance): number {
-  const rank = (info: KnownInstance['info']): number => (isUp(info) ? info.startedAt : info.seenAt);
+function newestFirst({ info: one }: Member, { info: other }: Member): number {
+  const rank = (info: Member['info']): number => (isUp(info) ? info.startedAt : info.seenAt);
   return Number(isUp(other)) - Number(isUp(one)) || rank(other) - rank(one);
 }
 

@@ -68,30 +68,30 @@ export class Drain extends Holding {
   }
 
   async run(): Promise<RunResult<void>> {
-    const { waiting } = this.engine;
-    waiting.begin();
+    const { underWay } = this.engine;
+    underWay.begin();
     try {
       const lease = await this.takeInLine();
       if (!(lease instanceof Lease)) return lease;
       await this.#runAll(lease);
       return { ran: true, value: undefined };
     } finally {
-      waiting.end();
+      underWay.end();
       this.over();
     }
   }
 
   async #runAll(granted: Lease): Promise<void> {
-    const { waiting } = this.engine;
+    const { underWay } = this.engine;
     let lease = granted;
     let end: EndOfRun | undefined;
     for (;;) {
       const next = await this.#next(lease, end).catch((error: unknown) => this.#broken(lease, end, error));
       if (typeof next === 'string') return this.#giveBack(lease, end, next);
       lease = next.lease;
-      waiting.end();
+      underWay.end();
       const ended = await this.hold(lease, next.run);
-      waiting.begin();
+      underWay.begin();
       end = this.end(lease, ended);
       await lease.renewal;
     }

@@ -139,10 +139,10 @@ export class LockRunner {
    * @param limit of the call, ms
    */
   async enqueue(queuedCall: NewQueuedCall, limit: number): Promise<Outcome<Enqueued>> {
-    const { store, clock, outages, waiting } = this.#engine;
+    const { store, clock, outages, underWay } = this.#engine;
     this.#running.begin();
     // A shutdown may have taken the call out of line, and waits for no run any more.
-    waiting.begin();
+    underWay.begin();
     try {
       const outcome = await store.enqueue(queuedCall, limit, clock.monotonic()).outcome;
       if ('error' in outcome)
@@ -150,7 +150,7 @@ export class LockRunner {
       else outages.succeeded('enqueue', queuedCall.name);
       return outcome;
     } finally {
-      waiting.end();
+      underWay.end();
       this.#running.end();
     }
   }

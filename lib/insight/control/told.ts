@@ -13,7 +13,7 @@ type Of<R extends Result['result']> = Extract<Result, { readonly result: R }>;
 type Shown = (time: number) => string;
 
 /** What became of a switch, for people and for programs. */
-export interface SwitchReport {
+export interface Report {
   /** A sentence. */
   readonly sentence: string;
   /** What to do in the shell. */
@@ -24,8 +24,8 @@ export interface SwitchReport {
   readonly code: 0 | 1 | 2;
 }
 
-const done = (sentence: string, code: 0 | 1 = 0): SwitchReport => ({ sentence, status: 200, code });
-const notDone = (sentence: string, hint?: string): SwitchReport => ({
+const done = (sentence: string, code: 0 | 1 = 0): Report => ({ sentence, status: 200, code });
+const notDone = (sentence: string, hint?: string): Report => ({
   sentence,
   ...(hint !== undefined && { hint }),
   status: 409,
@@ -33,7 +33,7 @@ const notDone = (sentence: string, hint?: string): SwitchReport => ({
 });
 
 /** The compiler checks that none is missing. */
-const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) => SwitchReport } = {
+const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) => Report } = {
   // A call that found its job paused was not carried out.
   paused: (result, shown) =>
     'jobs' in result
@@ -95,8 +95,8 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) =>
 };
 
 /** @param shown shows a time */
-export const told = (result: Result, shown: Shown): SwitchReport =>
-  (TOLD[result.result] as (result: Result, shown: Shown) => SwitchReport)(result, shown);
+export const told = (result: Result, shown: Shown): Report =>
+  (TOLD[result.result] as (result: Result, shown: Shown) => Report)(result, shown);
 
 const by = (holder: string | undefined): string => (holder === undefined ? 'somebody' : displayName(holder));
 

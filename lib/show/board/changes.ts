@@ -1,4 +1,4 @@
-import type { KnownInstance } from '../../insight/fleet-jobs.js';
+import type { Member } from '../../insight/fleet-jobs.js';
 import type { Change, ChangeKind } from './data/change.js';
 import type { Looked } from './data/looked.js';
 import { type Outage, outagesOf } from './data/outages.js';
@@ -47,7 +47,7 @@ function missesOf({ misses }: Looked, since: number): Change[] {
   });
 }
 
-function goneOf(told: readonly KnownInstance[]): Change[] {
+function goneOf(told: readonly Member[]): Change[] {
   return told.flatMap(({ info: { instance, state, seenAt } }) => {
     if (state === 'up') return [];
     const how = state === 'gone' ? 'gives no sign of life any more' : 'was shut down';

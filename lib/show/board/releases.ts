@@ -1,5 +1,5 @@
 import { agree } from '../../insight/facts.js';
-import { type KnownInstance, upSince } from '../../insight/fleet-jobs.js';
+import { type Member, upSince } from '../../insight/fleet-jobs.js';
 import { scheduleOf } from '../../insight/shown.js';
 import { inTurns } from '../../insight/turns.js';
 import type { KnownJob } from '../../contract/history-store.js';
@@ -28,7 +28,7 @@ class Release {
     return [...before, ...those.map(([jobs]) => jobs)];
   }
 
-  add({ info, jobs }: KnownInstance): void {
+  add({ info, jobs }: Member): void {
     const until = Math.max(this.#lists.get(jobs) ?? 0, info.state === 'up' ? Infinity : info.seenAt);
     this.#lists.delete(jobs);
     this.#lists.set(jobs, until);
@@ -40,7 +40,7 @@ class Release {
  * that started just before, so a deploy and the way back are two changes. Instances of one version may have different options: then another
  * instance of either kind changes nothing.
  */
-export async function releasesOf(told: readonly KnownInstance[], since: number): Promise<Change[]> {
+export async function releasesOf(told: readonly Member[], since: number): Promise<Change[]> {
   const inOrder = [...told].sort((one, other) => upSince(one.info) - upSince(other.info));
   const newest = new Map<string, Release>();
   const jobIn = finder();
@@ -60,7 +60,7 @@ export async function releasesOf(told: readonly KnownInstance[], since: number):
   });
 }
 
-function versionChange({ info }: KnownInstance, before: string | undefined): Change[] {
+function versionChange({ info }: Member, before: string | undefined): Change[] {
   const { version, instance } = info;
   if (version === undefined || before === undefined) return [];
   const text = `Version ${version} after ${before}, first on ${instance}`;
@@ -68,7 +68,7 @@ function versionChange({ info }: KnownInstance, before: string | undefined): Cha
 }
 
 /** @param before the job, as instances before this one had it, the newest last */
-function jobChanges(job: KnownJob, before: readonly KnownJob[], { info }: KnownInstance): Change[] {
+function jobChanges(job: KnownJob, before: readonly KnownJob[], { info }: Member): Change[] {
   const last = before.at(-1);
   if (last === undefined) return [];
   const about = { kind: 'schedule', at: upSince(info), job: job.job } as const;

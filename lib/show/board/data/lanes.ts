@@ -1,5 +1,5 @@
 import { hasFailed, wasInterrupted } from '../../../insight/facts.js';
-import { type KnownInstance, upSince } from '../../../insight/fleet-jobs.js';
+import { type Member, upSince } from '../../../insight/fleet-jobs.js';
 import { inTurns } from '../../../insight/turns.js';
 import type { RunInfo } from '../../../insight/types.js';
 
@@ -17,7 +17,7 @@ export interface Bar {
 /** What one instance did. */
 export interface Track {
   readonly instance: string;
-  readonly info?: KnownInstance['info'];
+  readonly info?: Member['info'];
   readonly bars: readonly Bar[];
   readonly lines: number;
   /** When the instance was not up. */
@@ -36,7 +36,7 @@ const MOST_LINES = 4;
 /** The lanes of a span of time, ordered by name: the order stays the same from page to page. */
 export async function lanesOf(
   runs: readonly RunInfo[],
-  told: readonly KnownInstance[],
+  told: readonly Member[],
   span: { readonly from: number; readonly to: number },
 ): Promise<Track[]> {
   const { from, to } = span;
@@ -115,10 +115,7 @@ async function overlapsOf(runs: readonly RunInfo[], now: number): Promise<Set<Ru
   return found;
 }
 
-function gapsOf(
-  one: KnownInstance,
-  { from, to }: { from: number; to: number },
-): { from: number; to: number }[] {
+function gapsOf(one: Member, { from, to }: { from: number; to: number }): { from: number; to: number }[] {
   const start = upSince(one.info);
   const end = one.info.state === 'up' ? to : one.info.seenAt;
   return [

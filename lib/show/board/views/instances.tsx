@@ -1,4 +1,4 @@
-import { type KnownInstance, upSince } from '../../../insight/fleet-jobs.js';
+import { type Member, upSince } from '../../../insight/fleet-jobs.js';
 import { displayName } from '../../../base/lock-name.js';
 import type { KnownJob } from '../../../contract/history-store.js';
 import { h } from './templates.js';
@@ -39,7 +39,7 @@ export function Instances({ scene }: { scene: Scene }): h.JSX.Element {
   );
 }
 
-const byName = ({ info: one }: KnownInstance, { info: other }: KnownInstance): number =>
+const byName = ({ info: one }: Member, { info: other }: Member): number =>
   one.instance < other.instance ? -1 : 1;
 
 /** Most instances share one list of jobs. */
@@ -61,7 +61,7 @@ function textOf(jobs: readonly KnownJob[]): string {
 const STATES = { up: '● up', gone: '▲ gone', left: '○ shut down' } as const;
 const TONES = { up: 'good', gone: 'bad', left: 'plain' } as const;
 
-function rowOf(one: KnownInstance, { times }: Scene, disabled: string): h.JSX.Element {
+function rowOf(one: Member, { times }: Scene, disabled: string): h.JSX.Element {
   const { instance, state, version, application, seenAt, clockOffset, leads } = one.info;
   return (
     <tr key={instance}>
