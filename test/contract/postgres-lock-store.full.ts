@@ -55,14 +55,3 @@ for (const [what, options, table, settings] of VARIANTS) {
     describeLockStore('PostgresLockStore', contract.options, { describe, test: whatDiffers(test) });
   });
 }
-
-describe('with a connection for hints', () => {
-  const contract = databaseContract({
-    connect: () => testPool(server.url, { max: 8 }),
-    store: (pool, name) => new PostgresLockStore(pool, { table: name, listen: true }),
-    parameter: '$1',
-    hints: true,
-  });
-  afterAll(() => contract.close());
-  describeLockStore('PostgresLockStore', contract.options, { describe, test: whatDiffers(test) });
-});

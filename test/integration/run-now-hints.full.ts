@@ -12,8 +12,6 @@ import {
 } from '../../lib/index.js';
 import { systemClock } from '../../lib/base/clock.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
-import { POSTGRES } from '../support/database.js';
-import { uniqueTable } from '../support/database-server.js';
 import { provideRedis, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp } from './app.js';
@@ -38,20 +36,6 @@ const STORES: readonly [name: string, open: () => Promise<Opened>][] = [
       const server = await provideRedis();
       const keyPrefix = uniquePrefix('hints');
       return { store: () => new RedisLockStore(server.url, { keyPrefix }), stop: () => server.stop() };
-    },
-  ],
-  [
-    'PostgreSQL',
-    async () => {
-      const server = await POSTGRES.provide();
-      const pool = POSTGRES.pool(server.url);
-      const table = uniqueTable('hints');
-      const stop = async (): Promise<void> => {
-        for (const end of ['', '_entries']) await pool.write(`DROP TABLE IF EXISTS ${table}${end}`);
-        await pool.end();
-        await server.stop();
-      };
-      return { store: () => pool.store({ table, listen: true }), stop };
     },
   ],
 ];

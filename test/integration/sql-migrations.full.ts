@@ -63,6 +63,34 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     },
   );
 
+  test('a start that a transaction keeps from the table fails with what to run, lets others read in between, and is done after it', async () => {
+    const table = newTable();
+    await pool.write(database.shedlock(table));
+    const other = database.pool(server.url, { max: 1 });
+    try {
+      await other.rows('START TRANSACTION');
+      await other.rows(`SELECT * FROM ${table}`);
+      const store = pool.store({ table });
+      let reads = 0;
+      let isOver = false;
+      const start = store.init().finally(() => (isOver = true));
+      const reading = (async () => {
+        for (; !isOver; reads++) await pool.rows(`SELECT * FROM ${table}`);
+      })();
+      await expect(start).rejects.toMatchObject({
+        code: 'SCHEDULER_LOCK_CONFIG',
+        message: expect.stringMatching(/could not be created: .*lock.*ALTER TABLE/s),
+      });
+      await reading;
+      expect(reads).toBeGreaterThan(0);
+      await other.rows('COMMIT');
+      await store.init();
+      await works(store);
+    } finally {
+      await other.end();
+    }
+  });
+
   test('what was put right between two calls is noticed by the first one', async () => {
     const table = newTable();
     const store = pool.store({ table });

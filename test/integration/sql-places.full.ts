@@ -4,7 +4,6 @@ import { SchedulerLockConfigError } from '../../lib/index.js';
 import { queuedCall } from '../contract/cases/queued-call-moves.js';
 import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
-import { until } from '../support/until.js';
 
 /*
  * A pool that the code of tenants shares: it leaves its connections where the tenant's tables are.
@@ -190,28 +189,5 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await store.init();
     expect(await store.acquire(attempt())).toMatchObject({ acquired: true });
     expect(await rowsIn(home, table)).toBe(1);
-  });
-
-  test('calls in line are told of their turn over such a pool, too', async () => {
-    const [home, tenant] = [await newSchema(), await newSchema()];
-    const table = uniqueTable('listen');
-    const pool = poolOf(home, 2);
-    const store = pool.store({ table, listen: true });
-    await store.init();
-    let told: (token: string) => void = () => undefined;
-    const heard = new Promise<string>((resolve) => (told = resolve));
-    const process = randomUUID();
-    const channel = store.hints(process, (token) => told(token));
-    await until(() => channel?.open === true);
-    const holder = attempt();
-    const grant = await store.acquire(holder);
-    if (!grant.acquired) throw new Error(grant.reason);
-    await leave(pool, tenant);
-    const waiting = { ...attempt(), wait: { process, limit: 60_000, priority: 0 } };
-    expect(await store.acquire(waiting)).toMatchObject({ acquired: false });
-    await store.release({ ...holder, fencingToken: grant.fencingToken });
-    expect(await heard).toBe(waiting.token);
-    channel?.close();
-    await store.close();
   });
 });

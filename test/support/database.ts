@@ -28,8 +28,6 @@ export interface StoreSettings {
   readonly table?: string;
   readonly schema?: string;
   readonly migrate?: boolean;
-  /** Only on PostgreSQL. */
-  readonly listen?: boolean | object;
   /** Only on MySQL. Elsewhere the limit is an option of the pool. */
   readonly queryTimeout?: number;
 }

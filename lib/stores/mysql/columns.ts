@@ -51,6 +51,9 @@ export function microsecondsAt(table: MysqlTable, column: 'lock_until' | 'locked
   return sql`${EPOCH_MICROSECONDS} - TIMESTAMPDIFF(MICROSECOND, ${raw(column)}, ${clockOf(table)})`;
 }
 
+/** A text as bytes: collations take different texts for equal. */
+export const bytesOf = (text: Sql): Sql => sql`CAST(CONVERT(${text} USING utf8mb4) AS BINARY)`;
+
 /**
  * A name as the column has it. Collations ignore spaces at the end; no name of a lock has braces.
  */

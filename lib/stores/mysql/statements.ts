@@ -1,6 +1,7 @@
 import type { Change, Renewal, SeenDocument } from '../../contract/port.js';
 import {
   afterMicroseconds,
+  bytesOf,
   clockOf,
   EPOCH_MICROSECONDS,
   freeOf,
@@ -108,9 +109,9 @@ WHERE name IN ${list(names.map(storedName))} AND ${each(({ seen }) => isAsSeen(t
 /** Lets rows that are taken end later. */
 export function renewStatement(table: MysqlTable, renewals: readonly Renewal[]): Sql {
   const names = renewals.map(({ name }) => name);
-  const wanted = renewals.map(({ name, by }) => sql`(${storedName(name)}, ${by})`);
+  const wanted = renewals.map(({ name, by }) => sql`(${storedName(name)}, ${bytesOf(sql`${by}`)})`);
   return sql`${update(table, names)} SET lock_until = ${laterEnd(table, ttlOf(renewals))}, locked_at = locked_at
-WHERE name IN ${list(names.map(storedName))} AND (name, locked_by) IN (${joined(wanted)})
+WHERE name IN ${list(names.map(storedName))} AND (name, ${bytesOf(raw('locked_by'))}) IN (${joined(wanted)})
   AND lock_until > ${clockOf(table)}`;
 }
 
@@ -136,8 +137,7 @@ const sinceAfter = (table: MysqlTable, { begins }: SeenChange): Sql =>
 
 function isAsSeen(table: MysqlTable, { version, by, taken }: SeenDocument): Sql {
   const isVersion = version === '' ? sql`COALESCE(version, '') = ''` : sql`version = ${version}`;
-  // Collations may take another one for equal. Whether the lock is taken is compared, too, so that this grants nothing.
-  const isBy = by === '' ? sql`COALESCE(locked_by, '') = ''` : sql`locked_by = ${by}`;
+  const isBy = sql`${bytesOf(raw("COALESCE(locked_by, '')"))} = ${bytesOf(sql`${by}`)}`;
   return sql`${isVersion} AND ${isBy} AND lock_until ${raw(taken ? '>' : '<=')} ${clockOf(table)}`;
 }
 

@@ -1,5 +1,4 @@
 import type { Connection, Connections } from '../sql/gate.js';
-import type { ListeningClient } from './notifications.js';
 
 /**
  * Leaves values as the server sends them: as texts. A user may have set parsers, for a pool or for the whole process, that turn values into
@@ -18,8 +17,6 @@ interface PooledClient {
 
 /** A pool of `pg`. */
 export interface Pool {
-  readonly Client: new (config: object) => ListeningClient;
-  readonly options: Readonly<Record<string, unknown>>;
   readonly idleCount: number;
   connect(): Promise<PooledClient>;
 }

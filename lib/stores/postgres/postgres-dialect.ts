@@ -1,4 +1,3 @@
-import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { Change, DocumentsRead, ReadDocument, Renewal, SeenDocument } from '../../contract/port.js';
 import { type Row, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
@@ -9,27 +8,11 @@ import { Gate, hidden } from '../sql/gate.js';
 import { countOf, type PostgresClient, rowsOf } from './client.js';
 import { failureOf } from './errors.js';
 import { postgresEntries } from './entries.js';
-import { channelOf, COMMON, type ListeningClient, Notifications } from './notifications.js';
 import { CURRENT_SCHEMA, schemaIn } from './current-schema.js';
 import { isPool, PoolConnections } from './pool.js';
 import { postgresNames, withLockTimeout } from './schema.js';
 import { setupOf } from './setup.js';
 import { LOOK_AT_TABLE, type PostgresTableInfo, readLook } from './table-look.js';
-
-/** Options of the store. */
-export interface PostgresStoreOptions extends SqlStoreOptions {
-  /**
-   * Whether the database sends hints to calls in line (LISTEN, NOTIFY): a hand-over then takes milliseconds.
-   *
-   * 1. The pool has to be a `Pool` of `pg`.
-   * 2. Each application opens one more connection, with its first call that waits. `true`: with the configuration of the pool.
-   * 3. If the pool reaches the database by a proxy that pools transactions (PgBouncer), give a configuration of `pg` for a direct connection.
-   * 4. Set this option on all instances: an instance without it sends no hints.
-   *
-   * @default false: calls in line ask several times a second
-   */
-  readonly listen?: boolean | object | undefined;
-}
 
 /** How long a statement may take, the wait for a connection included, ms. A pool of `pg` may have a shorter limit. */
 const LIMIT = 10_000;
@@ -48,33 +31,13 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
    */
   #counts = false;
   readonly entries: EntriesDialect;
-  /** Opens the channel for hints; `undefined` if calls in line find out by asking. */
-  readonly hints: SqlDialect<PostgresTableInfo>['hints'];
-  readonly hint: SqlDialect<PostgresTableInfo>['hint'];
-  readonly announce: SqlDialect<PostgresTableInfo>['announce'];
 
-  constructor(client: PostgresClient, options: PostgresStoreOptions) {
+  constructor(client: PostgresClient, options: SqlStoreOptions) {
     const pool: unknown = client;
     this.#gate = new Gate(isPool(pool) ? new PoolConnections(pool) : hidden(client), LIMIT);
     this.#names = postgresNames(options);
     const query = (statement: string, values: unknown[]) => this.#rows(statement, values);
     this.entries = postgresEntries(this.#names, query);
-    const notify = (channel: string, payload: string): Promise<unknown> =>
-      query('SELECT pg_notify($1::text, $2::text)', [channel, payload]);
-    const hint = async (channel: string, text: string): Promise<void> =>
-      void (await notify(channel, text).catch(() => undefined));
-    // Whoever does not listen can still tell those who do.
-    this.announce = (text) => hint(COMMON, text);
-    const { listen = false } = options;
-    if (listen === false) return;
-    if (!isPool(pool)) {
-      throw new SchedulerLockConfigError([
-        'store: `listen` needs a Pool of `pg`, and this is another client. Leave the option out: calls in line then ask.',
-      ]);
-    }
-    const connect = (): ListeningClient => new pool.Client(listen === true ? pool.options : listen);
-    this.hints = (process, called) => new Notifications(connect, notify, channelOf(process), called);
-    this.hint = (process, token) => hint(channelOf(process), token);
   }
 
   get table(): string {

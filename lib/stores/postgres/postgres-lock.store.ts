@@ -4,13 +4,13 @@
  */
 import { checkClient } from '../sql/given-client.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
-import { SQL_DEFAULTS } from '../sql/table-name.js';
+import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
 import type { PostgresClient } from './client.js';
-import { PostgresDialect, type PostgresStoreOptions } from './postgres-dialect.js';
+import { PostgresDialect } from './postgres-dialect.js';
 import type { PostgresTableInfo } from './table-look.js';
 
 /** Options of {@link PostgresLockStore}. */
-export type PostgresLockStoreOptions = PostgresStoreOptions;
+export type PostgresLockStoreOptions = SqlStoreOptions;
 
 /**
  * Leases in a PostgreSQL table, which is also ShedLock's: instances that use either exclude each other.
@@ -28,7 +28,7 @@ export type PostgresLockStoreOptions = PostgresStoreOptions;
 export class PostgresLockStore extends SqlLockStore<PostgresTableInfo> {
   /**
    * @param client a `Pool` of `pg`, or any client with its `query(text, values)`
-   * @throws SchedulerLockConfigError for a value that is no pool (the message says what it is), for a client that cannot `listen`, and for invalid names
+   * @throws SchedulerLockConfigError for a value that is no pool (the message says what it is), and for invalid names
    */
   constructor(client: PostgresClient, options: PostgresLockStoreOptions = {}) {
     checkClient(client, 'postgres', [

@@ -1,5 +1,4 @@
 import type { Change, DocumentsRead, Renewal } from '../../contract/port.js';
-import type { HintChannel } from '../../contract/lock-store.js';
 import type { EntriesDialect } from './entries-dialect.js';
 import type { SqlFailure } from './failure.js';
 
@@ -54,13 +53,6 @@ export interface SqlDialect<Table> {
   write(table: Table, changes: readonly Change[]): Promise<Written[]>;
   renew(table: Table, renewals: readonly Renewal[]): Promise<boolean[]>;
 
-  /** Opens the channel for hints, if the database can send any. */
-  readonly hints?: ((process: string, called: (token: string) => void) => HintChannel) | undefined;
-  /** Sends a hint to the process of the call that is called. Never rejects. */
-  readonly hint?: ((process: string, token: string) => Promise<void>) | undefined;
-
-  /** Sends a hint to every process that hears hints. Never rejects. */
-  readonly announce?: ((text: string) => Promise<void>) | undefined;
   /** Entries, which hold queued calls and histories: a table of their own. */
   readonly entries: EntriesDialect;
 

@@ -6,7 +6,6 @@ import { type Clock, systemClock } from '../../base/clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../base/errors.js';
 import { RememberingLockStore } from '../../rules/documents/document-lock-store.js';
 import { RECORDS_WAIT } from '../../rules/entries/gatherer.js';
-import type { HintChannel } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { SqlDialect } from './dialect.js';
 import { SqlDocuments } from './documents.js';
@@ -41,8 +40,6 @@ export class SqlLockStore<Table> extends RememberingLockStore {
       locked: (name) => isLocked(name, dialect.table),
       forPeople: (read) => entries.forPeople(read),
       recordsWait: RECORDS_WAIT,
-      hint: ({ process, token }) => void dialect.hint?.(process, token),
-      ...(dialect.announce && { announce: (text: string) => dialect.announce?.(text) }),
     });
     this.#dialect = dialect;
     this.#table = table;
@@ -107,11 +104,6 @@ export class SqlLockStore<Table> extends RememberingLockStore {
   /** Closes connections of a pool that do not answer. Clients other than pools have to close such connections themselves. */
   reconnect(silence?: number): void {
     this.#dialect.reconnect(silence);
-  }
-
-  /** `undefined` if the database sends no hints: then calls in line find out by asking. */
-  override hints(process: string, called: (token: string) => void): HintChannel | undefined {
-    return this.#dialect.hints?.(process, called);
   }
 
   override async inspect(names?: readonly string[]): Promise<LockInfo[]> {

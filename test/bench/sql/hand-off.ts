@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockStore } from '../../../lib/index.js';
-import type { StoreSettings, TestDatabase, TestPool } from '../../support/database.js';
+import type { TestDatabase, TestPool } from '../../support/database.js';
 import { uniqueTable } from '../../support/database-server.js';
 import { until } from '../../support/until.js';
 import { crowdOf, SIZES } from '../hand-off.js';
@@ -22,11 +22,8 @@ const TTL = 60_000;
 const HAND_OFFS = 60;
 /** Before idle waiters are watched, and for how long, ms. */
 const [SETTLE, WATCH] = [2_000, 10_000];
-/** How long to wait for a channel for hints, ms. */
-const PATIENCE = 5_000;
-
 /** How calls in line learn of their turn. */
-const WAYS = ['polling', 'listen'] as const;
+const WAYS = ['polling'] as const;
 type Contender = (typeof WAYS)[number] | 'bound';
 
 interface Setting {
@@ -49,7 +46,6 @@ export async function sqlHandOffs(setting: Setting): Promise<Row[]> {
     console.log(`${database.name}: hand-off: NOT MEASURED, the store has no lines (no hints())`);
     return [rowOf(`${database.name}: hand-off`, 'the store has no lines', '-')];
   }
-  if (!ways.includes('listen')) console.log(`${database.name}: hand-off: the store only polls`);
   const rows: Row[] = [];
   for (const size of SIZES) {
     const contenders: Contender[] = [...(size.shared ? [] : (['bound'] as const)), ...ways];
@@ -73,12 +69,8 @@ function rowsOf(title: string, way: Contender, all: ReadonlyMap<Contender, reado
   const over = bound.length === 0 ? '' : ` (${format(medianRatio(ours, bound))} × bound)`;
   const text = (contender: Contender, figure: string, unit = ''): string =>
     format(median(of(contender, figure)), unit);
-  const target = way === 'listen' ? '≤ 10 ms' : '';
   return [
-    {
-      ...rowOf(`${title}: median`, text(way, 'median', 'ms') + over, text('bound', 'median', 'ms'), target),
-      met: target === '' ? undefined : median(ours) <= 10,
-    },
+    rowOf(`${title}: median`, text(way, 'median', 'ms') + over, text('bound', 'median', 'ms')),
     rowOf(`${title}: p99`, text(way, 'p99', 'ms'), text('bound', 'p99', 'ms')),
     ...(sum('pairs') === 0
       ? []
@@ -108,7 +100,7 @@ const rowOf = (title: string, ours: string, reference: string, target = ''): Row
 
 async function measureHandOffs(setting: Setting, contender: Contender, size: Size): Promise<Figures> {
   const { waiters, shared } = size;
-  const crowd = await (contender === 'bound' ? bound(setting, size) : ours(setting, size, contender));
+  const crowd = await (contender === 'bound' ? bound(setting, size) : ours(setting, size));
   const { count } = crowd;
   try {
     // First, as meanwhile the connections for hints come up.
@@ -144,17 +136,13 @@ async function measureHandOffs(setting: Setting, contender: Contender, size: Siz
 }
 
 /** Applications, each with a pool of its own. */
-async function ours(
-  { database, url }: Setting,
-  { waiters, shared }: Size,
-  way: (typeof WAYS)[number],
-): Promise<Crowd> {
+async function ours({ database, url }: Setting, { waiters, shared }: Size): Promise<Crowd> {
   const count = { statements: 0 };
   const table = uniqueTable('handoff');
   const clients: { waiter: Waiter; pool: TestPool }[] = [];
   for (let i = 0; i < (shared ? 1 : waiters + 1); i++) {
     const pool = database.pool(url, { max: 2, onStatement: () => (count.statements += 1) });
-    const store = pool.store(settingsOf(table, way));
+    const store = pool.store({ table });
     clients.push({ waiter: await service({ store, ttl: TTL }), pool });
   }
   return {
@@ -168,37 +156,14 @@ async function ours(
   };
 }
 
-const settingsOf = (table: string, way: (typeof WAYS)[number]): StoreSettings =>
-  way === 'listen' ? { table, listen: true } : { table };
-
-/** The ways of this store: none if it has no lines, both if hints arrive with its option `listen`. */
+/** The ways of this store: none if it has no lines. */
 async function waysOf({ database, url }: Setting): Promise<(typeof WAYS)[number][]> {
   const pool = database.pool(url, { max: 2 });
   try {
     const store: LockStore = pool.store({ table: uniqueTable('handoff') });
-    if (store.hints === undefined) return [];
-    return (await canListen(pool)) ? ['polling', 'listen'] : ['polling'];
+    return store.hints === undefined ? [] : ['polling'];
   } finally {
     await pool.end();
-  }
-}
-
-async function canListen(pool: TestPool): Promise<boolean> {
-  let store: LockStore;
-  try {
-    store = pool.store(settingsOf(uniqueTable('handoff'), 'listen'));
-  } catch {
-    // It has no such option.
-    return false;
-  }
-  const channel = store.hints?.('bench', () => undefined);
-  try {
-    await until(() => channel?.open === true, { timeout: PATIENCE });
-    return true;
-  } catch {
-    return false;
-  } finally {
-    channel?.close();
   }
 }
 

@@ -12,7 +12,7 @@ const OPTIONS: Readonly<Record<string, (connection: StoreConnection) => Schedule
     const pool = new pg.Pool({ connectionString, connectionTimeoutMillis: 2_000, query_timeout: 5_000 });
     // Without a listener an idle connection that breaks ends the process.
     pool.on('error', () => undefined);
-    return { store: new PostgresLockStore(pool, { listen: true }) };
+    return { store: new PostgresLockStore(pool) };
   },
   mysql: ({ host, port }) => {
     const uri = `mysql://root@${host}:${port}/locks`;

@@ -31,7 +31,7 @@ function entriesOn(answers: (text: string) => unknown) {
     if (answer instanceof Error) throw answer;
     return answer;
   };
-  const dialect = new MysqlDialect({ query }, {});
+  const dialect = new MysqlDialect({ query }, {}, 1_000);
   const operations = new Operations<never>(dialect as never, { ready: {} } as never, systemClock);
   const reads = new LimitedReads(systemClock, (error) => dialect.failure(error));
   const options = { migrate: false, clock: systemClock, reads };

@@ -49,7 +49,7 @@ describe('what an error means, on PostgreSQL', () => {
 });
 
 describe('what an error means, on MySQL', () => {
-  const dialect = new MysqlDialect(client, {});
+  const dialect = new MysqlDialect(client, {}, 1_000);
   test.each<[string, object, string]>([
     ['a deadlock', { errno: 1213 }, 'conflict'],
     ['one wrapped by TypeORM', { driverError: { errno: 1213 } }, 'conflict'],
@@ -102,11 +102,13 @@ test('on MySQL nobody knows what a batch has written if the read that tells it f
   const gone = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
   const query = (text: string) =>
     text.includes('SELECT') ? Promise.reject(gone) : Promise.resolve({ affectedRows: 1 });
-  const dialect = new MysqlDialect({ query }, {});
-  const table = { table: raw('t'), index: raw('`PRIMARY`'), exact: true, zoned: false, mariadb: true };
-  const names = { length: 255, unicode: true, widening: '' };
+  const dialect = new MysqlDialect({ query }, {}, 1_000);
+  const table = { table: raw('t'), exact: true, zoned: false, mariadb: true };
+  const names = { room: 255, unicode: true, widening: '' };
   const changes = ['a', 'b'].map((name) => ({ name, seen: null, version: name, by: '', state: '' }));
-  const error: unknown = await dialect.write({ ...table, names }, changes).catch((failed: unknown) => failed);
+  const error: unknown = await dialect
+    .write({ ...table, ...names }, changes)
+    .catch((failed: unknown) => failed);
   expect(dialect.failure(error)).toBe('unknown');
   expect(describeFailure(error)).toContain('ECONNREFUSED');
 });
