@@ -192,7 +192,7 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   };
 
   on(event: string, listener: Listener | Messages): void {
-    if (event === 'message') return void (this.#called = listener as Messages);
+    if (event === 'message') return void (this.#called = listener);
     const isFirst = this.#listeners.size === 0;
     const listeners = this.#listeners.get(event) ?? new Set();
     this.#listeners.set(event, listeners.add(listener as Listener));
