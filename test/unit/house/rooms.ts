@@ -79,9 +79,9 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 689, aim: 650 },
-  contract: { ceiling: 1_720, aim: 1_500 },
+  contract: { ceiling: 1_698, aim: 1_500 },
   rules: { ceiling: 3_971, aim: 3_100 },
-  'stores/redis': { ceiling: 4_616, aim: 4_400 },
+  'stores/redis': { ceiling: 4_610, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 4_777, aim: 3_100 },
   'stores/mongo': { ceiling: 998, aim: 800 },
   'stores/memory': { ceiling: 520, aim: 400 },
