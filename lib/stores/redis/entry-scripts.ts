@@ -40,16 +40,15 @@ local function remove(entries, order, gone)
     local ofKind, ofJob = 'count ' .. kind, 'count ' .. kind .. ' ' .. job
     members[n] = kind .. ' ' .. job .. ' ' .. id
     fields[2 * n - 1], fields[2 * n] = id, 'slot ' .. slot
-    counts[ofKind] = (counts[ofKind] or 0) + 1
-    if job ~= '-' then counts[ofJob] = (counts[ofJob] or 0) + 1 end
+    counts[ofKind], counts[ofJob] = (counts[ofKind] or 0) + 1, (counts[ofJob] or 0) + 1
   end
   redis.call('ZREM', order, unpack(members))
   redis.call('HDEL', entries, unpack(fields))
   local isLast = false
   for field, count in pairs(counts) do
-    local left = (redis.call('HGET', entries, field) or 0) - count
-    redis.call('HSET', entries, field, left)
-    isLast = isLast or left <= 0
+    local known = redis.call('HGET', entries, field)
+    if known then redis.call('HSET', entries, field, known - count) end
+    isLast = isLast or (known and known - count <= 0)
   end
   if isLast and #redis.call('ZRANGE', order, 0, 0) == 0 then redis.call('DEL', entries) end
 end`;
@@ -74,10 +73,13 @@ local function clean(entries, order, now)
   end
 end`;
 
-/** Lua: lookAt(entries, id, slot, kind, job): reads what a write has to know. */
+/**
+ * Lua: lookAt(entries, id, slot, kind, job, most): reads what a write has to know: the entry, the id in the slot, and the fields `earliest`,
+ * `lives`, `newest` and both counts. Entries of which there are `most` have no slots, and are not counted by their jobs.
+ */
 const LOOK = /* lua */ `
-local function lookAt(entries, id, slot, kind, job)
-  if slot == '-' and job == '-' then
+local function lookAt(entries, id, slot, kind, job, most)
+  if most then
     local s = redis.call('HMGET', entries, id, 'earliest', 'lives', 'newest', 'count ' .. kind)
     return s[1], false, s[2], s[3], s[4], s[5], 0
   end
@@ -122,12 +124,13 @@ export const PUT = leaseScript(
 local entries, order = KEYS[k + 1], KEYS[k + 2]
 local id, over, version, kind, slot, job = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
 local keep, place, body = ARGV[i + 6], ARGV[i + 7] or '', ARGV[i + 8] or ''
+local most = width > 9 and tonumber(ARGV[i + 9])
 local t, of = redis.call('TIME'), kind .. ' ' .. job
 local now = t[1] * 1000 + t[2] / 1000
-local stored, inSlot, earliest, lives, newest, count, ofJob = lookAt(entries, id, slot, kind, job)
+local stored, inSlot, earliest, lives, newest, count, ofJob = lookAt(entries, id, slot, kind, job, most)
 if earliest and tonumber(earliest) <= now then
   clean(entries, order, now)
-  stored, inSlot, earliest, lives, newest, count, ofJob = lookAt(entries, id, slot, kind, job)
+  stored, inSlot, earliest, lives, newest, count, ofJob = lookAt(entries, id, slot, kind, job, most)
 end
 local ends, at, seat, oldVersion, oldSlot, oldKind, oldJob = parse(stored)
 if over ~= '*' and not string.find(' ' .. over .. ' ', ' ' .. (oldVersion or '-') .. ' ', 1, true) then return 0 end
@@ -138,13 +141,13 @@ if not isNew then
   if oldSlot ~= slot and oldSlot ~= '-' then redis.call('HDEL', entries, 'slot ' .. oldSlot) end
 elseif ends then
   remove(entries, order, { { id, oldSlot, oldKind, oldJob } })
-  stored, inSlot, earliest, lives, newest, count, ofJob = lookAt(entries, id, slot, kind, job)
+  stored, inSlot, earliest, lives, newest, count, ofJob = lookAt(entries, id, slot, kind, job, most)
 end
 local till, facts = now + keep, {}
 local function note(field, value) facts[#facts + 1], facts[#facts + 2] = field, value end
 count = (count or 0) + (isNew and 1 or 0)
 if isNew then note('count ' .. kind, count) end
-if isNew and job ~= '-' then note('count ' .. of, (ofJob or 0) + 1) end
+if isNew and not most then note('count ' .. of, (ofJob or 0) + 1) end
 if isNew and not ofJob then note('jobs ' .. kind, (redis.call('HGET', entries, 'jobs ' .. kind) or '') .. ' ' .. job) end
 if place == '' then
   place = string.format('%.0f', math.max(t[1] * 1000000 + t[2], (newest or 0) + 1))
@@ -162,8 +165,7 @@ if prolongs then
   redis.call('PEXPIRE', entries, math.ceil(keep) + ${SPARE})
   redis.call('PEXPIRE', order, math.ceil(keep) + ${SPARE})
 end
-local most = isNew and width > 9 and tonumber(ARGV[i + 9])
-if most and count > most * 1.1 then trim(entries, order, kind, count - most) end
+if most and isNew and count > most * 1.1 then trim(entries, order, kind, count - most) end
 return earliest and 1 or 2`,
   [PARSE, REMOVE, CLEAN, LOOK, TRIM],
   OF_QUEUE,

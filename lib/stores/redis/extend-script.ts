@@ -3,33 +3,16 @@ import { KEEP, leaseScript } from './script.js';
 // The layout of the keys, and the rules of all scripts: see script.ts.
 
 /**
- * Lua: writes back the start of a restored lease, unless a newer start of its job is known.
- *
- * needs: start, state, token
- * leaves: -
+ * Lua: seen(current, newest, last, fence): the lock as a lease with this fencing token sees it, which the state may know or not: whether the
+ * newest lease of the state is an older one, the token that has the lock, and what the lock key counts as. An older lease was over when this
+ * one was granted, so if it has the lock, the lock counts as free.
  */
-const RESTORED_START = /* lua */ `
-  local tick, attempt, job = string.match(start, '^(%d+):(%d+):(.*)$')
-  local record = 'job:' .. (job or '')
-  local before = tick and redis.call('HGET', state, record) or ''
-  local last, tries = string.match(before, '^(%d+) (%d+) ')
-  local older = not last or tonumber(last) < tonumber(tick) or (last == tick and tonumber(tries) <= tonumber(attempt))
-  if tick and older then
-    redis.call('HSET', state, record, tick .. ' ' .. attempt .. ' - ', 'by:' .. job, token, 'before:' .. job, before)
-  end`;
-
-/**
- * Lua: whether the state (`s`: token, since, fence) names an older lease, one with a smaller fencing token than `fence`. It was over
- * when this lease was granted, so if it has the lock, the lock counts as free (`current`).
- *
- * needs: s, fence, current
- * leaves: older, held, current
- */
-export const OLDER = /* lua */ `
-local older = (tonumber(s[3]) or math.huge) < tonumber(fence)
-local held = current and (string.match(current, '^(.*) %d+$') or current)
-if older and s[1] and current and (held == s[1] or held == 'ended:' .. s[1] or string.sub(current, 1, 5) == 'next:') then
-  current = false
+export const SEEN = /* lua */ `
+local function seen(current, newest, last, fence)
+  local older = (tonumber(last) or math.huge) < tonumber(fence)
+  local held = current and (string.match(current, '^(.*) %d+$') or current)
+  local isOver = older and newest and current and (held == newest or held == 'ended:' .. newest or string.sub(current, 1, 5) == 'next:')
+  return older, held, not isOver and current
 end`;
 
 /**
@@ -44,13 +27,15 @@ end`;
  * Returns a list, per lease: 1 renewed, 2 restored, 3 restored though the state still had it as live, 0 expired, { holder or '' } another
  * lease has the lock.
  */
-export const EXTEND = leaseScript(/* lua */ `
+export const EXTEND = leaseScript(
+  /* lua */ `
 local token, ttl, fence, start = ARGV[i], ARGV[i + 1], ARGV[i + 2], width > 4 and ARGV[i + 4] or ''
 local ticks = start ~= ''
 local current = redis.call('GET', lock)
 local s = redis.call('HMGET', state, 'token', 'since', 'fence', 'kept', 'holder')
 if fence == '0' and s[1] == token then fence = s[3] end
-local lease = token .. ' ' .. fence${OLDER}
+local lease, older, held = token .. ' ' .. fence, nil, nil
+older, held, current = seen(current, s[1], s[3], fence)
 if fence == '0' and held == token then lease, fence = current, string.match(current, ' (%d+)$') or fence end
 if current == 'ended:' .. token then return 0 end
 if current and current ~= lease then
@@ -62,7 +47,18 @@ local t = redis.call('TIME')
 local now, kept, spare = t[1] * 1000, s[4], 0
 if current then redis.call('PEXPIRE', lock, ttl) else redis.call('SET', lock, lease, 'PX', ttl) end
 if behind then
-  redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', ARGV[i + 3], 'since', t[1])${RESTORED_START}
+  redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', ARGV[i + 3], 'since', t[1])
+  -- The start of the lease, unless a newer start of its job is known.
+  local tick, attempt, job = string.match(start, '^(%d+):(%d+):(.*)$')
+  local record = 'job:' .. (job or '')
+  local before = tick and redis.call('HGET', state, record) or ''
+  local last, tries = string.match(before, '^(%d+) (%d+) ')
+  local older = not last or tonumber(last) < tonumber(tick) or (last == tick and tonumber(tries) <= tonumber(attempt))
+  if tick and older then
+    redis.call('HSET', state, record, tick .. ' ' .. attempt .. ' - ', 'by:' .. job, token, 'before:' .. job, before)
+  end
 end
-${KEEP}
-return current and 1 or behind and 2 or 3`);
+keep(state, kept, now, ttl, ticks, spare)
+return current and 1 or behind and 2 or 3`,
+  [KEEP, SEEN],
+);

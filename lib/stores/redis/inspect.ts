@@ -4,9 +4,8 @@ import { MOST_SHOWN, shownLine, type Standing } from '../../contract/line.js';
 import type { JobInfo, LockInfo } from '../../contract/lock-info.js';
 import type { RedisClient } from './connection-options.js';
 import { isStateKey, OF_LINE, stateKey } from './keys.js';
-import type { LeaseCommands } from './lease-commands.js';
-import type { LockLooks } from './lock-looks.js';
-import { type Connection as ScriptConnection, runScript, translate } from './redis-client.js';
+import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
+import { type Connection as ScriptConnection, translate } from './redis-client.js';
 import { leaseScript } from './script.js';
 
 interface Connection extends ScriptConnection {
@@ -65,34 +64,34 @@ const BATCH_SIZE = 200;
 /** Stands for any name. No lock has this name, as control characters are not allowed. */
 const ANY = '\u0001';
 
-/**
- * The locks with these names, or every lock under the keys of a store, found by SCAN, on each master of a Cluster.
- *
- * @throws SchedulerLockConfigError if the names cannot be read from the keys
- */
-export async function inspectRedis(
-  connection: Connection,
-  commands: LeaseCommands,
-  looks: LockLooks,
-  given?: readonly string[],
-): Promise<LockInfo[]> {
-  const { keyPrefix } = connection;
-  const all =
-    given ?? (await namesOf((await connection.connected({})) as ScanningClient, keyPrefix, commands));
-  const names = [...new Set(all)];
-  const infos: LockInfo[] = [];
-  for (let i = 0; i < names.length; i += BATCH_SIZE) {
-    const batch = names.slice(i, i + BATCH_SIZE);
-    const found = await Promise.all(
-      batch.map(async (name) => {
-        const alone = async (): Promise<unknown> =>
-          runScript(connection, INSPECT.one, INSPECT.keys.count, [...INSPECT.keys.of(commands.keys(name))]);
-        return lockIn(name, (await looks.at(name, [], alone)) as Answer);
-      }),
-    );
-    infos.push(...found.filter((info) => info !== undefined));
+/** Looks at locks: those of one turn of the event loop go together, in few commands. */
+export class LockLooks {
+  readonly #looks: LeaseCalls<Answer>;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly commands: LeaseCommands,
+  ) {
+    this.#looks = new LeaseCalls(commands, INSPECT, (reply) => reply as Answer, false);
   }
-  return infos;
+
+  /**
+   * The locks with these names, or every lock under the keys of a store, found by SCAN, on each master of a Cluster.
+   *
+   * @throws SchedulerLockConfigError if the names cannot be read from the keys
+   */
+  async at(given?: readonly string[]): Promise<LockInfo[]> {
+    const { connection, commands } = this;
+    const client = (): Promise<unknown> => connection.connected({});
+    const all = given ?? (await namesOf((await client()) as ScanningClient, connection.keyPrefix, commands));
+    const names = [...new Set(all)];
+    const infos: LockInfo[] = [];
+    for (let i = 0; i < names.length; i += BATCH_SIZE) {
+      const look = async (name: string): Promise<LockInfo[]> => lockIn(name, await this.#looks.ask(name, []));
+      infos.push(...(await Promise.all(names.slice(i, i + BATCH_SIZE).map(look))).flat());
+    }
+    return infos;
+  }
 }
 
 async function namesOf(
@@ -139,15 +138,15 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
   return names;
 }
 
-/** What INSPECT answers about a lock; `undefined`: there is none. */
-function lockIn(name: string, [[seconds, micros], token, left, fields, line]: Answer): LockInfo | undefined {
+/** What INSPECT answers about a lock; none if there is none. */
+function lockIn(name: string, [[seconds, micros], token, left, fields, line]: Answer): LockInfo[] {
   const ms = Number(left);
   const time = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   // A value of another type is in the place of the lock, so no instance can take it.
-  if (fields === null) return { name, time, state: 'held', jobs: [] };
+  if (fields === null) return [{ name, time, state: 'held', jobs: [] }];
   const state = new Map<string, string>();
   for (let i = 0; i < fields.length; i += 2) state.set(fields[i] ?? '', fields[i + 1] ?? '');
-  if (token === null && state.size === 0) return undefined;
+  if (token === null && state.size === 0) return [];
   const newest = state.get('token') ?? '';
   const held = token?.replace(/ \d+$/, '');
   const ended = held === `ended:${newest}`;
@@ -163,7 +162,7 @@ function lockIn(name: string, [[seconds, micros], token, left, fields, line]: An
   const granted = Math.floor(Number(fence) / 1_000);
   const since =
     began === '' || Number(began) === Math.floor(granted / 1_000) ? granted : Number(began) * 1_000;
-  return {
+  const info: LockInfo = {
     name,
     time,
     state: token === null ? 'free' : ended ? 'cooling-down' : 'held',
@@ -178,6 +177,7 @@ function lockIn(name: string, [[seconds, micros], token, left, fields, line]: An
       field.startsWith('job:') ? jobOf(field.slice(4), value) : [],
     ),
   };
+  return [info];
 }
 
 /**

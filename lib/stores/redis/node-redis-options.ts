@@ -18,18 +18,8 @@ export function nodeRedisOptions(target: string | RedisConnectionOptions, connec
     const path = URL.canParse(target) ? undefined : target.replace(/\?.*$/, '');
     return path === undefined ? { ...own, url: target, socket } : { ...own, socket: { ...socket, path } };
   }
-  const {
-    host = 'localhost',
-    port = 6379,
-    path,
-    family,
-    tls,
-    db,
-    username,
-    password,
-    connectionName,
-    ...rest
-  } = target;
+  const { host = 'localhost', port = 6379, path, family, tls, db, ...more } = target;
+  const { username, password, connectionName, ...rest } = more;
   const [other] = Object.entries(rest).find(([, value]) => value !== undefined && value !== null) ?? [];
   if (other !== undefined) {
     throw new SchedulerLockConfigError([

@@ -7,9 +7,6 @@ import { script } from './script.js';
 
 /**
  * Lua: \`try(command, ...)\` notes in \`denied\` what the user may not run, and returns whether it may. Ignores any other failure.
- *
- * needs: -
- * leaves: denied, try
  */
 export const TRY = /* lua */ `
 local denied = {}

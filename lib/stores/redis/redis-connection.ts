@@ -44,7 +44,7 @@ interface OneConnection {
 
 /** What this library sends: a connection that owes the answer to something else may have to wait for it, as behind BLPOP. */
 const OURS = /^(?:evalsha|eval|mget|info)$/i;
-/** How often a client is connected anew at most, ms. */
+/** How often a client is connected anew at most because its server refuses writes, ms. Nothing helps who connects to a replica. */
 const RENEWED_EVERY = 5_000;
 /** How long answers have to be read that have come while the event loop was blocked, ms, twice: one timer may fire before they are. */
 const MOMENT = 50;
@@ -60,7 +60,7 @@ export class RedisConnection {
   /** Lets calls wait for the connection, from its opening on. */
   #readiness: Readiness | undefined;
   readonly #listeners = new Set<() => void>();
-  /** When the client was last connected anew, monotonic. */
+  /** When the client was last connected anew as its server refused a write, monotonic. */
   #renewedAt = -Infinity;
   /** Why calls would reach another database than the configured one. */
   #wrongDatabase: string | undefined;
@@ -153,7 +153,7 @@ export class RedisConnection {
     if (client === undefined) return;
     const silent = connectionsOf(client).map((one) => ({ one, ...lookAt(one) }));
     for (let half = 0; half < 2; half++) await new Promise<void>((done) => this.clock.setTimer(done, MOMENT));
-    this.#renew(({ one }) => {
+    this.#renew((one) => {
       const { oldest, bytesRead } = lookAt(one);
       const isSame = silent.some(
         (seen) => seen.one === one && seen.oldest === oldest && seen.bytesRead === bytesRead,
@@ -164,18 +164,17 @@ export class RedisConnection {
 
   /** After a failover the old primary may stay up, and keep its connections: connecting anew finds the next one. A Cluster leads to it. */
   isReadOnly(): void {
-    if (!this.isCluster) this.#renew(() => true);
+    const now = this.clock.monotonic();
+    if (this.isCluster || now < this.#renewedAt + RENEWED_EVERY) return;
+    this.#renewedAt = now;
+    this.#renew(() => true);
   }
 
-  /** The client makes these connections anew, at most once in a while, if it connects again by itself. */
-  #renew(which: (connection: { readonly one: OneConnection }) => boolean): void {
+  /** The client makes these connections anew, if it connects again by itself. One that is being made is left to the client. */
+  #renew(which: (one: OneConnection) => boolean): void {
     const client = this.#client;
-    const now = this.clock.monotonic();
     if (client?.status !== 'ready' || !connectsAgain(client)) return;
-    const chosen = connectionsOf(client).filter((one) => which({ one }));
-    if (chosen.length === 0 || now < this.#renewedAt + RENEWED_EVERY) return;
-    this.#renewedAt = now;
-    for (const { stream } of chosen) stream?.destroy();
+    for (const one of connectionsOf(client)) if (which(one)) one.stream?.destroy();
   }
 
   #usable(): RedisClient {

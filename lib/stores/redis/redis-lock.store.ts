@@ -1,7 +1,9 @@
 /*
- * lib/stores/redis: locks in Redis and Valkey, one server, Sentinel or Cluster: each operation on a lock is one Lua script, and so is each
- * on an entry of a lock.
- * May not enter: timers that renew, policy, and what another store needs.
+ * lib/stores/redis: locks in Redis and Valkey, one server, Sentinel or Cluster. Queued calls, histories and instances are entries, by the
+ * rules of all stores. A lock itself (acquire, extend, release, and its line) is one Lua script each: a second copy of those rules, which is
+ * the price of the speed that Redis is taken for. Measured with the shared rules over Redis instead: 1.5 times the processor time for lease
+ * and release, 1.55 with ticks, 2.5 for holders that take turns, 2.2 for 1,000 at once, 1.4 for a refusal, 4.7 for a brief one, 2.3 for a renewal.
+ * May not enter: timers that renew, policy, further rules in Lua, and what another store needs.
  */
 import { noLongerThan } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
@@ -29,7 +31,7 @@ import type { FastPort, Caller } from '../../contract/fast-port.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
 import { aclCommand } from './acl.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
-import { INSPECT, inspectRedis } from './inspect.js';
+import { LockLooks } from './inspect.js';
 import { type EntryPart, RedisEntries } from './entries.js';
 import { evictionWarning } from './eviction.js';
 import {
@@ -42,7 +44,6 @@ import {
   sharedKeys,
 } from './keys.js';
 import { LeaseCalls, LeaseCommands } from './lease-commands.js';
-import { LockLooks } from './lock-looks.js';
 import { checkRights, unusedKeys } from './probe.js';
 import { acquireArguments, releaseArguments, startArgument } from './arguments.js';
 import { Renewals } from './renewals.js';
@@ -124,7 +125,7 @@ export class RedisLockStore implements LockStore {
     this.#releases = new LeaseCalls(this.#commands, RELEASE, readRelease);
     this.#waits = new LeaseCalls(this.#commands, WAIT, readAcquire);
     this.#leaves = new LeaseCalls<void>(this.#commands, LEAVE, () => undefined);
-    this.#looks = new LockLooks(this.#commands, INSPECT);
+    this.#looks = new LockLooks(this.#connection, this.#commands);
     this.#channels = `${keyPrefix}:wake:`;
     const { clock } = this.#connection;
     const entriesOf = (part: Omit<EntryPart, 'rights'>): RedisEntries =>
@@ -297,9 +298,7 @@ export class RedisLockStore implements LockStore {
   }
 
   #infos(names?: readonly string[]): Promise<LockInfo[]> {
-    return inspectRedis(this.#connection, this.#commands, this.#looks, names).catch((error: unknown) =>
-      Promise.reject(failure(error)),
-    );
+    return this.#looks.at(names).catch((error: unknown) => Promise.reject(failure(error)));
   }
 
   /** What a miss is judged by. */

@@ -1,6 +1,6 @@
 import { NOTHING_RAN } from '../../contract/allowances.js';
 import { CALL } from './acquire-script.js';
-import { OLDER } from './extend-script.js';
+import { SEEN } from './extend-script.js';
 import { KEEP, leaseScript } from './script.js';
 
 /**
@@ -22,7 +22,8 @@ import { KEEP, leaseScript } from './script.js';
  * A server that is out of memory refuses HSET and SET, but not after a DEL or PEXPIRE of the same script. Then those come first, so
  * that the lock becomes free all the same.
  */
-export const RELEASE = leaseScript(/* lua */ `
+export const RELEASE = leaseScript(
+  /* lua */ `
 local token, fence, outcome = ARGV[i], ARGV[i + 1], width > 2 and ARGV[i + 2] or ''
 local current, lease = redis.call('GET', lock), token .. ' ' .. fence
 if outcome == '' then
@@ -34,7 +35,8 @@ if outcome == '' then
   end
   local head = added == 1 and redis.call('HGET', state, 'line')
   if head then
-    redis.call('DEL', lock)${CALL}
+    redis.call('DEL', lock)
+    call(lock, state, head)
     return 1
   end
   if type(added) == 'table' and not string.find(added.err, 'OOM', 1, true) then error(added.err, 0) end
@@ -47,20 +49,19 @@ if current == lease and outcome == 'completed' and stay == '' then
     local head = s[3]
     redis.call('DEL', lock)
     redis.call('HSET', state, 'since', '', record, (string.gsub(s[2], '^(%d+ %d+) %- ', '%1 completed ')))
-    if head then ${CALL}
-    end
+    if head then call(lock, state, head) end
     return 1
   end
 end
 local s = redis.call('HMGET', state, 'token', 'since', 'fence', 'kept', 'by:' .. job, record, 'before:' .. job, 'line')
-local found = current${OLDER}
+local found, older, held = current, nil, nil
+older, held, current = seen(current, s[1], s[3], fence)
 if fence == '0' and held == token then lease = current end
 local newest = s[1] == token and s[3] and (s[3] == fence or fence == '0')
 if newest and s[2] == '' and current ~= lease then return 2 end
 local head, freed = s[8], current ~= found or (current == lease and stay == '')
 if freed then redis.call('DEL', lock) end
-if freed and head then ${CALL}
-end
+if freed and head then call(lock, state, head) end
 if current == lease and stay ~= '' then
   redis.call('PEXPIRE', lock, stay)
   redis.call('SET', lock, 'ended:' .. token, 'PX', stay)
@@ -77,9 +78,10 @@ elseif newest then
   redis.call('HSET', state, 'since', '')
 elseif current == lease or (not current and fence ~= '0') then
   if older or not s[3] then
-    local now, ticks, kept, spare, ttl = redis.call('TIME')[1] * 1000, false, s[4], 0, tonumber(stay) or 0
     redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', width > 5 and ARGV[i + 5] or '', 'since', '')
-    ${KEEP}
+    keep(state, s[4], redis.call('TIME')[1] * 1000, tonumber(stay) or 0, false, 0)
   end
 end
-return current == lease and 1 or current and -1 or 0`);
+return current == lease and 1 or current and -1 or 0`,
+  [KEEP, CALL, SEEN],
+);

@@ -34,9 +34,8 @@ import { type KeysOf, OF_LOCK } from './keys.js';
  * Scripts keep fields that they do not know. Commands that can fail (on a key of the wrong type, say) come before the
  * first write: a script that fails has changed nothing. Times are those of the server (TIME).
  *
- * A fragment is spliced into the text of its hosts and shares their locals. Its header says which of them it reads (`needs`), and
- * which it declares or sets for its hosts (`leaves`). The header of a script names its keys and arguments in order. A test compares
- * all headers with the Lua.
+ * What several scripts do is a Lua function with arguments, whose text stands before theirs. The header of a script names its keys and
+ * arguments in order.
  *
  * Every redis.call() and every field of a hash adds to the cost of each run: scripts read and write nothing that they
  * can do without.
@@ -50,15 +49,13 @@ export const HOUR_MS = 3_600_000;
 export const RETENTION_SLACK_MS = 2 * HOUR_MS;
 
 /**
- * Lua: makes the state outlive a lease of `ttl` from `now` on. It changes nothing if `kept`, until when the state is
- * kept now, reaches `spare` ms beyond that.
- *
- * needs: now, ttl, ticks, spare, kept, state
- * leaves: -
+ * Lua: keep(state, kept, now, ttl, ticks, spare): makes the state outlive a lease of `ttl` from `now` on. Changes nothing if `kept`, until
+ * when the state is kept now, reaches `spare` ms beyond that.
  */
 export const KEEP = /* lua */ `
-local last = now + ttl + (ticks and ${TICK_RETENTION} or ${RETENTION})
-if last + spare > (tonumber(kept or 0) or 0) then
+local function keep(state, kept, now, ttl, ticks, spare)
+  local last = now + ttl + (ticks and ${TICK_RETENTION} or ${RETENTION})
+  if last + spare <= (tonumber(kept or 0) or 0) then return end
   redis.call('HSET', state, 'kept', string.format('%.0f', last + ${RETENTION_SLACK_MS}))
   redis.call('PEXPIRE', state, string.format('%.0f', last + ${RETENTION_SLACK_MS} - now))
 end`;

@@ -285,7 +285,7 @@ export const brokenEntries: readonly BrokenEntries[] = [
     'rule 7: an entry stays in its slot when it is written with it again, and leaves it when it is written without',
     {
       set: (entry, place) => {
-        const known = place.find(entry);
+        const known: Partial<NewEntry> | undefined = place.find(entry);
         const slot = entry.slot ?? known?.slot;
         return place.set({ ...entry, ...(slot !== undefined && { slot }) });
       },

@@ -1,6 +1,5 @@
 import type { MissResult, RunEntry } from '../../../lib/contract/history-store.js';
 import type { ReleaseOutcome } from '../../../lib/index.js';
-import type { StoreSubject } from './store-subjects.js';
 import { StartModel } from './start-model.js';
 
 /** How many entries of each sort are kept, and for how long, ms. */
@@ -52,13 +51,9 @@ export class HistoryModel {
   #aged = 0;
   /** The newest tick of each job of which people were told, and when that was noted. */
   readonly #told = new Map<string, { tick: number; time: number }>();
-  /** The missed ticks of each job that were noted, and the newest; the entries of them. */
+  /** The missed ticks of each job that were noted; the entries of them. */
   readonly #noted = new Set<string>();
   readonly #counting = new Set<string>();
-  readonly #newest = new Map<string, number>();
-
-  /** @param knownOf how a store deviates where that does no harm */
-  constructor(private readonly knownOf: Pick<StoreSubject, 'notesNewest'> = {}) {}
 
   get isTaken(): boolean {
     return this.#has !== undefined;
@@ -120,14 +115,11 @@ export class HistoryModel {
     const noted = this.entries.filter(
       (each) => this.#counting.has(each.id) && each.id.startsWith(`miss ${job} ${tick} `),
     );
-    const newest = this.#newest.get(job) ?? -Infinity;
-    const isNew = !this.#noted.has(`${job} ${tick}`);
-    const first = isNew && !(this.knownOf.notesNewest && newest > tick);
-    this.#newest.set(job, Math.max(newest, tick));
+    const first = !this.#noted.has(`${job} ${tick}`);
     if (this.#find(id) === undefined) this.#keep(entry);
     this.#noted.add(`${job} ${tick}`);
     this.#counting.add(id);
-    const isSure = isNew || noted.some((each) => this.isSure(each));
+    const isSure = first || noted.some((each) => this.isSure(each));
     return { missed: true, ...(isSure && { first }) };
   }
 

@@ -33,10 +33,9 @@ export class HistoryPlay {
   #leases: readonly Held[] = [];
   #count = 0;
   /** Whether the end of a run was told twice. */
-  #hasRepeated = false;
 
   constructor(private readonly subject: StoreSubject) {
-    this.#model = new HistoryModel(subject);
+    this.#model = new HistoryModel();
   }
 
   async step(step: HistoryStep): Promise<void> {
@@ -102,7 +101,6 @@ export class HistoryPlay {
 
   async #end(store: LockStore, held: Held | undefined, step: HistoryStep): Promise<void> {
     if (held === undefined || this.#model.isUnsure(idOf(held.run))) return;
-    this.#hasRepeated ||= held.told !== undefined;
     const { outcome, record } = (held.told ??= {
       outcome: step.outcome,
       record: step.recorded ? this.#record() : undefined,
@@ -268,7 +266,6 @@ export class HistoryPlay {
       indexes,
       indexes.toSorted((one, other) => one - other),
     );
-    if (this.subject.countsRepeats && this.#hasRepeated) return;
     const left = { run: limit, miss: limit };
     const some = all.filter(({ type }) => --left[type] >= 0);
     same(`entries: ${limit}`, await historyOf(store).entries({ name: this.#name, limit }), some);

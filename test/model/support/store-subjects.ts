@@ -36,10 +36,6 @@ export interface StoreSubject {
   settle(): Promise<void>;
   /** Whether then no more is left than was asked for. Redis keeps some more, and so does each of several instances, which counts its own. */
   readonly trims: boolean;
-  /** Calls nobody the first to note a missed tick if a newer one was noted before. */
-  readonly notesNewest?: true;
-  /** Keeps what is told again once more, and counts it where entries are limited. */
-  readonly countsRepeats?: true;
 }
 
 /** A server with a {@link StoreSubject} on it. */
@@ -112,10 +108,8 @@ export async function redisSubject(): Promise<ServedSubject> {
         (id) => /^\["(instance|dates)/.test(id) && id.includes(`"${name}`),
       );
     },
-    settle: () => Promise.resolve(),
+    settle: async () => void (await Promise.all(stores.map((each) => each.history.flush()))),
     trims: false,
-    notesNewest: true,
-    countsRepeats: true,
     async close() {
       for (const each of await client.keys(`${keyPrefix}:*`)) await client.del(each);
       for (const each of clients) each.disconnect();
