@@ -41,7 +41,7 @@ const QUERY_TIMEOUT = 5_000;
 export class MysqlLockStore extends SqlLockStore<MysqlTableInfo> {
   /**
    * @param client a pool of `mysql2/promise` or of `mysql2`, or any client with its `query(text, values)`. Such a client
-   *   has to end calls without an answer by itself. Until then these calls wait, and the store refuses most of the later calls
+   *   has to close connections without an answer by itself
    * @throws SchedulerLockConfigError for a value that is no pool (the message says what it is), for names that are invalid or hold a question mark, and
    *   for a `queryTimeout` that is no duration
    */

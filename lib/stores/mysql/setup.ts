@@ -1,6 +1,6 @@
-import { type SetupFacts, type SetupOptions, setupText, SOME_USER } from '../sql/setup.js';
+import { type SetupFacts, type SetupOptions, setupText } from '../sql/setup.js';
 import { OUR_COLUMNS } from '../sql/sql-table.js';
-import { entriesProblem, type SqlStoreOptions, type Suffix, type TableNames } from '../sql/table-name.js';
+import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { entriesDdl } from './entries.js';
 import { mysqlDdl, mysqlNames } from './schema.js';
 
@@ -25,32 +25,18 @@ export function mysqlSetup({ user, shedlock = false, ...options }: SqlStoreOptio
   return setupOf(names, { user, locks });
 }
 
-export function setupOf(names: TableNames, { user, schema = names.schema, locks }: SetupFacts): string {
-  const hasEntries = entriesProblem(names) === undefined;
-  const quoted = (suffix: Suffix): string => names.quoted(suffix, schema);
-  const to = `TO ${user === undefined ? SOME_USER : account(user)}`;
-  const ddl = mysqlDdl(quoted(''));
-  return setupText(
-    {
-      schema:
-        schema !== undefined && names.given
-          ? [`CREATE DATABASE IF NOT EXISTS ${names.quotedName(schema)}`]
-          : [],
-      locks: locks ?? ddl.creation,
-      // A user without rights on a table does not see that the table exists.
-      note:
-        (locks ?? ddl.creation).join() === ddl.creation.join()
-          ? `If ShedLock has made this table, run this besides, once: ${ddl.addition(OUR_COLUMNS)};`
-          : undefined,
-      entries: hasEntries ? entriesDdl(names, schema) : [],
-      rights: [
-        `GRANT SELECT, INSERT, UPDATE ON ${quoted('')} ${to}`,
-        ...(hasEntries ? [`GRANT SELECT, INSERT, UPDATE, DELETE ON ${quoted('_entries')} ${to}`] : []),
-      ],
-    },
-    user !== undefined,
-  );
-}
+export const setupOf = (names: TableNames, facts: SetupFacts): string =>
+  setupText(names, facts, {
+    creation: (table) => mysqlDdl(table).creation,
+    entries: entriesDdl,
+    // A user without rights on a table does not see that the table exists.
+    note: (locks, table) =>
+      locks.join() === mysqlDdl(table).creation.join()
+        ? `If ShedLock has made this table, run this besides, once: ${mysqlDdl(table).addition(OUR_COLUMNS)};`
+        : undefined,
+    account,
+    home: 'CREATE DATABASE IF NOT EXISTS',
+  });
 
 /** `app`, `app@10.%`, or what CURRENT_USER() says. */
 function account(user: string): string {

@@ -20,9 +20,8 @@ export type PostgresLockStoreOptions = SqlStoreOptions;
  * ```
  *
  * 1. The pool is yours: the store never closes the pool.
- * 2. Give the pool a `query_timeout`. Without one, a connection that a network dropped silently holds its call, and stays in the pool,
- *    until TCP gives up.
- * 3. Give the pool a shorter `statement_timeout`, too. Without one, the server goes on with statements that were given up.
+ * 2. The store gives a statement up after 10 s, or after the `query_timeout` of the pool if that is shorter, and closes its connection.
+ * 3. Give the pool a shorter `statement_timeout`. Without one, the server goes on with statements that were given up.
  * 4. The store needs no session of its own, so a proxy that pools transactions (PgBouncer) may stand between. Any isolation level will do.
  */
 export class PostgresLockStore extends SqlLockStore<PostgresTableInfo> {

@@ -1,5 +1,5 @@
-import { type SetupFacts, type SetupOptions, setupText, SOME_USER } from '../sql/setup.js';
-import { entriesProblem, type SqlStoreOptions, type Suffix, type TableNames } from '../sql/table-name.js';
+import { type SetupFacts, type SetupOptions, setupText } from '../sql/setup.js';
+import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { entriesDdl } from './entries.js';
 import { postgresDdl, postgresNames } from './schema.js';
 
@@ -26,22 +26,11 @@ export function postgresSetup({
   return setupOf(names, { user, locks: [shedlock ? shedlockDdl(names.quoted()) : create, add] });
 }
 
-export function setupOf(names: TableNames, { user, schema = names.schema, locks }: SetupFacts): string {
-  const hasEntries = entriesProblem(names) === undefined;
-  const quoted = (suffix: Suffix): string => names.quoted(suffix, schema);
-  const to = `TO ${user === undefined ? SOME_USER : names.quotedName(user)}`;
-  const home = schema === undefined ? undefined : names.quotedName(schema);
-  return setupText(
-    {
-      schema: home !== undefined && names.given ? [`CREATE SCHEMA IF NOT EXISTS ${home}`] : [],
-      locks: locks ?? postgresDdl(quoted('')).creation,
-      entries: hasEntries ? entriesDdl(names, schema) : [],
-      rights: [
-        ...(home === undefined ? [] : [`GRANT USAGE ON SCHEMA ${home} ${to}`]),
-        `GRANT SELECT, INSERT, UPDATE ON ${quoted('')} ${to}`,
-        ...(hasEntries ? [`GRANT SELECT, INSERT, UPDATE, DELETE ON ${quoted('_entries')} ${to}`] : []),
-      ],
-    },
-    user !== undefined,
-  );
-}
+export const setupOf = (names: TableNames, facts: SetupFacts): string =>
+  setupText(names, facts, {
+    creation: (table) => postgresDdl(table).creation,
+    entries: entriesDdl,
+    account: (user) => names.quotedName(user),
+    home: 'CREATE SCHEMA IF NOT EXISTS',
+    use: 'GRANT USAGE ON SCHEMA',
+  });

@@ -32,7 +32,8 @@ const FOREIGN: readonly (readonly [
   ],
   [
     'a client of `mongodb`',
-    (value) => has(value, 'db', 'startSession') || has(value, 'getClient', 'model'),
+    (value) =>
+      has(value, 'db', 'startSession') || has(value, 'listCollections') || has(value, 'getClient', 'model'),
     'It is for MongoLockStore of nestjs-scheduler-lock/mongo.',
   ],
   [

@@ -2,8 +2,7 @@ import type { Change, DocumentsRead, Renewal } from '../../contract/port.js';
 import type { EntriesDialect } from './entries-dialect.js';
 import type { SqlFailure } from './failure.js';
 
-/** A row as a driver answers it. Drivers represent numbers, times and JSON by different types. */
-export type Row = Readonly<Record<string, unknown>>;
+export type { Row } from './entries-dialect.js';
 
 /** How long a statement of a migration waits for locks, seconds. For that time, all other users of the table wait behind the statement. */
 export const LOCK_WAIT = 2;

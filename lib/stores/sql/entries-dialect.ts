@@ -1,6 +1,8 @@
 import { SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type { NewEntry } from '../../rules/entries/entries.js';
-import type { Row } from './dialect.js';
+
+/** A row as a driver answers it. Drivers represent numbers, times and JSON by different types. */
+export type Row = Readonly<Record<string, unknown>>;
 
 /** An entry to write, as the table has it. */
 export interface EntryRow {

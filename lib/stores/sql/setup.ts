@@ -1,8 +1,4 @@
-/** Statements, and what they are for. */
-interface SetupPart {
-  readonly what: string;
-  readonly statements: readonly string[];
-}
+import { entriesProblem, type Suffix, type TableNames } from './table-name.js';
 
 /** Options of the SQL that a person runs so that the store has all that it needs. */
 export interface SetupOptions {
@@ -21,33 +17,51 @@ export interface SetupFacts {
   readonly locks?: readonly string[] | undefined;
 }
 
-/** The parts of a setup. Each kind of database has statements of its own. */
-export interface SetupParts {
-  /** Makes the schema or database, if it was given. */
-  readonly schema: readonly string[];
-  readonly locks: readonly string[];
-  /** A comment for the reader. */
-  readonly note?: string | undefined;
-  readonly entries: readonly string[];
-  readonly rights: readonly string[];
+/** What differs between the kinds of databases. */
+export interface SetupWords {
+  creation(table: string): readonly string[];
+  entries(names: TableNames, schema: string | undefined): readonly string[];
+  /** A comment for the reader, about these statements for the locks. */
+  note?(locks: readonly string[], table: string): string | undefined;
+  account(user: string): string;
+  /** Makes the schema or database. */
+  readonly home: string;
+  /** The right to use the schema; absent: it needs none. */
+  readonly use?: string;
 }
 
-/** Stands for the user if the name is not known. */
-export const SOME_USER = '<user>';
-
-/** The SQL as a text for people, which can be run as a whole. */
-export function setupText(parts: SetupParts, isUserKnown: boolean): string {
-  const all: readonly SetupPart[] = [
-    { what: 'Where the tables are', statements: parts.schema },
-    { what: parts.note === undefined ? 'Locks' : `Locks. ${parts.note}`, statements: parts.locks },
-    { what: "Queued calls (onHeld: 'queue'), and histories (insight)", statements: parts.entries },
-    {
-      what: 'Rights of the user',
-      statements: parts.rights.map((right) => (isUserKnown ? right : `-- ${right}`)),
-    },
+/** All SQL for a store whose user may create nothing, as a text for people, which can be run as a whole. */
+export function setupText(
+  names: TableNames,
+  { user, schema = names.schema, locks }: SetupFacts,
+  words: SetupWords,
+): string {
+  const hasEntries = entriesProblem(names) === undefined;
+  const quoted = (suffix: Suffix): string => names.quoted(suffix, schema);
+  const to = `TO ${user === undefined ? '<user>' : words.account(user)}`;
+  const home = schema === undefined ? undefined : names.quotedName(schema);
+  const ours = locks ?? words.creation(quoted(''));
+  const note = words.note?.(ours, quoted(''));
+  const withHome = (what: string | undefined): string[] =>
+    home === undefined || what === undefined ? [] : [`${what} ${home}`];
+  const rights = [
+    ...withHome(words.use).map((use) => `${use} ${to}`),
+    `GRANT SELECT, INSERT, UPDATE ON ${quoted('')} ${to}`,
+    ...(hasEntries ? [`GRANT SELECT, INSERT, UPDATE, DELETE ON ${quoted('_entries')} ${to}`] : []),
   ];
-  return all
-    .filter(({ statements }) => statements.length > 0)
-    .flatMap(({ what, statements }) => [`-- ${what}`, ...statements.map((statement) => `${statement};`)])
-    .join('\n');
+  return textOf([
+    ['Where the tables are', names.given ? withHome(words.home) : []],
+    [note === undefined ? 'Locks' : `Locks. ${note}`, ours],
+    [
+      "Queued calls (onHeld: 'queue'), and histories (insight)",
+      hasEntries ? words.entries(names, schema) : [],
+    ],
+    ['Rights of the user', user === undefined ? rights.map((right) => `-- ${right}`) : rights],
+  ]);
 }
+
+const textOf = (parts: readonly (readonly [what: string, statements: readonly string[]])[]): string =>
+  parts
+    .filter(([, statements]) => statements.length > 0)
+    .flatMap(([what, statements]) => [`-- ${what}`, ...statements.map((statement) => `${statement};`)])
+    .join('\n');
