@@ -101,12 +101,12 @@ test('locks without a decorator, and those whose names come from arguments, are 
 
 test('the fleet knows each instance, its jobs and their schedules, and that it has left', async () => {
   const store = new MemoryLockStore();
-  const app = await start(store);
+  const app = await start(store, { insight: { version: '1.2.3' } });
   const other = await startApp([], { store, instanceId: 'reader' });
   const insight = other.get(SchedulerLockInsight);
   await until(async () => (await insight.instances()).length === 2);
   const [api] = (await insight.instances()).filter(({ instance }) => instance === 'api-1');
-  expect(api).toMatchObject({ state: 'up', leads: [] });
+  expect(api).toMatchObject({ state: 'up', version: '1.2.3', leads: [] });
   expect(
     api?.jobs.map(({ job, kind, schedule, timeZone, interval }) => ({
       job,
@@ -142,18 +142,20 @@ test('options of insight that cannot work stop the start, each with what to do',
     overdue: 'soon',
     error: 'all',
     application: '',
+    version: 7,
     speed: 1,
   };
   const message = await startFailure(
     start(new MemoryLockStore(), { insight } as unknown as SchedulerLockModuleOptions),
   );
   for (const part of [
-    'insight.speed: there is no such option here. There are keep, beat, overdue, error, application.',
+    'insight.speed: there is no such option here. There are keep, beat, overdue, error, application, version.',
     'insight.keep: 0 is no whole number from 1 to 10000.',
     "insight.beat: 5 is out of range. Give 1 s to 1 h, or 'with-ticks'.",
     "insight.overdue: 'soon' is no duration.",
     "insight.error: 'all' is no function, and not one of 'none', 'type', 'message'.",
     "insight.application: '' is no name.",
+    'insight.version: 7 is no text.',
   ])
     expect(message).toContain(part);
 });

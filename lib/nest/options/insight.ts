@@ -19,7 +19,7 @@ export interface InsightSettings {
 
 const DAY = 86_400_000;
 const DEFAULTS = PARTS.insight;
-const NAMES = ['keep', 'beat', 'overdue', 'error', 'application'];
+const NAMES = ['keep', 'beat', 'overdue', 'error', 'application', 'version'];
 const KEPT_OF_ERRORS: readonly string[] = ['none', 'type', 'message'];
 /** The least and the most of durations, ms. */
 const RANGES = {
@@ -44,7 +44,13 @@ export function readInsight(
   problems.push(...problemsOf(options));
   const main = applicationOf(process.argv[1]);
   const read = (option: keyof typeof RANGES): number => readInRange(options, option, problems);
-  const { keep = DEFAULTS.keep, error = DEFAULTS.error, overdue, application = main.name } = options;
+  const {
+    keep = DEFAULTS.keep,
+    error = DEFAULTS.error,
+    overdue,
+    application = main.name,
+    version = main.version,
+  } = options;
   return {
     keep,
     error,
@@ -52,23 +58,25 @@ export function readInsight(
     beat: readBeat(options, problems),
     overdue: overdue === false ? false : read('overdue'),
     application: shortened(application, MAX_APPLICATION),
-    version: shortened(main.version, MAX_VERSION),
+    version: shortened(version, MAX_VERSION),
   };
 }
 
 const shortened = (text: unknown, most: number): string | undefined =>
   typeof text === 'string' ? text.slice(0, most) : undefined;
 
-const isName = (value: unknown): boolean => typeof value === 'string' && value !== '';
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isName = (value: unknown): boolean => isText(value) && value !== '';
 
 function problemsOf(options: InsightOptions): string[] {
   const problems = unknownNames(options, NAMES);
-  const { keep = DEFAULTS.keep, error = DEFAULTS.error, application = 'none' } = options;
+  const { keep = DEFAULTS.keep, error = DEFAULTS.error, application = 'none', version = '' } = options;
   if (!Number.isInteger(keep) || keep < 1 || keep > 10_000)
     problems.push(`keep: ${show(keep)} is no whole number from 1 to 10000.`);
   if (typeof error !== 'function' && !KEPT_OF_ERRORS.includes(error))
     problems.push(`error: ${show(error)} is no function, and not one of 'none', 'type', 'message'.`);
   if (!isName(application)) problems.push(`application: ${show(application)} is no name.`);
+  if (!isText(version)) problems.push(`version: ${show(version)} is no text.`);
   return problems.map((problem) => `insight.${problem}`);
 }
 

@@ -46,6 +46,12 @@ export interface InsightOptions {
    * @default the name in the `package.json` nearest to the main module
    */
   readonly application?: string | undefined;
+  /**
+   * The version of your application, such as the commit, to tell instances apart during a deploy.
+   *
+   * @default the version in the same `package.json`
+   */
+  readonly version?: string | undefined;
 }
 
 /** Options of `SchedulerLockModule.forRoot()`. */

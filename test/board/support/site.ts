@@ -58,6 +58,7 @@ export async function site(options: SiteOptions): Promise<Site> {
         store,
         ...(clock && { clock }),
         instanceId: 'api-7f9c-q1zz',
+        insight: { version: '1.5.0' },
       }),
       SchedulerLockBoardModule.forRoot({ path: 'admin/jobs', guards: [HeaderGuard], ...board }),
       HousekeepingModule,
