@@ -9,6 +9,7 @@ import {
   importProblems,
   impureParts,
   linesOf,
+  clocksOfTheMachine,
   openingProblems,
   scraps,
   surfaceProblems,
@@ -65,6 +66,10 @@ describe('the house', () => {
 
   test('time enters by base/clock.ts only', () => {
     expect(sources.flatMap(timeProblems)).toEqual([]);
+  });
+
+  test('the clock of the machine is a default, which the clock of an application replaces', () => {
+    expect(sources.flatMap(clocksOfTheMachine)).toEqual([]);
   });
 
   test('the rules of a lock are pure: they know no clock, and wait for nothing', () => {
@@ -232,6 +237,13 @@ describe('the rules catch', () => {
   ])('time taken by %s', (text) => {
     expect(timeProblems(parseSource('lock/lease.ts', text))).not.toEqual([]);
     expect(timeProblems(parseSource('lock/lease.ts', `// ${text}\nnew Date(1);`))).toEqual([]);
+  });
+
+  test('the clock of the machine, used beside the one that was given', () => {
+    const used = (text: string): string[] => clocksOfTheMachine(parseSource('stores/sql/a.ts', text));
+    expect(used('new Gate(pool, systemClock);')).toHaveLength(1);
+    expect(used('systemClock.now();')).toHaveLength(1);
+    expect(used('const f = (clock = systemClock) => clock.now();')).toEqual([]);
   });
 
   test.each([

@@ -105,6 +105,20 @@ export function timeProblems({ path, tree, imports }: Source): string[] {
   );
 }
 
+/** The clock of the machine as more than a default: whoever gives a clock has it everywhere. */
+export function clocksOfTheMachine({ path, tree }: Source): string[] {
+  if (!/^(stores|rules|lock)\//.test(path)) return [];
+  const uses = nodesOf(tree).filter((node) => ts.isIdentifier(node) && node.text === 'systemClock');
+  return uses
+    .filter(({ parent }) => !ts.isImportSpecifier(parent) && !isDefault(parent))
+    .map(({ parent }) => `${path} has ${parent.getText()}: take the Clock that was given`);
+}
+
+const isDefault = (node: ts.Node): boolean =>
+  ts.isParameter(node) ||
+  ts.isBindingElement(node) ||
+  (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.QuestionQuestionToken);
+
 /** What makes a rule depend on more than what it is given. */
 export function impureParts({ path, tree, imports }: Source): string[] {
   const clocks = imports.filter(({ target, ours }) => !ours || target === 'base/clock.ts');
