@@ -123,8 +123,10 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     expect(message).toContain(
       `is misconfigured: Mail.send: name: "${LONG}" is a name that the store cannot keep: it has 65 characters, and the column name of `,
     );
-    expect(message).toContain(' has room for 64. Give a shorter name, or run this: ALTER TABLE ');
-    const [, statement = ''] = /run this: (.*?);?$/.exec(message) ?? [];
+    expect(message).toContain(
+      ' has room for 64. Give a shorter name, or run this, and start all instances again: ALTER TABLE ',
+    );
+    const [, statement = ''] = /run this, and start all instances again: (.*?);?$/.exec(message) ?? [];
     await pool.write(statement);
     const app = await startApp([Mail], { store: pool.store({ table }) });
     await app.get(Mail).send();
@@ -132,7 +134,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   });
 
   test.each(['skip', 'run'] as const)(
-    'a dynamic name that is too long is skipped as invalid-name with onStoreError: %s, until the column is wider, and is no outage',
+    'a dynamic name that is too long is skipped as invalid-name with onStoreError: %s, until the column is wider and the instances are started again, and is no outage',
     async (onStoreError) => {
       const narrow = uniqueTable('narrow');
       await pool.write(database.shedlock(narrow));
@@ -143,10 +145,15 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       const { message = '' } = (skipped as { error?: Error }).error ?? {};
       expect(message).toContain(`"${LONG}"`);
       expect(app.events.filter(({ type }) => type === 'outage-started')).toEqual([]);
-      const [, statement = ''] = /run this: (.*?);?$/.exec(message) ?? [];
+      const [, statement = ''] = /run this, and start all instances again: (.*?);?$/.exec(message) ?? [];
       await pool.write(statement);
-      expect(await run()).toEqual({ ran: true, value: 'ran' });
       await app.close();
+      const again = await startApp([], { store: pool.store({ table: narrow }), onStoreError });
+      expect(await again.get(SchedulerLockService).run(LONG, () => 'ran')).toEqual({
+        ran: true,
+        value: 'ran',
+      });
+      await again.close();
       await pool.write(`DROP TABLE ${narrow}`);
     },
   );

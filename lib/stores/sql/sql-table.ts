@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../base/clock.js';
-import type { Fault, SqlDialect } from './dialect.js';
+import type { Fault, SqlDialect, TableLook } from './dialect.js';
 import { describeFailure } from './failure.js';
 
 /** For how long the store tries to create what is missing while others use the table, ms: less than an application waits for its start. */
@@ -103,11 +103,14 @@ export class SqlTable<Table> {
     const found = this.#ready ?? this.#readable;
     if (found !== undefined) return found;
     try {
-      return await this.whenReady();
+      // The store may be about to create what is missing.
+      if (this.options.migrate) return await this.whenReady();
     } catch (error) {
       if (this.#readable !== undefined) return this.#readable;
       throw error;
     }
+    // Whoever only reads waits for nobody who has locked the table: the read itself has a limit, and names the table.
+    return (this.#readable = this.#fit(await this.#look()));
   }
 
   /** Looks again, and creates what is missing even if the option `migrate` is false. @throws TableError as above */
@@ -119,14 +122,9 @@ export class SqlTable<Table> {
   async #open(creates: boolean): Promise<Table> {
     const until = this.#clock.monotonic() + CREATING;
     for (let tries = 1; ; tries++) {
-      const look = await this.#told('', undefined, () => this.dialect.look());
-      if ('problem' in look) throw new TableError(look.problem);
-      if ('table' in look) return this.#tried(look.table);
+      const look = await this.#look();
+      if (!('missing' in look) || !creates) return this.#tried(this.#fit(look));
       const { missing, migration } = look;
-      if (!creates)
-        throw new TableError(
-          `${missing} Run this, or leave it to the store (migrate: true):\n${this.dialect.setup(migration)}`,
-        );
       try {
         for (const statement of migration) await this.dialect.migrate(statement);
       } catch (error) {
@@ -137,6 +135,19 @@ export class SqlTable<Table> {
         if (failure === 'locked') await this.#pause();
       }
     }
+  }
+
+  #look(): Promise<TableLook<Table>> {
+    return this.#told('', undefined, () => this.dialect.look());
+  }
+
+  /** @throws TableError for a table that is not there, or lacks something */
+  #fit(look: TableLook<Table>): Table {
+    if ('table' in look) return look.table;
+    if ('problem' in look) throw new TableError(look.problem);
+    throw new TableError(
+      `${look.missing} Run this, or leave it to the store (migrate: true):\n${this.dialect.setup(look.migration)}`,
+    );
   }
 
   async #tried(table: Table): Promise<Table> {
@@ -176,5 +187,5 @@ export function roomProblem(
   // A text is at most as long in characters as in units of UTF-16.
   const length = stored.length <= room ? 0 : Array.from(stored).length;
   if (length <= room) return undefined;
-  return `it has ${length} characters, and the column name of ${table} has room for ${room}. Give a shorter name, or run this: ${widening};`;
+  return `it has ${length} characters, and the column name of ${table} has room for ${room}. Give a shorter name, or run this, and start all instances again: ${widening};`;
 }
