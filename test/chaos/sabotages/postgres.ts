@@ -29,7 +29,7 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'expiry-by-the-clock-of-the-instance': {
-    file: 'stores/postgres/client.js',
+    file: 'stores/sql/gate.js',
     search: 'send(text, values) {',
     replace:
       'send(text, values) { text = text.replaceAll(/clock_timestamp\\(\\)/g, `to_timestamp(${Date.now() / 1000})`);',
