@@ -4,6 +4,7 @@ import { asClause } from '../../base/wording.js';
 /** What the store reads of an error of the driver. */
 export interface DriverError {
   readonly code?: unknown;
+  readonly name?: string;
   readonly message?: string;
   /** For a batch: which of its writes failed. */
   readonly writeErrors?: readonly { readonly index: number; readonly code: number }[];
@@ -58,12 +59,17 @@ export function failed(error: unknown, outcome: 'not-applied' | 'unknown'): Stor
   // Only the server's answers have a number as their code.
   const isAnswer = typeof (error as DriverError).code === 'number';
   const what = refused ? 'refused the call' : isAnswer ? 'did not carry out the call' : 'cannot be reached';
-  return new StoreUnavailableError(`MongoDB ${what}: ${reasonOf(error)}.`, {
+  return new StoreUnavailableError(`MongoDB ${what}: ${reasonOf(error)}.${cureOf(error as DriverError)}`, {
     outcome: refused ? 'not-applied' : outcome,
     refused,
     cause: error,
   });
 }
+
+const cureOf = ({ name = '' }: DriverError): string =>
+  /^Mongo(ClientClosed|NotConnected|TopologyClosed|PoolClosed|ExpiredSession)Error$/.test(name)
+    ? ' Somebody has closed it: close the client after the application, and make a new store for a new client.'
+    : '';
 
 /** The message of an error as a part of a sentence, on one line. */
 export const reasonOf = (error: unknown): string =>

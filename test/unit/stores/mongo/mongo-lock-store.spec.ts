@@ -72,6 +72,21 @@ describe('what a store is given', () => {
   });
 });
 
+test.each([
+  ['MongoClientClosedError', 'Operation interrupted because client was closed'],
+  ['MongoNotConnectedError', 'Client must be connected before running operations'],
+  ['MongoTopologyClosedError', 'Topology is closed'],
+  ['MongoPoolClosedError', 'Attempted to check out a connection from closed connection pool'],
+  ['MongoExpiredSessionError', 'Cannot use a session that has ended'],
+])('a client that was closed too early (%s) is told with what to do', async (name, message) => {
+  const closed = (): Promise<never> => Promise.reject(Object.assign(new Error(message), { name }));
+  const collection = () => ({ aggregate: () => ({ toArray: closed }), bulkWrite: closed });
+  const store = new MongoLockStore({ databaseName: 'app', command: closed, collection } as never);
+  await expect(store.acquire({ name: 'job', token: 'token', ttl: 1_000, holder: 'host' })).rejects.toThrow(
+    'close the client after the application, and make a new store for a new client',
+  );
+});
+
 describe('at its start a store', () => {
   const VERSION = { version: '7.0.1' };
   let mongo: FakeMongo;
