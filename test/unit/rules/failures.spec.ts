@@ -93,7 +93,7 @@ test('so do releases, and renewals of a lease that was forgotten', async () => {
 });
 
 test('a call that loses race after race is tried for half as long as its caller waits', async () => {
-  const slowly = (): void => void place.clock.advance(600);
+  const slowly = (): void => place.clock.block(600);
   await store.acquire(request('a', { ttl: 1 }));
   await place.clock.advance(10);
   const forgotten = { ...request(), fencingToken: Number.MAX_SAFE_INTEGER };
@@ -162,7 +162,7 @@ describe('a lock that changes each time', () => {
     const held = request('held');
     const { fencingToken } = (await store.acquire(held)) as { fencingToken: number };
     // Each race takes the place some time.
-    losing(Infinity, () => void place.clock.advance(100));
+    losing(Infinity, () => place.clock.block(100));
     const unavailable = { code: 'STORE_UNAVAILABLE', outcome: 'not-applied' };
     expect(await outcome(store.acquire(request()))).toEqual({ acquired: false, reason: 'held' });
     expect(await outcome(store.release({ ...held, fencingToken }))).toMatchObject(unavailable);
