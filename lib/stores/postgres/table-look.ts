@@ -26,7 +26,7 @@ export function readLook(table: string, rows: readonly Row[]): TableLook<Postgre
   const ddl = postgresDdl(table);
   const fault = judge(table, new Set(columns.keys()), ddl, () => {
     for (const name of ['lock_until', 'locked_at'])
-      if (typeOf(name) !== 'timestamp without time zone')
+      if (!/^timestamp(\(6\))? without time zone$/.test(typeOf(name)))
         return `its column ${name} is a ${typeOf(name)}, and has to be a TIMESTAMP`;
     if (lengthOf(typeOf('locked_by')) < LOCKED_BY_LENGTH)
       return `its column locked_by has to take ${LOCKED_BY_LENGTH} characters`;

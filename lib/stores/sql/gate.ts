@@ -97,8 +97,11 @@ export class Gate {
         isOver = true;
         timer.cancel();
         this.#underWay.delete(own);
-        connection?.end(error);
-        settle();
+        try {
+          connection?.end(error);
+        } finally {
+          settle();
+        }
       };
       const fail = (error: Error): void => end(() => reject(error), error);
       const giveUp = (waited: number): void =>

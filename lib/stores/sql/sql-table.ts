@@ -123,14 +123,19 @@ export class SqlTable<Table> {
     const until = this.#clock.monotonic() + CREATING;
     for (let tries = 1; ; tries++) {
       const look = await this.#look();
-      if (!('missing' in look) || !creates) return this.#tried(this.#fit(look));
+      const isOver = tries > TRIES || this.#clock.monotonic() >= until;
+      // A proxy may ask a replica that lags, and a user may not see what it has created.
+      if (!('missing' in look) || !creates || isOver) return this.#tried(this.#fit(look));
       const { missing, migration } = look;
       try {
         for (const statement of migration) await this.dialect.migrate(statement);
       } catch (error) {
         const failure = this.dialect.failure(error);
-        const isOver = tries >= TRIES || this.#clock.monotonic() >= until;
-        if (isOver || (failure !== 'conflict' && failure !== 'locked'))
+        if (
+          tries === TRIES ||
+          this.#clock.monotonic() >= until ||
+          (failure !== 'conflict' && failure !== 'locked')
+        )
           await this.#told(`${missing} It could not be created: `, migration, () => Promise.reject(error));
         if (failure === 'locked') await this.#pause();
       }
@@ -163,8 +168,12 @@ export class SqlTable<Table> {
     try {
       return await step();
     } catch (error) {
-      if (!['forbidden', 'table', 'locked', 'conflict'].includes(this.dialect.failure(error))) throw error;
-      const said = what === '' ? 'The user may not use the table: ' : what;
+      const failure = this.dialect.failure(error);
+      // What others do to the table passes. Only a migration has waited for them in vain: then a person has to look.
+      const isPassing = migration === undefined || (failure !== 'locked' && failure !== 'conflict');
+      if (failure !== 'forbidden' && failure !== 'table' && isPassing) throw error;
+      const refused = `The ${failure === 'table' ? 'table cannot be used' : 'user may not use the table'}: `;
+      const said = what === '' ? refused : what;
       throw new TableError(
         `${said}${describeFailure(error)}. Put that right, or run this as a user who may:\n${this.dialect.setup(migration)}`,
       );
