@@ -82,7 +82,9 @@ export interface LockStore {
    * @returns `undefined` if there are no hints: calls in line find out by asking
    */
   hints(process: string, called: (token: string) => void): HintChannel | undefined;
+  /** Queued calls. Each call rejects if the store {@link keeps} none. */
   readonly queuedCalls: QueuedCallStore;
+  /** Who ran what. Each call rejects if the store {@link keeps} no histories. */
   readonly history: HistoryStore;
   /**
    * A call was not answered in time, or its connection broke: that connection may be dead, and so may others of its age, without a
@@ -111,6 +113,7 @@ export interface Keeps {
   readonly histories: boolean;
 }
 
+/** What stores with entries keep. */
 export const EVERYTHING: Keeps = { lines: true, queuedCalls: true, histories: true };
 
 /** What a store declares, and does not keep, a sentence each. */
@@ -122,12 +125,11 @@ export function undeclared(store: Partial<LockStore>, shown: string): string[] {
     ['queuedCalls', 'lines, in which those who run them wait', keeps.lines],
     ['histories', '`history`', history],
   ] as const;
-  return needs.flatMap(([kept, part, has]) => {
-    const remedy = `Add it, or declare \`${kept}: false\`.`;
-    return keeps[kept] && !has
-      ? `store: ${shown} declares that it keeps ${kept}, and has no ${part}. ${remedy}`
-      : [];
-  });
+  const lacking = needs.filter(([kept, , has]) => keeps[kept] && !has);
+  return lacking.map(
+    ([kept, part]) =>
+      `store: ${shown} declares that it keeps ${kept}, and has no ${part}. Add it, or declare \`${kept}: false\`.`,
+  );
 }
 
 /** The channel on which a process receives hints for its calls in line. */

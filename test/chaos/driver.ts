@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerClock } from './server-clock.js';
 import { HistoryWriter, monotonic, readHistory } from './history.js';
 import { Injector } from './injector.js';
-import { CALLER, HOOK, JOBS, MAX_CLOCK_SKEW, volleyJobs } from './jobs.js';
+import { CALLER, CLOCKS_APART, HOOK, JOBS, MAX_CLOCK_SKEW, volleyJobs } from './jobs.js';
 import { Member } from './member.js';
 import type { Plan } from './plan.js';
 import { readKept } from './stores/kept.js';
@@ -53,6 +53,7 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
     seed: plan.seed,
     jobs,
     maxClockSkew: MAX_CLOCK_SKEW,
+    clocksApart: CLOCKS_APART,
     hints: HINTS.has(options.store),
     keptWithin: KEPT_WITHIN,
     roundTrip,

@@ -57,6 +57,8 @@ export interface BeginLine extends At {
   readonly seed: number;
   readonly jobs: readonly JobFacts[];
   readonly maxClockSkew: number;
+  /** How much later than the first one another instance may fire a tick, ms. */
+  readonly clocksApart: number;
   /** Whether the store tells calls in line of their turn. */
   readonly hints: boolean;
   /** How much later than a release the store keeps the record of its run, at most, ms; 0: in the same operation. */

@@ -5,6 +5,8 @@ export const MAX_OFFSET = 2_000;
 
 /** How far a tick may lie in the future of the store's clock, ms: two instances differ by twice {@link MAX_OFFSET}. */
 export const MAX_CLOCK_SKEW = 60_000;
+/** How far the clocks of two instances may be apart when both fire a tick, with how late a busy one fires it, ms. */
+export const CLOCKS_APART = 5_000;
 
 /**
  * How long after its tick a start counts as overdue, ms: the slowest instance fires a tick up to 4 s after the fastest one. What runs

@@ -39,7 +39,7 @@ export interface CronJobOptions extends IntervalJobOptions, Pick<LockOptions, 'r
    */
   readonly timeZone?: string | undefined;
   /**
-   * What `cron` is given besides. `disabled: true`: the job is made, but not started: call its `start()`.
+   * What `cron` is given besides. A job that is `disabled` is started by its `start()`.
    *
    * @default that of `@Cron()`
    */
@@ -54,6 +54,7 @@ interface CronParameters {
   readonly unrefTimeout?: boolean | undefined;
   /** A date that comes while the job runs on this instance is not fired. */
   readonly waitForCompletion?: boolean | undefined;
+  /** The job is made, but not started. */
   readonly disabled?: boolean | undefined;
   /** How late a busy process may be, in milliseconds, and still fire a date. */
   readonly threshold?: number | undefined;

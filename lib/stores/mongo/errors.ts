@@ -68,7 +68,7 @@ export function failed(error: unknown, outcome: 'not-applied' | 'unknown'): Stor
 
 const cureOf = ({ name = '' }: DriverError): string =>
   /^Mongo(ClientClosed|NotConnected|TopologyClosed|PoolClosed|ExpiredSession)Error$/.test(name)
-    ? ' Somebody has closed it: close the client after the application, and make a new store for a new client.'
+    ? ' The client was closed too early: close the client after the application, and make a new store for a new client.'
     : '';
 
 /** The message of an error as a part of a sentence, on one line. */

@@ -76,7 +76,6 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   readonly #kind: NodeRedisKind;
   readonly #client: AnyClient;
   readonly #underWay = new Set<{ readonly command: { readonly name: string } }>();
-  #answers = 0;
   readonly #listeners = new Map<string, Set<Listener>>();
   #timer: Timer | undefined;
   /** What the last look has shown. */
@@ -176,10 +175,8 @@ export class NodeRedis implements RedisClient, SubscribingClient {
 
   /** The connection to a single server. The client has no method that only replaces it. */
   readonly stream = {
-    answers: (): number => this.#answers,
-    get bytesRead(): number {
-      return this.answers();
-    },
+    /** Grows with each answer, which is all that can be seen. */
+    bytesRead: 0,
     destroy: (): void => {
       if (!this.#client.isOpen) return;
       this.#renewing = true;
@@ -303,7 +300,7 @@ export class NodeRedis implements RedisClient, SubscribingClient {
       throw this.#asIoredisSays(error);
     } finally {
       this.#underWay.delete(sent);
-      this.#answers += 1;
+      this.stream.bytesRead += 1;
     }
   }
 

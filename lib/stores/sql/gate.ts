@@ -135,7 +135,9 @@ export class Gate {
         if (place < 0) return;
         this.#waiting.splice(place, 1);
         reject(
-          notSent(`${AT_ONCE} statements wait for the database, and none was answered within ${TURN} ms`),
+          notSent(
+            `${AT_ONCE} statements wait for the database, and none was answered within ${TURN} ms: look for locked tables, and for statements that take long`,
+          ),
         );
       }, TURN);
       this.#waiting.push(enter);

@@ -52,7 +52,7 @@ export function judge(
     return {
       problem:
         `The table ${table} is neither one that this store makes nor one that ShedLock documents: ${problem}. ` +
-        `Give another name (table), or make it like this:\n${ddl.creation[0]};`,
+        `Give another name (table), or change its columns and its key to those of this:\n${ddl.creation[0]};`,
     };
   const ours = OUR_COLUMNS.filter((name) => !columns.has(name));
   if (ours.length === 0) return undefined;
@@ -150,9 +150,8 @@ export class SqlTable<Table> {
   #fit(look: TableLook<Table>): Table {
     if ('table' in look) return look.table;
     if ('problem' in look) throw new TableError(look.problem);
-    throw new TableError(
-      `${look.missing} Run this, or leave it to the store (migrate: true):\n${this.dialect.setup(look.migration)}`,
-    );
+    const how = this.options.migrate ? 'Run this' : 'Run this, or leave it to the store (migrate: true)';
+    throw new TableError(`${look.missing} ${how}:\n${this.dialect.setup(look.migration)}`);
   }
 
   async #tried(table: Table): Promise<Table> {

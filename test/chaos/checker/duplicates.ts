@@ -3,7 +3,7 @@ import { groupBy, type Model, type Run } from './model.js';
 import { dueAt } from './ticks.js';
 
 /**
- * No tick is started twice, save counted reruns: attempts 2 to `rerun` + 1, each once. Starts within `maxClockSkew`
+ * No tick is started twice, save counted reruns: attempts 2 to `rerun` + 1, each once. Starts within `clocksApart`
  * of an injected data loss are counted apart, if it is one that forgot the first; and those that `catchUp` allows for as long as the tick
  * is young enough.
  */
@@ -15,7 +15,7 @@ export function checkDuplicates(model: Model): Finding {
   const afterLoss = (run: Run, { m: started } = run): boolean =>
     losses.some(
       ({ from, to, since }) =>
-        run.m >= from && (run.m <= to + begin.maxClockSkew || isCaughtUp(run)) && started >= since,
+        run.m >= from && (run.m <= to + begin.clocksApart || isCaughtUp(run)) && started >= since,
     );
   const violations: string[] = [];
   let reruns = 0;

@@ -62,13 +62,4 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     only: ['kill'],
     seed: 328,
   },
-  'no-hints': {
-    file: 'stores/shared/tested-channel.js',
-    search: 'return this.parts.called(text);',
-    replace: 'return;',
-    caughtBy: 'waiting',
-    only: ['throwing-logger'],
-    callers: 3,
-    seed: 3,
-  },
 };

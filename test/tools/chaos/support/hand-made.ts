@@ -53,7 +53,18 @@ export class HandMade {
     const all = jobs.map((job) => jobFacts(job));
     this.#jobs = new Map(all.map((job) => [job.job, job]));
     this.#lines = [
-      { k: 'begin', m: 0, w: EPOCH, seed: 1, jobs: all, maxClockSkew: 5_000, hints, keptWithin, offsets },
+      {
+        k: 'begin',
+        m: 0,
+        w: EPOCH,
+        seed: 1,
+        jobs: all,
+        maxClockSkew: 5_000,
+        clocksApart: 5_000,
+        hints,
+        keptWithin,
+        offsets,
+      },
       ...Object.keys(offsets).map((i): Line => ({ k: 'up', m: 0, i, n: 1 })),
       { k: 'over', m: over },
     ];
