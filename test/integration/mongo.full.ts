@@ -9,7 +9,6 @@ import type { AcquireRequest } from '../../lib/contract/lock-store.js';
 import type { LeaseRef } from '../../lib/contract/lease-ref.js';
 import { MongoDocuments } from '../../lib/stores/mongo/mongo-documents.js';
 import { MongoLockStore } from '../../lib/stores/mongo/index.js';
-import { LOOK_FOR_QUEUED } from '../../lib/contract/queued-call-store.js';
 import { locksOf } from '../contract/support/mongo-subject.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { isThereMongo, provideMongo, testMongo } from '../support/mongo-server.js';
@@ -216,7 +215,7 @@ const there = await isThereMongo('MongoLockStore on a server');
       expect(writes.map(({ command }) => command.update)).toEqual([name, name, `${name}_entries`]);
       for (const { commandName, command } of sent) {
         if (['insert', 'update', 'delete', 'createIndexes'].includes(commandName))
-          expect(command.writeConcern).toMatchObject({ w: 'majority' });
+          expect(command.writeConcern).toMatchObject({ w: 'majority', j: true });
         if (commandName === 'aggregate') expect(command.readConcern).toEqual({ level: 'majority' });
         expect(command).not.toHaveProperty('autocommit');
         expect(command.$readPreference?.mode ?? 'primary').not.toBe('secondaryPreferred');
@@ -341,25 +340,6 @@ const there = await isThereMongo('MongoLockStore on a server');
       finish();
       await Promise.all(calls);
       expect(order).toEqual(['2', '0', '1']);
-    });
-
-    test('a call in line is told of its turn, on a server with change streams', async () => {
-      const hello = await client.db().command({ hello: 1 });
-      if (hello['operationTime'] === undefined)
-        return void process.stderr.write('LEFT OUT: hints of MongoDB. The server has no change streams.\n');
-      const [one, two] = [store(), store()];
-      for (const each of [one, two]) await each.init();
-      const heard: string[] = [];
-      const channel = two.hints('two', (token) => heard.push(token));
-      await until(() => channel?.open === true);
-      const lease = await taken(one);
-      const waiting = attempt({ wait: { limit: HOUR, priority: 0, process: 'two' } });
-      expect(await two.acquire(waiting)).toMatchObject({ acquired: false });
-      await one.release(lease);
-      await until(() => heard.includes(waiting.token));
-      await one.queuedCalls.announce?.();
-      await until(() => heard.includes(LOOK_FOR_QUEUED));
-      channel?.close();
     });
   });
 });

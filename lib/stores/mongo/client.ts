@@ -13,17 +13,6 @@ export interface MongoDatabase {
 export interface MongoCollection {
   aggregate(pipeline: object[], options?: object): { toArray(): Promise<unknown[]> };
   bulkWrite(operations: never[], options?: object): Promise<MongoBatchResult>;
-  watch(pipeline: object[], options?: object): MongoChangeStream;
-}
-
-/** What the store needs of a `ChangeStream` of the package `mongodb`. */
-export interface MongoChangeStream {
-  on(
-    event: 'change',
-    listener: (change: { readonly fullDocument?: { readonly text?: unknown } }) => void,
-  ): unknown;
-  on(event: 'error' | 'close', listener: () => void): unknown;
-  close(): Promise<unknown>;
 }
 
 /** What the store needs of a `BulkWriteResult` of the package `mongodb`. */
@@ -58,16 +47,10 @@ export function databaseOf(given: MongoGiven): () => MongoDatabase {
   if (has('getClient') && !has('command')) return () => quiet(connected(given as MongooseConnectionLike));
   if (has('db')) return () => quiet((given as MongoClientLike).db());
   if (has('command') && has('collection')) return () => quiet(given as MongoDatabase);
-  const got = foreignClient(given, 'mongo', []) ?? `${kindOfValue(given)}. ${adviceFor(given)}`;
+  const got = foreignClient(given, 'mongo', []) ?? kindOfValue(given);
   throw new SchedulerLockConfigError([
-    `store: MongoLockStore needs a Db or a MongoClient of \`mongodb\`, or a connection of Mongoose. It got ${got.trim()}`,
+    `store: MongoLockStore needs a Db or a MongoClient of \`mongodb\` (new MongoClient(url)), or a connection of Mongoose. It got ${got}`,
   ]);
-}
-
-function adviceFor(given: unknown): string {
-  if (given === undefined || given === null)
-    return 'Perhaps the client is made later, or the module that provides it does not export it.';
-  return typeof given === 'string' ? 'Make a client of the URL: new MongoClient(url).' : '';
 }
 
 /** @throws StoreUnavailableError if there is no connection yet */
@@ -89,7 +72,6 @@ function quiet(database: MongoDatabase): MongoDatabase {
       return {
         aggregate: (...given) => ({ toArray: () => quietly(() => collection.aggregate(...given).toArray()) }),
         bulkWrite: (...given) => quietly(() => collection.bulkWrite(...given)),
-        watch: (...given) => quietly(() => collection.watch(...given)),
       };
     },
   };

@@ -20,7 +20,6 @@ const DENIED = [13, 18, 8000];
  * requests than were paid for. The store tries any write that was not made again, after a pause.
  */
 const NOT_MADE = [11000, 112, 16500];
-/** The only one of these that says what is there. */
 export const DUPLICATE = [11000];
 /** What no try again makes an index of: options that the server does not know, an index that differs, a view, a name that is too long. */
 const NO_INDEX = [59, 67, 72, 73, 85, 86, 166];

@@ -59,11 +59,7 @@ export class MongoDocuments implements LockDocuments {
   }
 
   #send(writes: readonly NamedWrite[]): Promise<Answers> {
-    return sendBatch(
-      () => this.#collection(),
-      writes,
-      () => this.#made(writes),
-    );
+    return sendBatch(this.#collection, writes, () => this.#made(writes));
   }
 
   async #made(writes: readonly NamedWrite[]): Promise<Answers> {
@@ -90,9 +86,7 @@ export class MongoDocuments implements LockDocuments {
     return asRead(() => serverTime(this.database()));
   }
 
-  #collection(): MongoCollection {
-    return this.database().collection(this.collection);
-  }
+  readonly #collection = (): MongoCollection => this.database().collection(this.collection);
 }
 
 const FIELDS = { lockUntil: 1, lockedAt: 1, lockedBy: 1, version: 1, state: 1, now: '$$NOW' };

@@ -36,11 +36,6 @@ interface Stored {
 
 type Found = Omit<Stored, 'write'> & { readonly now: Date };
 
-/** A sum, as it is read. */
-interface Sum extends Pick<EntrySum, 'count' | 'place'> {
-  readonly _id: Pick<EntrySum, 'lock' | 'kind'>;
-}
-
 /** A write of an entry. */
 interface EntryWrite extends Write {
   readonly _id: string;
@@ -60,17 +55,7 @@ const INDEXES = [
 ];
 
 /** What a list reads, with the time of the server. */
-const FIELDS = {
-  lock: 1,
-  id: 1,
-  kind: 1,
-  version: 1,
-  place: 1,
-  at: 1,
-  expiresAt: 1,
-  body: 1,
-  now: '$$NOW',
-};
+const FIELDS = { lock: 1, id: 1, kind: 1, version: 1, place: 1, at: 1, expiresAt: 1, body: 1, now: '$$NOW' };
 
 /**
  * The entries of locks in a collection of MongoDB beside that of the locks. MongoDB deletes what is over within about a minute, by a TTL
@@ -142,8 +127,8 @@ export class MongoEntries implements LockEntries {
     const sum = { _id: { lock: '$lock', kind: '$kind' }, count: { $sum: 1 }, place: { $min: '$place' } };
     const ordered = limit === undefined ? [] : [{ $sort: { _id: 1 } }];
     const stages = [{ $match: match }, { $group: sum }, ...ordered, ...limited(limit)];
-    const found = (await this.#find(stages)) as Sum[];
-    return found.map(({ _id: { lock, kind }, count, place }) => ({ lock, kind, count, place }));
+    const unnamed = { $project: { _id: 0, lock: '$_id.lock', kind: '$_id.kind', count: 1, place: 1 } };
+    return (await this.#find([...stages, unnamed])) as EntrySum[];
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
@@ -155,12 +140,7 @@ export class MongoEntries implements LockEntries {
 
   async #write(entries: readonly NewEntry[], now: number): Promise<boolean[]> {
     const writes = entries.map((entry) => this.#writeOf(entry, now));
-    const answers = await sendBatch(
-      () => this.#collection(),
-      writes,
-      () => this.#made(writes),
-      DUPLICATE,
-    );
+    const answers = await sendBatch(this.#collection, writes, () => this.#made(writes), DUPLICATE);
     return answers.map((isMade) => isMade === true);
   }
 
@@ -210,9 +190,7 @@ export class MongoEntries implements LockEntries {
     return asRead(() => this.#collection().aggregate(stages, READING).toArray());
   }
 
-  #collection(): MongoCollection {
-    return this.database().collection(this.collection);
-  }
+  readonly #collection = (): MongoCollection => this.database().collection(this.collection);
 }
 
 /** Also keeps texts apart that have half a character in them, which the driver would replace. */

@@ -4,13 +4,11 @@
  */
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { RememberingLockStore } from '../../rules/documents/document-lock-store.js';
-import type { HintChannel } from '../../contract/lock-store.js';
 import { databaseOf, type MongoDatabase, type MongoGiven } from './client.js';
 import { failed, isDenied, reasonOf } from './errors.js';
 import { MongoDocuments } from './mongo-documents.js';
 import { MongoEntries } from './mongo-entries.js';
-import { MongoHints } from './mongo-hints.js';
-import { lookAtServer } from './server.js';
+import { checkServer } from './server.js';
 
 /** Options of {@link MongoLockStore}. */
 export interface MongoLockStoreOptions {
@@ -23,10 +21,6 @@ export interface MongoLockStoreOptions {
   readonly collection?: string;
 }
 
-const DEFAULT_COLLECTION = 'shedLock';
-/** What the name of the collection of entries ends with. */
-const ENTRIES = '_entries';
-
 /**
  * Leases in a collection of MongoDB, which is also ShedLock's: instances that use either exclude each other.
  *
@@ -37,38 +31,22 @@ const ENTRIES = '_entries';
  * 1. The client is yours: the store never closes the client.
  * 2. Each statement goes to the primary, waits until a majority of the replica set has the write, and belongs to no session or transaction of
  *    yours, whatever the settings of the client.
- * 3. A replica set tells a process when it is the turn of a call that waits: the process opens a change stream with its first such call.
- *    Where there is no replica set, the call asks a few times a second.
+ * 3. A call that waits asks a few times a second whether it is its turn.
  */
 export class MongoLockStore extends RememberingLockStore {
   readonly #database: () => MongoDatabase;
   readonly #collection: string;
-  readonly #hints: MongoHints;
-  #warning: string | undefined;
 
   /**
    * @param given a `Db` or a `MongoClient` of `mongodb`, or a `Connection` of Mongoose. A client stands for the database in its URL
    * @throws SchedulerLockConfigError for any other value (the message says what the value is), and for a name that no collection can have
    */
-  constructor(given: MongoGiven, options: MongoLockStoreOptions = {}) {
-    const { collection = DEFAULT_COLLECTION } = options;
+  constructor(given: MongoGiven, { collection = 'shedLock' }: MongoLockStoreOptions = {}) {
     const database = databaseOf(given);
     checkName(collection);
-    const beside = `${collection}${ENTRIES}`;
-    const entries = new MongoEntries(database, beside);
-    const hints = new MongoHints(database, beside, () => entries.ready());
-    super(new MongoDocuments(database, collection), entries, {
-      hint: ({ process, token }) => void hints.send(process, token),
-      announce: (text) => hints.announce(text),
-    });
+    super(new MongoDocuments(database, collection), new MongoEntries(database, `${collection}_entries`));
     this.#database = database;
     this.#collection = collection;
-    this.#hints = hints;
-  }
-
-  /** `undefined` if the server has no change streams: then calls in line ask for their turn. */
-  override hints(process: string, called: (token: string) => void): HintChannel | undefined {
-    return this.#hints.listen(process, called);
   }
 
   get label(): string {
@@ -84,9 +62,7 @@ export class MongoLockStore extends RememberingLockStore {
    */
   async init(): Promise<void> {
     try {
-      const { warning, hasChangeStreams } = await lookAtServer(this.#database(), this.#collection);
-      this.#warning = warning;
-      this.#hints.areThere = hasChangeStreams;
+      await checkServer(this.#database(), this.#collection);
       await this.inspect(['-']);
     } catch (error) {
       if (error instanceof SchedulerLockConfigError) throw error;
@@ -96,10 +72,6 @@ export class MongoLockStore extends RememberingLockStore {
         `store: MongoDB refused: ${reasonOf(cause)}. Check the credentials, and the rights: find, insert and update on ${this.#collectionName}.`,
       ]);
     }
-  }
-
-  async warning(): Promise<string | undefined> {
-    return this.#warning;
   }
 
   /** The collection, with its database as soon as the database is known. */

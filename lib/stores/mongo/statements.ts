@@ -9,8 +9,8 @@ export const READING = {
   // More than the engine asks for at once: no second round trip for the rest.
   batchSize: 1_000,
 };
-/** Each write of a batch is judged alone, and counts when a majority has it. */
-export const WRITING = { ordered: false, writeConcern: { w: 'majority' } };
+/** Each write of a batch is judged alone, and counts when a majority has it on disk: no crash of a standalone server takes a lease back. */
+export const WRITING = { ordered: false, writeConcern: { w: 'majority', j: true } };
 
 /** The server's time, by a command that touches no document. */
 export async function serverTime(database: MongoDatabase): Promise<number> {

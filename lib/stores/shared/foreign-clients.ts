@@ -1,5 +1,5 @@
 /*
- * lib/stores/shared: what stores of several kinds use: which client a user gave, and a connection on which hints are heard.
+ * lib/stores/shared: what stores of several kinds use: which client a user gave.
  * May not enter: rules, statements, drivers.
  */
 import { show } from '../../base/wording.js';

@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import type { MongoDatabase } from '../../../../lib/stores/mongo/client.js';
 
 /** What an error of the driver has. */
@@ -7,20 +6,6 @@ export const driverError = (name: string, fields: object = {}): Error =>
 
 /** A document, as it is stored. */
 export type Stored = Readonly<Record<string, unknown>> & { readonly _id: string };
-
-interface Inserting {
-  readonly insertOne?: { readonly document: object };
-}
-
-/** A change stream. What it matches is judged by a real server only. */
-export class FakeChangeStream extends EventEmitter {
-  isClosed = false;
-
-  async close(): Promise<void> {
-    this.isClosed = true;
-    this.emit('close');
-  }
-}
 
 /** A database that answers what a test says, and notes what it was sent. */
 export class FakeMongo {
@@ -31,9 +16,6 @@ export class FakeMongo {
   answer = (): readonly Stored[] => this.stored;
   /** Answers commands by their first word; one that is no answer is thrown. */
   commands: Readonly<Record<string, unknown>> = {};
-  readonly streams: FakeChangeStream[] = [];
-  /** Whether streams hear nothing. */
-  isDeaf = false;
   /** What the next batches answer, or throw. Without any all are written. */
   batches: unknown[] = [];
 
@@ -59,24 +41,10 @@ export class FakeMongo {
         this.#note('bulkWrite', operations, options);
         const answer = this.batches.shift() ?? { matchedCount: operations.length };
         if (answer instanceof Error) throw answer;
-        if (!this.isDeaf) this.#tell(operations);
         return answer as { matchedCount: number };
-      },
-      watch: (pipeline, options) => {
-        this.#note('watch', pipeline, options);
-        const stream = new FakeChangeStream();
-        this.streams.push(stream);
-        return stream;
       },
     }),
   };
-
-  /** Tells the streams what a batch inserts. */
-  #tell(operations: readonly Inserting[]): void {
-    for (const { insertOne } of operations)
-      if (insertOne !== undefined)
-        for (const stream of this.streams) stream.emit('change', { fullDocument: insertOne.document });
-  }
 
   get words(): string[] {
     return this.sent.map(({ what }) => what);

@@ -171,7 +171,7 @@ describe('a call', () => {
     for (const { what, options } of mongo.sent) {
       expect(options).not.toHaveProperty('session');
       if (what === 'bulkWrite')
-        expect(options).toMatchObject({ ordered: false, writeConcern: { w: 'majority' } });
+        expect(options).toMatchObject({ ordered: false, writeConcern: { w: 'majority', j: true } });
       else expect(options).toMatchObject({ readPreference: 'primary' });
       if (what === 'aggregate') expect(options).toMatchObject({ readConcern: { level: 'majority' } });
     }

@@ -46,11 +46,11 @@ const writtenBy = (index: number): Stored[] => {
 
 test.each([
   ['capped', { type: 'collection', options: { capped: true } }, /locks_entries is a capped collection/],
-  ['a view', { type: 'view' }, /locks_entries is a view, which cannot keep what has to change/],
+  ['a view', { type: 'view' }, /locks_entries is a view, which cannot keep locks/],
   [
     'one with a collation',
     { type: 'collection', options: { collation: { locale: 'en' } } },
-    /locks_entries has a collation \(en\)/,
+    /locks_entries is a collection with the collation en/,
   ],
 ])('a collection that is %s keeps no entries, and says so', async (_what, found, problem) => {
   mongo.commands = { listCollections: { cursor: { firstBatch: [found] } } };
@@ -189,7 +189,7 @@ describe('the collection', () => {
             },
             { key: { expiresAt: 1 }, expireAfterSeconds: 0 },
           ],
-          writeConcern: { w: 'majority' },
+          writeConcern: { w: 'majority', j: true },
         },
       },
     ]);
