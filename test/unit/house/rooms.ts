@@ -78,7 +78,7 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  * ceiling says in the commit what it buys; whoever makes a room smaller lowers it in the same commit.
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
-  base: { ceiling: 687, aim: 650 },
+  base: { ceiling: 688, aim: 650 },
   contract: { ceiling: 1_701, aim: 1_500 },
   rules: { ceiling: 3_944, aim: 3_100 },
   'stores/redis': { ceiling: 4_606, aim: 4_400 },
