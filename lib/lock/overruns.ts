@@ -8,7 +8,7 @@ const EARLY = 0.9;
 /** The fires of a job that come while it runs: counts them, and reports the first one. */
 export class Overruns {
   /** How many have come. */
-  missed = 0;
+  skippedTicks = 0;
   /** The last of its ticks; when the last fire of its interval came, monotonic. */
   #tick: number;
   #firedAt: number;
@@ -23,12 +23,12 @@ export class Overruns {
 
   count(call: LockCall): void {
     if (!this.#isNext(call)) return;
-    this.missed += 1;
-    if (this.missed > 1) return;
+    this.skippedTicks += 1;
+    if (this.skippedTicks > 1) return;
     const { clock, emit } = this.engine;
     const { lease } = this;
     const since = Math.round(clock.now() - (clock.monotonic() - lease.startedAt));
-    emit({ type: 'overrun', ...lease.facts(), since, missed: this.missed });
+    emit({ type: 'overrun', ...lease.facts(), since, skippedTicks: this.skippedTicks });
   }
 
   /** Whether a call is for a tick of this very job that was not counted yet: a tick can be fired several times. */

@@ -11,7 +11,7 @@ export interface EndOfRun {
   /** Has the error of the job, if it failed. */
   readonly ended: object;
   /** How many fires of the job came meanwhile. */
-  readonly missed: number;
+  readonly skippedTicks: number;
 }
 
 /** How runs are remembered. */

@@ -67,7 +67,7 @@ export const isConfirmed = (answer: ReleaseResult | Error): boolean =>
 export function reportReleased(
   { clock, emit, hears }: Engine,
   { ref }: Lease,
-  { outcome, duration, ended, missed }: EndOfRun,
+  { outcome, duration, ended, skippedTicks }: EndOfRun,
   confirmed: boolean,
 ): void {
   if (!hears('released')) return;
@@ -82,7 +82,7 @@ export function reportReleased(
     confirmed,
   };
   if ('error' in ended) event.error = ended.error;
-  if (missed > 0) event.missed = missed;
+  if (skippedTicks > 0) event.skippedTicks = skippedTicks;
   emit(ofRun(event, ref));
 }
 

@@ -92,7 +92,7 @@ export abstract class Holding extends Take {
     if (lease.hasInner) lease.abort(jobEnded(lease.ref.name));
     engine.heartbeat.delete(lease);
     noteFailure(engine.failing, lease.ref.job, outcome);
-    return { outcome, duration, ended, missed: this.#overruns?.missed ?? 0 };
+    return { outcome, duration, ended, skippedTicks: this.#overruns?.skippedTicks ?? 0 };
   }
 
   /** What gives the lease back. @param end how its run has ended, if the store does not know */

@@ -13,8 +13,8 @@ const timeZone = 'UTC';
 type Overrun = Extract<SchedulerLockEvent, { type: 'overrun' }>;
 const overruns = (app: TestApp): Overrun[] =>
   app.events.filter((event): event is Overrun => event.type === 'overrun');
-const missed = (app: TestApp): number =>
-  app.events.reduce((sum, event) => sum + ((event.type === 'released' && event.missed) || 0), 0);
+const skippedTicks = (app: TestApp): number =>
+  app.events.reduce((sum, event) => sum + ((event.type === 'released' && event.skippedTicks) || 0), 0);
 
 /** Jobs that hang until the test lets them go on. */
 function jobs(hang: () => Promise<void>) {
@@ -80,11 +80,11 @@ test.each(kinds)(
     const begun = Date.now();
     await until(() => Date.now() > begun + 2_100);
     open();
-    await until(() => missed(app) >= 2);
+    await until(() => skippedTicks(app) >= 2);
     await until(() => runs > 1);
     expect(overruns(app)).toHaveLength(1);
     expect(at).toBeGreaterThan(since);
-    expect(overruns(app)).toMatchObject([{ job: 'job', lock: 'job', instance: 'here', missed: 1 }]);
+    expect(overruns(app)).toMatchObject([{ job: 'job', lock: 'job', instance: 'here', skippedTicks: 1 }]);
     expect(tick === undefined).toBe(kind === 'interval');
     // The classes of the other kinds are in no providers here, which is told at the start.
     const line = app.logs.own.filter((text) => text.startsWith('warn') && !text.includes('none is bound'));
@@ -100,5 +100,5 @@ test('a job with waitForCompletion that ends in time is no overrun', async () =>
   const app = await startApp([jobs(() => Promise.resolve())['cron with waitForCompletion']]);
   await until(() => app.events.filter(({ type }) => type === 'released').length >= 3);
   expect(overruns(app)).toEqual([]);
-  expect(missed(app)).toBe(0);
+  expect(skippedTicks(app)).toBe(0);
 });

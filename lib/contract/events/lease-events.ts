@@ -80,7 +80,7 @@ export interface ReleasedEvent extends LeaseFacts {
   /** What the job threw, for the outcome `failed`. */
   readonly error?: unknown;
   /** How many ticks of its job this instance skipped because of the run; absent if none: see {@link OverrunEvent}. */
-  readonly missed?: number;
+  readonly skippedTicks?: number;
   /**
    * Whether the store confirmed it. `false` if the lease was no longer ours, or if the store did not answer: then
    * the release is tried again until the lease has expired by itself.
@@ -112,7 +112,7 @@ export interface OverrunEvent extends LeaseFacts {
   /** When the run began, epoch milliseconds. */
   readonly since: number;
   /** How many ticks were skipped so far because of the run; `released` has the sum. */
-  readonly missed: number;
+  readonly skippedTicks: number;
 }
 
 /** A job begins without its lock, because the store failed and `onStoreError` is `'run'`. */

@@ -14,7 +14,7 @@ export class Asked<T> implements Caller<T>, Limited {
   #end!: (outcome: Outcome<T>) => void;
   #late: ((outcome: Outcome<T>) => void) | undefined;
   /** What came after it was given up, before anybody listened. */
-  #missed: Outcome<T> | undefined;
+  #unheard: Outcome<T> | undefined;
 
   constructor(
     private readonly limits: TimeLimits,
@@ -27,8 +27,8 @@ export class Asked<T> implements Caller<T>, Limited {
 
   /** From now on `late` receives the outcome if the call was given up. */
   listen(late: (outcome: Outcome<T>) => void): void {
-    if (this.#missed === undefined) this.#late = late;
-    else late(this.#missed);
+    if (this.#unheard === undefined) this.#late = late;
+    else late(this.#unheard);
   }
 
   answered(result: T): void {
@@ -47,7 +47,7 @@ export class Asked<T> implements Caller<T>, Limited {
 
   #ended(outcome: Outcome<T>): void {
     if (this.givenUp) {
-      if (this.#late === undefined) this.#missed = outcome;
+      if (this.#late === undefined) this.#unheard = outcome;
       return this.#late?.(outcome);
     }
     this.limits.delete(this);

@@ -129,9 +129,9 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
   overrun: {
     level: 'warn',
     text(event) {
-      const { since, at, instance, missed } = event;
+      const { since, at, instance, skippedTicks } = event;
       const run = `since ${new Date(since).toISOString()} (${formatDuration(at - since)}) on ${instance}`;
-      const cost = `it has cost ${counted(missed, 'tick')} so far`;
+      const cost = `it has cost ${counted(skippedTicks, 'tick')} so far`;
       return `${subject(event)}: its next tick came, and it is still running ${run}; ${cost}. If it can hang, give it a timeout.`;
     },
   },

@@ -9,7 +9,7 @@ interface Mark {
   /** By the database. */
   readonly until: number;
   readonly called?: Called | undefined;
-  readonly missed?: readonly string[] | undefined;
+  readonly absent?: readonly string[] | undefined;
 }
 
 /** Whether a document has a mark that there may be a line. @param now of the database */
@@ -27,12 +27,12 @@ export const markOf = (document: LockDocument | undefined): Mark | undefined =>
 
 /** A call that has the lock, or had it last, does not stand in line, whatever is still written there. */
 export function lineOf(document: LockDocument, standing: readonly Standing[]): Line {
-  const { called, missed } = markOf(document) ?? {};
+  const { called, absent } = markOf(document) ?? {};
   const { token } = document.lease ?? {};
   return new Line(
     standing.filter((one) => one.token !== token),
     called,
-    missed,
+    absent,
   );
 }
 
@@ -52,8 +52,8 @@ export function withLine(
   // Twice as long as the longest wait: those who come meanwhile find it written.
   const until = isCovered ? before.until : Math.ceil(last + Math.max(last - now, MARKED));
   const { called } = line;
-  const missed = line.standing.length === 0 ? [] : line.absent;
-  const mark: Mark = { until, ...(called && { called }), ...(missed.length > 0 && { missed }) };
+  const absent = line.standing.length === 0 ? [] : line.absent;
+  const mark: Mark = { until, ...(called && { called }), ...(absent.length > 0 && { absent }) };
   return { ...kept, more: { ...others, line: mark } };
 }
 

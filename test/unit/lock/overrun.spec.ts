@@ -48,12 +48,12 @@ test('is told of once, with its begin, and has its ticks counted until it ends',
       tick,
       attempt: 1,
       since,
-      missed: 1,
+      skippedTicks: 1,
     },
   ]);
   end();
   await here.clock.advance(0);
-  expect(here.of('released')).toMatchObject([{ tick, missed: 3 }]);
+  expect(here.of('released')).toMatchObject([{ tick, skippedTicks: 3 }]);
 });
 
 test('is told of again for the next run', async () => {
@@ -73,7 +73,7 @@ test('counts a tick once that is fired several times', async () => {
   await fire(here, nth(2));
   end();
   await here.clock.advance(0);
-  expect(here.of('released')).toMatchObject([{ missed: 2 }]);
+  expect(here.of('released')).toMatchObject([{ skippedTicks: 2 }]);
 });
 
 test('of an interval is one that is fired an interval later, not by another scheduler at once', async () => {
@@ -88,7 +88,7 @@ test('of an interval is one that is fired an interval later, not by another sche
   expect(overruns(here)).toMatchObject([{ since: tick, at: tick + 1_000 }]);
   end();
   await here.clock.advance(0);
-  expect(here.of('released')).toMatchObject([{ missed: 2 }]);
+  expect(here.of('released')).toMatchObject([{ skippedTicks: 2 }]);
 });
 
 test('is told of where jobs have no ticks as well', async () => {
@@ -100,7 +100,7 @@ test('is told of where jobs have no ticks as well', async () => {
 test('was begun by hand, and costs ticks all the same', async () => {
   await fire(here, undefined, 'Jobs.hourly', false);
   await fire(here, nth(1));
-  expect(overruns(here)).toMatchObject([{ missed: 1 }]);
+  expect(overruns(here)).toMatchObject([{ skippedTicks: 1 }]);
 });
 
 describe('is not', () => {

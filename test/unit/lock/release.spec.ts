@@ -14,7 +14,7 @@ describe('the release of a lease', () => {
     expect(app.of('released')).toMatchObject([
       { lock: 'report', instance: 'here', outcome: 'completed', duration: 250, confirmed: true },
     ]);
-    expect(app.of('released')[0]).not.toHaveProperty('missed');
+    expect(app.of('released')[0]).not.toHaveProperty('skippedTicks');
     expect((await other.start()).began).toBe(true);
   });
 

@@ -257,7 +257,7 @@ describe('the log', () => {
       'warn: Jobs.refresh [auto-refresh]: lost (taken by there) while its job was running',
     ],
     [
-      { type: 'overrun', ...FACTS, at: 90_000, since: 0, missed: 1 },
+      { type: 'overrun', ...FACTS, at: 90_000, since: 0, skippedTicks: 1 },
       'warn: Jobs.refresh [auto-refresh]: its next tick came, and it is still running since 1970-01-01T00:00:00.000Z (1.5 min) on here; it has cost 1 tick so far. If it can hang, give it a timeout.',
     ],
     [
