@@ -83,7 +83,9 @@ async function behaviour({ module, leader, decorator, byHand, election, run, cro
     requests: store.requests.map((request) => JSON.stringify(request)).sort(),
     job: { lock: told?.lock, status: told?.status, schedule: told?.schedule },
     logs: app.logs.own
-      .map((line) => line.replace(/(?<=this is instance )[^,]+/, 'i').replaceAll(/\d+( ms)?/g, 'n'))
+      .map((line) =>
+        line.replace(/(?<=this is instance )[^,]+/, 'i').replaceAll(/\d+(\.\d+)?( (ms|s|min|h))?\b/g, 'n'),
+      )
       .sort(),
     events: app.events.map(({ type }) => type).sort(),
   };
