@@ -12,7 +12,6 @@ import { type Checked, type ModuleSettings, ofModule } from './options/check.js'
 import type { QueueJob } from '../lock/drain.js';
 import { Queues } from '../lock/queue/queues.js';
 import { ping, PING_NAME, type PingResult } from '../lock/access/ping.js';
-import { inTurn } from '../lock/access/in-turn.js';
 import { TimeLimits } from '../lock/access/time-limits.js';
 import type { HistoryStore } from '../contract/history-store.js';
 import type { LockStore } from '../contract/lock-store.js';
@@ -67,7 +66,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     this.runner = new LockRunner(store, instanceId, clock, emit, storeTimeout, hears);
     if (insight !== undefined && store.keeps.histories) {
       const { keep: count, age, error } = insight;
-      this.history = inTurn(store.history, clock);
+      this.history = store.history;
       this.runner.remember(new Recorder(this.history, { kept: { count, age }, error }));
     }
     this.queues = new Queues(store, this.runner, instanceId, clock, emit);

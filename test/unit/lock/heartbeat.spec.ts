@@ -171,18 +171,6 @@ describe('the heartbeat', () => {
     ]);
   });
 
-  it('renews no lease by an answer for fewer of them: nobody knows which', async () => {
-    const app = new Harness();
-    app.store.next('extend', answers([{ held: true }]));
-    await app.start('a');
-    await app.start('b');
-    await app.clock.advance(3_000);
-    expect(app.of('renewed')).toEqual([]);
-    expect(app.of('renewal-failed')).toMatchObject([{ lock: 'a' }, { lock: 'b' }]);
-    await app.clock.advance(500);
-    expect(app.of('renewed')).toMatchObject([{ lock: 'a' }, { lock: 'b' }]);
-  });
-
   it('judges each lease of a batch alone', async () => {
     const app = new Harness();
     const error = new StoreUnavailableError('a node is down', { outcome: 'unknown' });
