@@ -67,8 +67,8 @@ interface EntryOptions extends DocumentLockStoreOptions, EntryHistoryOptions {
  * entries beside the locks, which {@link RememberingLockStore} has, it also keeps calls in line, queued calls and histories.
  *
  * Each call reads, decides by the rules, and writes; if the document has changed meanwhile, it does so again. Calls of one process for
- * one lock take effect in the order in which they were made, but for one that nobody answers for a second: later ones pass it, and nothing
- * more of it is sent.
+ * one lock take effect in the order in which they were made. One that its caller gives up holds up no later one, and nothing more of it is
+ * sent.
  *
  * The record of a run is written right after the release, or a moment later: one that cannot be written is lost, and changes nothing for the lock.
  */

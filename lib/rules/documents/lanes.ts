@@ -47,8 +47,6 @@ export interface Lane {
   readonly tasks: Task<unknown>[];
   /** How often the first one was decided on what had been read, and somebody else has written before it. */
   tries: number;
-  /** When the turn of the first one began, monotonic; `Infinity` until it is sent. */
-  since: number;
   /** What its last change was to be written over, and was not. */
   triedOver?: SeenDocument | null | undefined;
   /** Whether nobody can tell if a change of the first one was written. */
@@ -74,8 +72,8 @@ export function notWritten(lane: Lane, seen: SeenDocument | null, isWritten: fal
 }
 
 /** The first call of a lane is over. */
-export function takeFirst(lane: Lane, now: number): Task<unknown> | undefined {
-  Object.assign(lane, { tries: 0, triedOver: undefined, isUnsure: false, since: now });
+export function takeFirst(lane: Lane): Task<unknown> | undefined {
+  Object.assign(lane, { tries: 0, triedOver: undefined, isUnsure: false });
   return lane.tasks.shift();
 }
 

@@ -26,8 +26,8 @@ import { hasLine } from '../lock/mark.js';
 /** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
 const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
-/** How long a call waits for an unanswered call before it, ms. Then the next call that is made passes that one, and takes the rest with it. */
-const PASS_AFTER = 1_000;
+/** How long somebody is called who has come just when a lock was given back, ms. */
+const CALLS = 1_000;
 
 /** What {@link Rounds} need besides a place: see `DocumentLockStoreOptions`. */
 interface RoundsOptions {
@@ -45,7 +45,7 @@ interface RoundsOptions {
 export class Rounds {
   readonly #clock: Clock;
   readonly #lanes = new Map<string, Lane>();
-  #ready: Lane[] = [];
+  #ready = new Set<Lane>();
   readonly #guesses: Guesses;
   readonly #looks: Looks;
 
@@ -62,25 +62,29 @@ export class Rounds {
 
   add<T>(task: Task<T>): void {
     const lane = this.#lanes.get(task.name);
-    const now = this.#clock.monotonic();
-    if (lane !== undefined && now - lane.since < PASS_AFTER) return void lane.tasks.push(task);
-    // It passes the call on which nobody answers, as do those behind that one.
+    if (lane !== undefined && !this.#isGivenUp(lane)) return void lane.tasks.push(task);
+    // Nobody waits for the first one any more. Those behind it, and this one, wait for its answer no longer.
     const tasks = [...(lane?.tasks.splice(1) ?? []), task];
-    const opened = { name: task.name, tasks, tries: 0, since: Infinity };
+    const opened = { name: task.name, tasks, tries: 0 };
     this.#lanes.set(task.name, opened);
     this.#start(opened);
   }
 
+  /** One that is not sent yet keeps its place: one read, and one write, names a lock once. */
+  #isGivenUp(lane: Lane): boolean {
+    const [first] = lane.tasks;
+    if (first === undefined || this.#ready.has(lane)) return false;
+    return first.told.givenUp ?? this.#clock.monotonic() > first.until;
+  }
+
   #start(lane: Lane): void {
-    // Until it is sent nobody passes it: one read, and one write, names a lock once.
-    lane.since = Infinity;
-    if (this.#ready.push(lane) === 1) momentFor(lane)(this.#send);
+    this.#ready.add(lane);
+    if (this.#ready.size === 1) momentFor(lane)(this.#send);
   }
 
   readonly #send = (): void => {
-    const lanes = this.#ready;
-    this.#ready = [];
-    for (const lane of lanes) lane.since = this.#clock.monotonic();
+    const lanes = [...this.#ready];
+    this.#ready = new Set();
     const renewals = lanes.filter(isRenewal);
     const others = lanes.filter((lane) => !isRenewal(lane));
     if (renewals.length > 0) void this.#carryOut(renewals);
@@ -191,7 +195,7 @@ export class Rounds {
   #inLine(lane: Lane, { enters, leaves }: LineChange, now: number): void {
     const { lines } = this.options;
     const { name } = lane;
-    const task = takeFirst(lane, this.#clock.monotonic());
+    const task = takeFirst(lane);
     if (task === undefined || lines === undefined) return;
     if (task.told.givenUp === true) return task.told.failed(tooLate());
     const done =
@@ -281,7 +285,7 @@ export class Rounds {
       name,
       decide: (document, now, standing = []) => callFirst(document, now, standing),
       line: 'always',
-      until: this.#clock.monotonic() + PASS_AFTER,
+      until: this.#clock.monotonic() + CALLS,
       told: { answered: () => undefined, failed: () => undefined },
     });
   }
@@ -306,7 +310,7 @@ export class Rounds {
     return true;
   }
 
-  /** Nobody waits for them any more, or a later call has passed them. An attempt's undo may be over by then, so a late lease would stay. */
+  /** Nobody waits for them any more. An attempt's undo may be over by then, so a late lease would stay. */
   #withoutGivenUp(lanes: readonly Lane[]): readonly Lane[] {
     const isOpen = (lane: Lane) =>
       lane.tasks[0]?.told.givenUp !== true && this.#lanes.get(lane.name) === lane;
@@ -335,17 +339,15 @@ export class Rounds {
 
   /** The first task of a lane is over. */
   #tell(lane: Lane, tell: (told: Caller<unknown>) => void): void {
-    const task = takeFirst(lane, this.#clock.monotonic());
+    const task = takeFirst(lane);
     if (task !== undefined) tell(task.told);
   }
 
   #goOn(lane: Lane): void {
     const { name, tasks } = lane;
-    const current = this.#lanes.get(name) ?? lane;
-    // A later call has passed this one.
-    if (current !== lane) return void current.tasks.push(...tasks);
+    // It was given up, and held up nobody.
+    if (this.#lanes.get(name) !== lane) return;
     if (tasks.length === 0) return void this.#lanes.delete(name);
-    this.#lanes.set(name, lane);
     this.#start(lane);
   }
 }
