@@ -13,15 +13,16 @@ export interface Snapshot {
   readonly at: number;
 }
 
-/** How long the database's time is reckoned on from where it was read, ms: clocks drift apart, and are set. */
-const YOUNG = 60_000;
 /** How many locks have a guess. A caller can make up a name per call: when there are too many, it starts anew. */
 const MAX_GUESSES = 10_000;
 
-/** How much slower the time is reckoned on than it goes by: more than clocks differ. */
+/** How much slower the time is reckoned on than it goes by: more than clocks drift apart. */
 const SLOWER = 0.999;
 
-/** The database's time of now, reckoned on. Rather too early: fencing tokens must not run ahead of the database's clock. */
+/**
+ * The database's time of now, reckoned on. Rather too early, but for a clock that was set back: so fencing tokens do not go by it. A tick
+ * is refused by it, after 17 hours at the latest, and then by what is read.
+ */
 export const nowOf = ({ time, at }: Snapshot, clock: Clock): number =>
   time + (clock.monotonic() - at) * SLOWER;
 
@@ -41,9 +42,10 @@ export class Guesses {
   /** `undefined` if there is no guess, or none that is worth trying. */
   of(name: string): Snapshot | undefined {
     const guess = this.#known.get(name);
-    if (guess?.document === undefined || this.clock.monotonic() - guess.at > YOUNG) return undefined;
+    if (guess?.document === undefined) return undefined;
     const isFree = !isTaken(guess.document, nowOf(guess, this.clock));
-    return isFree && this.#unsure.has(name) ? undefined : guess;
+    if (isFree && this.#unsure.has(name)) return undefined;
+    return { ...guess, document: { ...guess.document, readAt: guess.time } };
   }
 
   /** This process has written a document. */
