@@ -1,7 +1,7 @@
 import { newId } from '../../base/shared.js';
 import { byOf } from '../lock/by.js';
-import type { Snapshot } from './guesses.js';
-import type { Change, ReadDocument, SeenDocument } from '../../contract/port.js';
+import type { Snapshot } from './known.js';
+import type { Change, ReadDocument } from '../../contract/port.js';
 import { become, isTaken, type Next } from '../lock/document.js';
 import { lockOf, stateOf } from '../lock/state.js';
 
@@ -48,9 +48,3 @@ export function changeOf(name: string, look: Snapshot, next: Next, now: number):
 }
 
 type Writable<T> = { -readonly [key in keyof T]: T[key] };
-
-/** Whether a look has found what was seen before. */
-export function isSame(before: SeenDocument | null | undefined, now: SeenDocument | null): boolean {
-  if (before === undefined || before === null || now === null) return before === now;
-  return before.version === now.version && before.by === now.by && before.taken === now.taken;
-}
