@@ -34,7 +34,7 @@ import { documentLocks } from '../entries/queue-locks.js';
 import { EntryQueue } from '../entries/queue.js';
 import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
 import { Rounds } from './rounds.js';
-import type { Decision, Hint, LockDocument } from '../lock/document.js';
+import type { Decision, LockDocument } from '../lock/document.js';
 import { extend } from '../lock/extend.js';
 import { acquireInLine, givesUp, lineInfo, releaseInLine } from '../lock/in-line.js';
 import { inspect } from '../lock/inspect.js';
@@ -52,10 +52,6 @@ export interface DocumentLockStoreOptions {
   readonly clock?: Clock;
   /** The error for a call that changed nothing, because somebody else has locked the document. @default one for any place */
   readonly locked?: (name: string) => SchedulerLockError;
-  /** Tells a process that a call of it is called. */
-  readonly hint?: (hint: Hint) => void;
-  /** Tells every process that hears hints. Only of use for a store that keeps queued calls. */
-  readonly announce?: (text: string) => void | Promise<void>;
 }
 
 interface EntryOptions extends DocumentLockStoreOptions, EntryHistoryOptions {
@@ -89,12 +85,12 @@ export class DocumentLockStore implements LockStore {
     private readonly documents: LockDocuments,
     { entries, ...options }: EntryOptions = {},
   ) {
-    const { clock = systemClock, locked, hint, forPeople, announce } = options;
+    const { clock = systemClock, locked, forPeople } = options;
     const kept = entries ?? NO_ENTRIES;
     this.keeps = entries === undefined ? LOCKS_ONLY : EVERYTHING;
     this.#clock = clock;
     this.#lines = new Lines(kept);
-    this.#rounds = new Rounds(documents, { clock, hint, locked, lines: entries && this.#lines });
+    this.#rounds = new Rounds(documents, { clock, locked, lines: entries && this.#lines });
     this.history = new EntryHistory(kept, startsOf(documents), clock, options);
     this.queuedCalls = new EntryQueue(kept, {
       locks: documentLocks(documents, this.#lines, this.decide.bind(this)),
@@ -102,7 +98,6 @@ export class DocumentLockStore implements LockStore {
       moments: this.#moments,
       clock,
       forPeople,
-      announce,
     });
   }
 
@@ -118,8 +113,8 @@ export class DocumentLockStore implements LockStore {
     return new Promise((answered, failed) => this.#release(lease, options, { answered, failed }));
   }
 
-  /** No hints arrive: calls in line ask for their turn. A store that can tell other processes overrides it. */
-  hints(_process: string, _called: (token: string) => void): HintChannel | undefined {
+  /** No hints arrive: calls in line ask for their turn. */
+  hints(): HintChannel | undefined {
     return undefined;
   }
 

@@ -2,8 +2,7 @@ import { afterThis, atEndOfTurn, type Clock } from '../../base/clock.js';
 import type { SchedulerLockError } from '../../base/errors.js';
 import type { LockDocuments, Renewal } from '../../contract/port.js';
 import type { Lines } from '../entries/lines.js';
-import type { Decision, Hint, LineChange } from '../lock/document.js';
-import { callFirst } from '../lock/in-line.js';
+import type { Decision, LineChange } from '../lock/document.js';
 import { hasLine } from '../lock/mark.js';
 import { changeOf, type Written } from './changes.js';
 import { KnownLocks, nowOf, type Snapshot } from './known.js';
@@ -16,13 +15,10 @@ const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
 /** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
 const MAX_RETRY_DELAY = 100;
-/** How long somebody is called who has come just when a lock was given back, ms. */
-const CALLS = 1_000;
 
 /** What {@link Rounds} need besides a place: see `DocumentLockStoreOptions`. */
 interface RoundsOptions {
   readonly clock: Clock;
-  readonly hint: ((hint: Hint) => void) | undefined;
   readonly locked: ((name: string) => SchedulerLockError) | undefined;
   /** Absent: no call waits. */
   readonly lines: Lines | undefined;
@@ -206,7 +202,7 @@ export class Rounds {
   async #write(wanted: Wanted): Promise<boolean> {
     const { queue, change, after, decision } = wanted;
     const { name } = queue;
-    const { answer, hint, over = [], looksAgain } = decision;
+    const { answer, over = [] } = decision;
     const outcome = await this.#writes.ask(wanted);
     if (outcome === 'unsent') return false;
     if (outcome !== true) {
@@ -217,11 +213,9 @@ export class Rounds {
       return false;
     }
     this.#known.wrote(name, after);
-    if (hint !== undefined) this.options.hint?.(hint);
     // Whoever reads the line next passes over those that are still there.
     if (over.length > 0) void this.options.lines?.leave(name, over).catch(() => undefined);
     this.#answer(queue, answer);
-    if (looksAgain === true) this.#callFirst(name);
     return true;
   }
 
@@ -242,17 +236,6 @@ export class Rounds {
       if (sent.some((_, i) => written[i] !== true))
         for (const { answered } of left.splice(0)) answered('unsent');
     }
-  }
-
-  /** Calls somebody who has come just when the lock was given back. */
-  #callFirst(name: string): void {
-    this.add<undefined>({
-      name,
-      decide: (document, now, standing = []) => callFirst(document, now, standing),
-      line: 'always',
-      until: this.#clock.monotonic() + CALLS,
-      told: { answered: () => undefined, failed: () => undefined },
-    });
   }
 
   /** Colliding instances would collide again if all came back at once. */

@@ -38,8 +38,6 @@ export interface Decision<T> {
   readonly first?: LineChange;
   /** Calls in line that are over. They hold up nobody: the line need not lose them at once. */
   readonly over?: readonly Standing[];
-  /** Whether the lock was given back with nobody in line: somebody may have come at that moment. */
-  readonly looksAgain?: boolean;
 }
 
 /** A change of a line. */
