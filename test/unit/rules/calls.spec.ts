@@ -164,11 +164,28 @@ test('instances that take turns guess no more that the lock is free: three calls
     ]);
 });
 
+test('what a process knows of locks is bounded: by names that are made up per call it forgets the others', async () => {
+  const store = instance();
+  await store.release(await take(store, 'a'));
+  await Promise.all(many(9_999).map((name) => take(store, name)));
+  expect(await callsOf(async () => store.release(await take(store, 'a')))).toEqual(['write 1', 'write 1']);
+  await take(store, 'one more');
+  expect(await callsOf(() => take(store, 'a'))).toEqual(['read 1', 'write 1']);
+});
+
 describe('calls of one turn', () => {
   test('take 200 free locks by one read, and a few at a time', async () => {
     const store = instance();
     const calls = await callsOf(() => Promise.all(many(200).map((name) => take(store, name))));
     expect(calls).toEqual(['read 200', ...Array.from({ length: 8 }, () => 'write 25')]);
+  });
+
+  test('read 250 locks at once at most', async () => {
+    const store = instance();
+    await Promise.all(many(501).map((name) => take(store, name)));
+    const other = instance();
+    const calls = await callsOf(() => Promise.all(many(501).map((name) => other.acquire(request(name)))));
+    expect(calls).toEqual(['read 250', 'read 250', 'read 1']);
   });
 
   test('are refused 200 taken locks by one read', async () => {
