@@ -1,18 +1,26 @@
 import { newId } from '../../base/shared.js';
+import type { Change, ReadDocument, SeenDocument } from '../../contract/port.js';
 import { byOf } from '../lock/by.js';
-import type { Snapshot } from './known.js';
-import type { Change, ReadDocument } from '../../contract/port.js';
-import { become, isTaken, type Next } from '../lock/document.js';
+import { become, isTaken, type LockDocument, type Next } from '../lock/document.js';
 import { lockOf, stateOf } from '../lock/state.js';
+
+/** The document of a lock, and what a change of it is written over. */
+export interface Snapshot {
+  readonly document: LockDocument | undefined;
+  /** As it was found; `null`: there is none. */
+  readonly seen: Omit<SeenDocument, 'taken'> | null;
+  /** What the database's clock said, */
+  readonly time: number;
+  /** when it answered, monotonic. */
+  readonly at: number;
+}
 
 /**
  * What was read of a lock.
  *
- * @param problem why the place cannot keep it
- * @throws LockStateError if its state is not one that we have written; and `problem`
+ * @throws LockStateError if its state is not one that we have written
  */
-export function lookAt(read: ReadDocument | undefined, time: number, at: number, problem?: Error): Snapshot {
-  if (problem !== undefined) throw problem;
+export function lookAt(read: ReadDocument | undefined, time: number, at: number): Snapshot {
   if (read === undefined) return { document: undefined, seen: null, time, at };
   const { version, by } = read;
   return { document: lockOf(read), seen: { version, by }, time, at };
@@ -28,23 +36,17 @@ export interface Written {
 export function changeOf(name: string, look: Snapshot, next: Next, now: number): Written {
   const { kept, end, begins } = next;
   const { lease, ended, stranger } = kept;
-  const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
-  const version = newId();
   const { document, seen, time, at } = look;
-  const change: Writable<Change> = {
+  const version = newId();
+  const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
+  const change: Change = {
     name,
-    seen: seen && {
-      version: seen.version,
-      by: seen.by,
-      taken: document !== undefined && isTaken(document, now),
-    },
+    seen: seen && { ...seen, taken: document !== undefined && isTaken(document, now) },
     version,
     by,
     state: stateOf(kept),
+    ...(end !== undefined && { end }),
+    ...(begins !== undefined && { begins }),
   };
-  if (end !== undefined) change.end = end;
-  if (begins !== undefined) change.begins = begins;
   return { change, after: { document: become(document, next, now), seen: { version, by }, time, at } };
 }
-
-type Writable<T> = { -readonly [key in keyof T]: T[key] };

@@ -54,10 +54,6 @@ export interface DocumentLockStoreOptions {
   readonly locked?: (name: string) => SchedulerLockError;
 }
 
-interface EntryOptions extends DocumentLockStoreOptions, EntryHistoryOptions {
-  readonly entries?: LockEntries;
-}
-
 /**
  * A `LockStore` of documents: the rules of a lock over any database that can read a document, and write it if nothing has changed. With
  * entries beside the locks, which {@link RememberingLockStore} has, it also keeps calls in line, queued calls and histories.
@@ -78,12 +74,11 @@ export class DocumentLockStore implements LockStore {
   /** When calls come that wait, and calls that are queued. */
   readonly #moments = new Moments();
 
-  constructor(documents: LockDocuments, options?: DocumentLockStoreOptions);
-  /** @internal */
-  constructor(documents: LockDocuments, options?: EntryOptions);
+  /** @param entries what {@link RememberingLockStore} gives */
   constructor(
     private readonly documents: LockDocuments,
-    { entries, ...options }: EntryOptions = {},
+    options: DocumentLockStoreOptions & EntryHistoryOptions = {},
+    entries?: LockEntries,
   ) {
     const { clock = systemClock, locked, forPeople } = options;
     const kept = entries ?? NO_ENTRIES;
@@ -196,8 +191,8 @@ export class DocumentLockStore implements LockStore {
         : (document, now, line) =>
             acquireInLine(document, now, { ...request, at: (at ??= this.#moments.at(now)) }, line),
       line: isWaiting ? 'always' : 'marked',
-      // A guess reckons the time too early: no interval is due by that, and nobody comes before those who came earlier.
-      byClock: request.interval !== undefined || request.wait !== undefined,
+      // A guess reckons the time too early: no interval is due by that.
+      byClock: request.interval !== undefined,
       isAttempt: true,
       until: this.#until(told.limit ?? Math.min(ttl / 3, WAITS)),
       lost: { acquired: false, reason: 'held' },
@@ -253,6 +248,6 @@ export class RememberingLockStore extends DocumentLockStore {
     entries: LockEntries,
     options: DocumentLockStoreOptions & EntryHistoryOptions = {},
   ) {
-    super(documents, { ...options, entries });
+    super(documents, options, entries);
   }
 }

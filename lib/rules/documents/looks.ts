@@ -1,10 +1,10 @@
 import type { Clock } from '../../base/clock.js';
 import type { Standing } from '../../contract/line.js';
-import type { LockDocuments } from '../../contract/port.js';
+import type { LockDocuments, ReadDocument } from '../../contract/port.js';
 import type { Lines } from '../entries/lines.js';
+import { isTaken } from '../lock/document.js';
 import { hasLine } from '../lock/mark.js';
-import { lookAt } from './changes.js';
-import type { KnownLocks, Snapshot } from './known.js';
+import { lookAt, type Snapshot } from './changes.js';
 import type { Queue } from './tasks.js';
 
 /** What was found of a lock. */
@@ -15,35 +15,90 @@ export interface Found extends Snapshot {
 
 type LineRead = readonly Standing[] | Error;
 
-/** Reads documents, and the lines that count: those of calls that wait, and of locks whose documents have a mark. */
+/** What is known of a lock without a look. */
+interface Known {
+  /** What this process wrote last. */
+  readonly guess?: Snapshot | undefined;
+  /** Whether a guess was wrong, and none was right since. */
+  readonly isUnsure?: boolean;
+  /** Whether its document had a mark when it was read last: then its line is read along with it. */
+  readonly isMarked?: boolean;
+}
+
+/** Of how many locks something is known. A caller can make up a name per call: when there are too many, it starts anew. */
+const MOST_KNOWN = 10_000;
+/** How much slower the time is reckoned on than it goes by: more than clocks drift apart. */
+const SLOWER = 0.999;
+
+/**
+ * The database's time of now, reckoned on. Rather too early, but for a clock that was set back: so fencing tokens do not go by it. A tick
+ * is refused by it, after 17 hours at the latest, and then by what is read.
+ */
+export const nowOf = ({ time, at }: Snapshot, clock: Clock): number =>
+  time + (clock.monotonic() - at) * SLOWER;
+
+/**
+ * What this process knows of locks. Whoever had a lock last writes at once, over what it wrote last, without reading. A guess that is
+ * wrong costs a call, nothing else: a change is written over exactly what was guessed, or not at all.
+ *
+ * That a lock is free is guessed only as long as guesses hold: where holders take turns, each one would be wrong.
+ *
+ * A look reads documents, and the lines that count: those of calls that wait, and of locks whose documents have a mark.
+ */
 export class Looks {
+  readonly #known = new Map<string, Known>();
+
   /** @param lines absent: no call waits */
   constructor(
     private readonly documents: LockDocuments,
     private readonly lines: Lines | undefined,
-    private readonly known: KnownLocks,
     private readonly clock: Clock,
   ) {}
 
-  /** @returns what was found of each of these locks, or why it cannot be told */
+  /** `undefined` if there is no guess, or none that is worth trying. */
+  guess(name: string): Snapshot | undefined {
+    const { guess, isUnsure } = this.#known.get(name) ?? {};
+    if (guess?.document === undefined) return undefined;
+    if (isUnsure === true && !isTaken(guess.document, nowOf(guess, this.clock))) return undefined;
+    return { ...guess, document: { ...guess.document, readAt: guess.time } };
+  }
+
+  /** This process has written a document. */
+  wrote(name: string, guess: Snapshot): void {
+    this.#note(name, { guess });
+  }
+
+  /** This process has renewed a lease. */
+  renewed(name: string, ttl: number): void {
+    const guess = this.#known.get(name)?.guess;
+    if (guess?.document === undefined) return;
+    const until = nowOf(guess, this.clock) + ttl;
+    this.#note(name, { guess: { ...guess, document: { ...guess.document, until } } });
+  }
+
+  wasWrong(name: string): void {
+    this.#note(name, { guess: undefined, isUnsure: true });
+  }
+
+  /** @returns what is found of each of these locks, or why it cannot be told */
   async at(queues: readonly Queue[]): Promise<(Found | Error)[]> {
-    const along = queues.filter((queue) => goesByLine(queue, this.known.isMarked(queue.name)));
+    const along = queues.filter((queue) => goesByLine(queue, this.#known.get(queue.name)?.isMarked));
     const [{ now, documents, problems }, lines] = await Promise.all([
       this.documents.read(queues.map(({ name }) => name)),
       this.#read(along),
     ]);
     const at = this.clock.monotonic();
     const read = new Map(documents.map((document) => [document.name, document]));
-    const looks = queues.map(({ name }) =>
-      settled(() => lookAt(read.get(name), now, at, problems?.get(name))),
-    );
-    const missing = queues.filter((queue, i) => {
-      const look = looks[i];
-      const isMarked = !(look instanceof Error) && hasLine(look?.document, now);
-      this.known.saw(queue.name, read.get(queue.name)?.version, isMarked);
-      return isMarked && !lines.has(queue.name) && goesByLine(queue, true);
+    const looks = queues.map(({ name }) => {
+      const look = problems?.get(name) ?? lookOrError(read.get(name), now, at);
+      this.#saw(name, look);
+      return look;
     });
-    const more = await this.#read(missing);
+    const more = await this.#read(
+      queues.filter(
+        (queue) => !lines.has(queue.name) && goesByLine(queue, this.#known.get(queue.name)?.isMarked),
+      ),
+    );
     return looks.map((look, i) => {
       const { name = '' } = queues[i] ?? {};
       return look instanceof Error ? look : { ...look, line: lines.get(name) ?? more.get(name) };
@@ -57,14 +112,30 @@ export class Looks {
       .read(names)
       .catch((error: unknown) => new Map(names.map((name) => [name, error as Error])));
   }
+
+  /** A look shows whether the guess was right. */
+  #saw(name: string, look: Snapshot | Error): void {
+    const known = this.#known.get(name);
+    const { document, seen, time = 0 } = look instanceof Error ? {} : look;
+    const isMarked = hasLine(document, time);
+    if (known === undefined && !isMarked) return;
+    const isRight = seen?.version !== undefined && known?.guess?.seen?.version === seen.version;
+    this.#note(name, { isMarked, isUnsure: known?.isUnsure === true && !isRight });
+  }
+
+  #note(name: string, news: Known): void {
+    const known = this.#known.get(name);
+    if (known === undefined && this.#known.size >= MOST_KNOWN) this.#known.clear();
+    this.#known.set(name, { ...known, ...news });
+  }
 }
 
-const goesByLine = ({ tasks }: Queue, isMarked: boolean): boolean =>
+const goesByLine = ({ tasks }: Queue, isMarked = false): boolean =>
   tasks.some(({ line }) => line === 'always' || (line !== undefined && isMarked));
 
-function settled<T>(work: () => T): T | Error {
+function lookOrError(read: ReadDocument | undefined, time: number, at: number): Snapshot | Error {
   try {
-    return work();
+    return lookAt(read, time, at);
   } catch (error) {
     return error as Error;
   }

@@ -4,9 +4,8 @@ import type { LockDocuments, Renewal } from '../../contract/port.js';
 import type { Lines } from '../entries/lines.js';
 import type { Decision, LineChange } from '../lock/document.js';
 import { hasLine } from '../lock/mark.js';
-import { changeOf, type Written } from './changes.js';
-import { KnownLocks, nowOf, type Snapshot } from './known.js';
-import { type Found, Looks } from './looks.js';
+import { changeOf, type Snapshot, type Written } from './changes.js';
+import { type Found, Looks, nowOf } from './looks.js';
 import { overtaken, type Queue, type Task, tooLate, unsettled } from './tasks.js';
 import { type Asked, each, Together } from './together.js';
 
@@ -41,7 +40,7 @@ export class Rounds {
   readonly #clock: Clock;
   readonly #queues = new Map<string, Queue>();
   #ready = new Set<Queue>();
-  readonly #known: KnownLocks;
+  readonly #looks: Looks;
   readonly #renewals: Together<Renewal, boolean>;
   readonly #reads: Together<Queue, Found>;
   readonly #writes = new Together<Wanted, Outcome>(Infinity, (asked) => this.#writeAll(asked));
@@ -52,11 +51,10 @@ export class Rounds {
   ) {
     const { clock, lines } = options;
     this.#clock = clock;
-    this.#known = new KnownLocks(clock);
-    const looks = new Looks(documents, lines, this.#known, clock);
+    this.#looks = new Looks(documents, lines, clock);
     this.#reads = new Together(
       READ_AT_ONCE,
-      each((queues) => looks.at(queues)),
+      each((queues) => this.#looks.at(queues)),
     );
     this.#renewals = new Together(
       Infinity,
@@ -125,7 +123,7 @@ export class Rounds {
   async #renew(queue: Queue): Promise<boolean> {
     const renewal = queue.tasks[0]?.renewal;
     if (renewal === undefined || !(await this.#renewals.ask(renewal.of))) return false;
-    this.#known.renewed(queue.name, renewal.of.ttl);
+    this.#looks.renewed(queue.name, renewal.of.ttl);
     this.#answer(queue, renewal.answer);
     return true;
   }
@@ -134,7 +132,7 @@ export class Rounds {
     const wanted = this.#byGuess(queue);
     if (wanted === undefined) return false;
     if (await this.#write(wanted)) return true;
-    if (queue.tries > 0) this.#known.wrong(queue.name);
+    if (queue.tries > 0) this.#looks.wasWrong(queue.name);
     // Nobody has looked yet.
     queue.tries = 0;
     return false;
@@ -144,7 +142,7 @@ export class Rounds {
   #byGuess(queue: Queue): Wanted | undefined {
     const { byClock, line, renewal } = queue.tasks[0] ?? {};
     if (byClock === true || line === 'always' || renewal !== undefined) return undefined;
-    const guess = this.#known.guess(queue.name);
+    const guess = this.#looks.guess(queue.name);
     if (guess === undefined) return undefined;
     if (line !== undefined && hasLine(guess.document, guess.time)) return undefined;
     try {
@@ -212,7 +210,7 @@ export class Rounds {
       if (outcome === undefined && queue.tasks[0]?.isAttempt !== true) queue.isUnsure = true;
       return false;
     }
-    this.#known.wrote(name, after);
+    this.#looks.wrote(name, after);
     // Whoever reads the line next passes over those that are still there.
     if (over.length > 0) void this.options.lines?.leave(name, over).catch(() => undefined);
     this.#answer(queue, answer);
