@@ -39,14 +39,16 @@ export function changeOf(name: string, look: Snapshot, next: Next, now: number):
   const { document, seen, time, at } = look;
   const version = newId();
   const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
-  const change: Change = {
+  const taken = document !== undefined && isTaken(document, now);
+  const change: { -readonly [key in keyof Change]: Change[key] } = {
     name,
-    seen: seen && { ...seen, taken: document !== undefined && isTaken(document, now) },
+    seen: seen && { version: seen.version, by: seen.by, taken },
     version,
     by,
     state: stateOf(kept),
-    ...(end !== undefined && { end }),
-    ...(begins !== undefined && { begins }),
   };
-  return { change, after: { document: become(document, next, now), seen: { version, by }, time, at } };
+  if (end !== undefined) change.end = end;
+  if (begins !== undefined) change.begins = begins;
+  const after = { ...become(document, next, now), readAt: time };
+  return { change, after: { document: after, seen: { version, by }, time, at } };
 }

@@ -18,11 +18,11 @@ type LineRead = readonly Standing[] | Error;
 /** What is known of a lock without a look. */
 interface Known {
   /** What this process wrote last. */
-  readonly guess?: Snapshot | undefined;
+  guess?: Snapshot | undefined;
   /** Whether a guess was wrong, and none was right since. */
-  readonly isUnsure?: boolean;
+  isUnsure?: boolean;
   /** Whether its document had a mark when it was read last: then its line is read along with it. */
-  readonly isMarked?: boolean;
+  isMarked?: boolean;
 }
 
 /** Of how many locks something is known. A caller can make up a name per call: when there are too many, it starts anew. */
@@ -60,24 +60,24 @@ export class Looks {
     const { guess, isUnsure } = this.#known.get(name) ?? {};
     if (guess?.document === undefined) return undefined;
     if (isUnsure === true && !isTaken(guess.document, nowOf(guess, this.clock))) return undefined;
-    return { ...guess, document: { ...guess.document, readAt: guess.time } };
+    return guess;
   }
 
   /** This process has written a document. */
   wrote(name: string, guess: Snapshot): void {
-    this.#note(name, { guess });
+    this.#of(name).guess = guess;
   }
 
   /** This process has renewed a lease. */
   renewed(name: string, ttl: number): void {
-    const guess = this.#known.get(name)?.guess;
+    const { guess } = this.#of(name);
     if (guess?.document === undefined) return;
     const until = nowOf(guess, this.clock) + ttl;
-    this.#note(name, { guess: { ...guess, document: { ...guess.document, until } } });
+    this.wrote(name, { ...guess, document: { ...guess.document, until } });
   }
 
   wasWrong(name: string): void {
-    this.#note(name, { guess: undefined, isUnsure: true });
+    Object.assign(this.#of(name), { guess: undefined, isUnsure: true });
   }
 
   /** @returns what is found of each of these locks, or why it cannot be told */
@@ -115,18 +115,20 @@ export class Looks {
 
   /** A look shows whether the guess was right. */
   #saw(name: string, look: Snapshot | Error): void {
-    const known = this.#known.get(name);
     const { document, seen, time = 0 } = look instanceof Error ? {} : look;
     const isMarked = hasLine(document, time);
-    if (known === undefined && !isMarked) return;
-    const isRight = seen?.version !== undefined && known?.guess?.seen?.version === seen.version;
-    this.#note(name, { isMarked, isUnsure: known?.isUnsure === true && !isRight });
+    if (!isMarked && !this.#known.has(name)) return;
+    const known = this.#of(name);
+    known.isMarked = isMarked;
+    if (seen?.version !== undefined && known.guess?.seen?.version === seen.version) known.isUnsure = false;
   }
 
-  #note(name: string, news: Known): void {
-    const known = this.#known.get(name);
-    if (known === undefined && this.#known.size >= MOST_KNOWN) this.#known.clear();
-    this.#known.set(name, { ...known, ...news });
+  #of(name: string): Known {
+    let known = this.#known.get(name);
+    if (known !== undefined) return known;
+    if (this.#known.size >= MOST_KNOWN) this.#known.clear();
+    this.#known.set(name, (known = {}));
+    return known;
   }
 }
 

@@ -29,9 +29,6 @@ interface Wanted extends Written {
   readonly decision: Decision<unknown>;
 }
 
-/** Whether a change was written. `undefined`: nobody can tell. */
-type Outcome = boolean | 'unsent' | undefined;
-
 /**
  * Carries calls out: reads, decides, writes if nothing has changed, and tries again if something has. Calls for one lock stand in a queue.
  * The queues share reads and writes: the jobs of the same second have a timer each, and all of these fire in one turn of the event loop.
@@ -43,7 +40,7 @@ export class Rounds {
   readonly #looks: Looks;
   readonly #renewals: Together<Renewal, boolean>;
   readonly #reads: Together<Queue, Found>;
-  readonly #writes = new Together<Wanted, Outcome>(Infinity, (asked) => this.#writeAll(asked));
+  readonly #writes = new Together<Wanted, boolean>(Infinity, (asked) => this.#writeAll(asked));
 
   constructor(
     private readonly documents: LockDocuments,
@@ -109,39 +106,34 @@ export class Rounds {
 
   /** Carries out the first task of a queue, and those behind it that want nothing written. */
   async #carryOut(queue: Queue): Promise<void> {
-    if ((await this.#renew(queue)) || (await this.#guess(queue))) return;
+    const renewal = queue.tasks[0]?.renewal;
+    if (renewal !== undefined && (await this.#renewals.ask(renewal.of))) {
+      this.#looks.renewed(queue.name, renewal.of.ttl);
+      return this.#answer(queue, renewal.answer);
+    }
+    const guessed = renewal === undefined ? this.#byGuess(queue) : undefined;
+    if (guessed !== undefined && (await this.#writes.ask(guessed))) return;
+    if (queue.tries > 0) this.#looks.wasWrong(queue.name);
+    // Nobody has looked yet.
+    queue.tries = 0;
+    return this.#look(queue);
+  }
+
+  async #look(queue: Queue): Promise<void> {
     for (;;) {
       if (!this.#isOpen(queue)) throw tooLate();
       // Calls that are made from now on have to be judged by what is read from now on.
       const { length } = queue.tasks;
       const wanted = this.#byLook(queue, length, await this.#reads.ask(queue));
-      if (wanted === undefined || this.#isOver(wanted) || (await this.#write(wanted))) return;
+      if (wanted === undefined || this.#isOver(wanted) || (await this.#writes.ask(wanted))) return;
       await this.#pause(queue);
     }
   }
 
-  async #renew(queue: Queue): Promise<boolean> {
-    const renewal = queue.tasks[0]?.renewal;
-    if (renewal === undefined || !(await this.#renewals.ask(renewal.of))) return false;
-    this.#looks.renewed(queue.name, renewal.of.ttl);
-    this.#answer(queue, renewal.answer);
-    return true;
-  }
-
-  async #guess(queue: Queue): Promise<boolean> {
-    const wanted = this.#byGuess(queue);
-    if (wanted === undefined) return false;
-    if (await this.#write(wanted)) return true;
-    if (queue.tries > 0) this.#looks.wasWrong(queue.name);
-    // Nobody has looked yet.
-    queue.tries = 0;
-    return false;
-  }
-
   /** A guess never refuses a call. */
   #byGuess(queue: Queue): Wanted | undefined {
-    const { byClock, line, renewal } = queue.tasks[0] ?? {};
-    if (byClock === true || line === 'always' || renewal !== undefined) return undefined;
+    const { byClock, line } = queue.tasks[0] ?? {};
+    if (byClock === true || line === 'always') return undefined;
     const guess = this.#looks.guess(queue.name);
     if (guess === undefined) return undefined;
     if (line !== undefined && hasLine(guess.document, guess.time)) return undefined;
@@ -197,19 +189,17 @@ export class Rounds {
     );
   }
 
-  async #write(wanted: Wanted): Promise<boolean> {
-    const { queue, change, after, decision } = wanted;
+  /** @param isWritten `undefined`: nobody can tell */
+  #wrote({ queue, change, after, decision }: Wanted, isWritten: boolean | undefined): boolean {
     const { name } = queue;
-    const { answer, over = [] } = decision;
-    const outcome = await this.#writes.ask(wanted);
-    if (outcome === 'unsent') return false;
-    if (outcome !== true) {
+    if (isWritten !== true) {
       queue.tries += 1;
-      queue.triedOver = JSON.stringify(change.seen);
+      queue.triedOver = change.seen;
       // An attempt that is decided once more finds its own grant.
-      if (outcome === undefined && queue.tasks[0]?.isAttempt !== true) queue.isUnsure = true;
+      if (isWritten === undefined && queue.tasks[0]?.isAttempt !== true) queue.isUnsure = true;
       return false;
     }
+    const { answer, over = [] } = decision;
     this.#looks.wrote(name, after);
     // Whoever reads the line next passes over those that are still there.
     if (over.length > 0) void this.options.lines?.leave(name, over).catch(() => undefined);
@@ -221,7 +211,7 @@ export class Rounds {
    * Writes a few changes at a time, from a random place on: so instances that are at it at the same time meet seldom, and share the
    * locks. Ends at the first one that was not written: where others are as well, a look refuses many at once.
    */
-  async #writeAll(asked: readonly Asked<Wanted, Outcome>[]): Promise<void> {
+  async #writeAll(asked: readonly Asked<Wanted, boolean>[]): Promise<void> {
     const first = Math.floor(Math.random() * asked.length);
     const left = [...asked.slice(first), ...asked.slice(0, first)];
     while (left.length > 0) {
@@ -230,9 +220,9 @@ export class Rounds {
       for (const { question, failed } of some) if (!this.#isOpen(question.queue)) failed(tooLate());
       if (sent.length === 0) continue;
       const written = Array.from(await this.documents.write(sent.map(({ question }) => question.change)));
-      sent.forEach(({ answered }, i) => answered(written[i]));
+      sent.forEach(({ question, answered }, i) => answered(this.#wrote(question, written[i])));
       if (sent.some((_, i) => written[i] !== true))
-        for (const { answered } of left.splice(0)) answered('unsent');
+        for (const { answered } of left.splice(0)) answered(false);
     }
   }
 
@@ -252,7 +242,7 @@ export class Rounds {
     const { name, tasks, tries, triedOver } = queue;
     const { until = 0, lost } = tasks[0] ?? {};
     if (tries === 0 || this.#clock.monotonic() <= until) return false;
-    const isLocked = triedOver === JSON.stringify(change.seen);
+    const isLocked = JSON.stringify(triedOver) === JSON.stringify(change.seen);
     if (lost === undefined || isLocked)
       throw (isLocked && this.options.locked?.(name)) || unsettled(name, isLocked);
     this.#answer(queue, lost);
@@ -269,7 +259,9 @@ export class Rounds {
   }
 
   #takeFirst(queue: Queue): Task<unknown> | undefined {
-    Object.assign(queue, { tries: 0, triedOver: undefined, isUnsure: false });
+    queue.tries = 0;
+    queue.triedOver = undefined;
+    queue.isUnsure = false;
     return queue.tasks.shift();
   }
 }

@@ -1,7 +1,7 @@
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type { Caller } from '../../contract/fast-port.js';
 import type { Standing } from '../../contract/line.js';
-import type { Renewal } from '../../contract/port.js';
+import type { Renewal, SeenDocument } from '../../contract/port.js';
 import type { Decision, LockDocument } from '../lock/document.js';
 
 /** One call for one lock. */
@@ -40,7 +40,7 @@ export interface Queue {
   /** How often the first one was decided on what had been read, and somebody else has written before it. */
   tries: number;
   /** What its last change was to be written over, and was not. */
-  triedOver?: string;
+  triedOver?: SeenDocument | null | undefined;
   /** Whether nobody can tell if a change of the first one was written. */
   isUnsure?: boolean;
 }
