@@ -88,7 +88,7 @@ export class DocumentLockStore implements LockStore {
     this.#rounds = new Rounds(documents, { clock, locked, lines: entries && this.#lines });
     this.history = new EntryHistory(kept, startsOf(documents), clock, options);
     this.queuedCalls = new EntryQueue(kept, {
-      locks: documentLocks(documents, this.#lines, this.decide.bind(this)),
+      locks: documentLocks(documents, this.#lines, (...asked) => this.#decide(...asked)),
       history: this.history,
       moments: this.#moments,
       clock,
@@ -155,8 +155,7 @@ export class DocumentLockStore implements LockStore {
     }));
   }
 
-  /** Does to a lock what a rule decides. @param limit how long the caller waits, ms @internal */
-  protected decide<T>(
+  #decide<T>(
     name: string,
     decide: (document: LockDocument | undefined, now: number) => Decision<T>,
     limit?: number,

@@ -98,9 +98,9 @@ export class Rounds {
       const failure = queue.isUnsure === true ? overtaken() : (error as Error);
       this.#takeFirst(queue)?.told.failed(failure);
     }
-    // It was given up, and holds up nobody.
-    if (this.#queues.get(name) !== queue) return;
-    if (tasks.length === 0) this.#queues.delete(name);
+    // It was given up. Who is left had its turn only just.
+    if (this.#queues.get(name) !== queue) for (const task of tasks.splice(0)) this.add(task);
+    else if (tasks.length === 0) this.#queues.delete(name);
     else this.#start(queue);
   }
 

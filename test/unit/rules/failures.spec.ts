@@ -290,6 +290,26 @@ describe('a call that was given up', () => {
     expect(await second.ended).toMatchObject({ acquired: false, reason: 'held' });
   });
 
+  test('is not one whose turn has just come, though it has waited for long', async () => {
+    const answer = silence('read');
+    let again: Promise<unknown> | undefined;
+    const first = new Promise<unknown>((failed) => {
+      const answered = (result: AcquireResult): void => {
+        again = store.acquire(request());
+        failed(result);
+      };
+      store.fastPort.acquire(request(), { answered, failed, givenUp: false });
+    });
+    await nextTurn();
+    const behind = store.acquire(request());
+    await place.clock.advance(1_001);
+    answer();
+    expect(await first).toMatchObject({ acquired: true });
+    expect(await again).toMatchObject({ acquired: false, reason: 'held' });
+    await nextTurn();
+    expect(await Promise.race([behind, nextTurn()])).toMatchObject({ acquired: false, reason: 'held' });
+  });
+
   test('writes nothing of what is read later: its caller may have taken it back', async () => {
     const answer = silence('read');
     const asks = request();
