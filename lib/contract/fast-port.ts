@@ -11,8 +11,8 @@ import type {
 export interface Caller<T> {
   answered(result: T): void;
   failed(error: Error): void;
-  /** Whether the caller has given up. A call that was not sent before that need not be sent. */
-  readonly givenUp?: boolean;
+  /** Whether the caller has given up. A call that was not sent before that need not be sent. Absent: nobody can tell. */
+  readonly givenUp?: boolean | undefined;
   /** How long the call may take, ms, if that is limited. */
   readonly limit?: number | undefined;
 }

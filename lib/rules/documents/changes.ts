@@ -1,18 +1,26 @@
 import { newId } from '../../base/shared.js';
-import { byOf } from '../lock/by.js';
-import type { Snapshot } from './guesses.js';
 import type { Change, ReadDocument, SeenDocument } from '../../contract/port.js';
-import { become, isTaken, type Next } from '../lock/document.js';
+import { byOf } from '../lock/by.js';
+import { become, isTaken, type LockDocument, type Next } from '../lock/document.js';
 import { lockOf, stateOf } from '../lock/state.js';
+
+/** The document of a lock, and what a change of it is written over. */
+export interface Snapshot {
+  readonly document: LockDocument | undefined;
+  /** As it was found; `null`: there is none. */
+  readonly seen: Omit<SeenDocument, 'taken'> | null;
+  /** What the database's clock said, */
+  readonly time: number;
+  /** when it answered, monotonic. */
+  readonly at: number;
+}
 
 /**
  * What was read of a lock.
  *
- * @param problem why the place cannot keep it
- * @throws LockStateError if its state is not one that we have written; and `problem`
+ * @throws LockStateError if its state is not one that we have written
  */
-export function lookAt(read: ReadDocument | undefined, time: number, at: number, problem?: Error): Snapshot {
-  if (problem !== undefined) throw problem;
+export function lookAt(read: ReadDocument | undefined, time: number, at: number): Snapshot {
   if (read === undefined) return { document: undefined, seen: null, time, at };
   const { version, by } = read;
   return { document: lockOf(read), seen: { version, by }, time, at };
@@ -28,29 +36,19 @@ export interface Written {
 export function changeOf(name: string, look: Snapshot, next: Next, now: number): Written {
   const { kept, end, begins } = next;
   const { lease, ended, stranger } = kept;
-  const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
-  const version = newId();
   const { document, seen, time, at } = look;
-  const change: Writable<Change> = {
+  const version = newId();
+  const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
+  const taken = document !== undefined && isTaken(document, now);
+  const change: { -readonly [key in keyof Change]: Change[key] } = {
     name,
-    seen: seen && {
-      version: seen.version,
-      by: seen.by,
-      taken: document !== undefined && isTaken(document, now),
-    },
+    seen: seen && { version: seen.version, by: seen.by, taken },
     version,
     by,
     state: stateOf(kept),
   };
   if (end !== undefined) change.end = end;
   if (begins !== undefined) change.begins = begins;
-  return { change, after: { document: become(document, next, now), seen: { version, by }, time, at } };
-}
-
-type Writable<T> = { -readonly [key in keyof T]: T[key] };
-
-/** Whether a look has found what was seen before. */
-export function isSame(before: SeenDocument | null | undefined, now: SeenDocument | null): boolean {
-  if (before === undefined || before === null || now === null) return before === now;
-  return before.version === now.version && before.by === now.by && before.taken === now.taken;
+  const after = { ...become(document, next, now), readAt: time };
+  return { change, after: { document: after, seen: { version, by }, time, at } };
 }

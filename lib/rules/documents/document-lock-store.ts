@@ -34,7 +34,7 @@ import { documentLocks } from '../entries/queue-locks.js';
 import { EntryQueue } from '../entries/queue.js';
 import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
 import { Rounds } from './rounds.js';
-import type { Decision, Hint, LockDocument } from '../lock/document.js';
+import type { Decision, LockDocument } from '../lock/document.js';
 import { extend } from '../lock/extend.js';
 import { acquireInLine, givesUp, lineInfo, releaseInLine } from '../lock/in-line.js';
 import { inspect } from '../lock/inspect.js';
@@ -52,14 +52,6 @@ export interface DocumentLockStoreOptions {
   readonly clock?: Clock;
   /** The error for a call that changed nothing, because somebody else has locked the document. @default one for any place */
   readonly locked?: (name: string) => SchedulerLockError;
-  /** Tells a process that a call of it is called. */
-  readonly hint?: (hint: Hint) => void;
-  /** Tells every process that hears hints. Only of use for a store that keeps queued calls. */
-  readonly announce?: (text: string) => void | Promise<void>;
-}
-
-interface EntryOptions extends DocumentLockStoreOptions, EntryHistoryOptions {
-  readonly entries?: LockEntries;
 }
 
 /**
@@ -67,8 +59,8 @@ interface EntryOptions extends DocumentLockStoreOptions, EntryHistoryOptions {
  * entries beside the locks, which {@link RememberingLockStore} has, it also keeps calls in line, queued calls and histories.
  *
  * Each call reads, decides by the rules, and writes; if the document has changed meanwhile, it does so again. Calls of one process for
- * one lock take effect in the order in which they were made, but for one that nobody answers for a second: later ones pass it, and nothing
- * more of it is sent.
+ * one lock take effect in the order in which they were made. One that its caller gives up holds up no later one, and nothing more of it is
+ * sent.
  *
  * The record of a run is written right after the release, or a moment later: one that cannot be written is lost, and changes nothing for the lock.
  */
@@ -82,27 +74,25 @@ export class DocumentLockStore implements LockStore {
   /** When calls come that wait, and calls that are queued. */
   readonly #moments = new Moments();
 
-  constructor(documents: LockDocuments, options?: DocumentLockStoreOptions);
-  /** @internal */
-  constructor(documents: LockDocuments, options?: EntryOptions);
+  /** @param entries what {@link RememberingLockStore} gives */
   constructor(
     private readonly documents: LockDocuments,
-    { entries, ...options }: EntryOptions = {},
+    options: DocumentLockStoreOptions & EntryHistoryOptions = {},
+    entries?: LockEntries,
   ) {
-    const { clock = systemClock, locked, hint, forPeople, announce } = options;
+    const { clock = systemClock, locked, forPeople } = options;
     const kept = entries ?? NO_ENTRIES;
     this.keeps = entries === undefined ? LOCKS_ONLY : EVERYTHING;
     this.#clock = clock;
     this.#lines = new Lines(kept);
-    this.#rounds = new Rounds(documents, { clock, hint, locked, lines: entries && this.#lines });
+    this.#rounds = new Rounds(documents, { clock, locked, lines: entries && this.#lines });
     this.history = new EntryHistory(kept, startsOf(documents), clock, options);
     this.queuedCalls = new EntryQueue(kept, {
-      locks: documentLocks(documents, this.#lines, this.decide.bind(this)),
+      locks: documentLocks(documents, this.#lines, (...asked) => this.#decide(...asked)),
       history: this.history,
       moments: this.#moments,
       clock,
       forPeople,
-      announce,
     });
   }
 
@@ -118,8 +108,8 @@ export class DocumentLockStore implements LockStore {
     return new Promise((answered, failed) => this.#release(lease, options, { answered, failed }));
   }
 
-  /** No hints arrive: calls in line ask for their turn. A store that can tell other processes overrides it. */
-  hints(_process: string, _called: (token: string) => void): HintChannel | undefined {
+  /** No hints arrive: calls in line ask for their turn. */
+  hints(): HintChannel | undefined {
     return undefined;
   }
 
@@ -165,8 +155,7 @@ export class DocumentLockStore implements LockStore {
     }));
   }
 
-  /** Does to a lock what a rule decides. @param limit how long the caller waits, ms @internal */
-  protected decide<T>(
+  #decide<T>(
     name: string,
     decide: (document: LockDocument | undefined, now: number) => Decision<T>,
     limit?: number,
@@ -201,8 +190,8 @@ export class DocumentLockStore implements LockStore {
         : (document, now, line) =>
             acquireInLine(document, now, { ...request, at: (at ??= this.#moments.at(now)) }, line),
       line: isWaiting ? 'always' : 'marked',
-      // A guess reckons the time too early: no interval is due by that, and nobody comes before those who came earlier.
-      byClock: request.interval !== undefined || request.wait !== undefined,
+      // A guess reckons the time too early: no interval is due by that.
+      byClock: request.interval !== undefined,
       isAttempt: true,
       until: this.#until(told.limit ?? Math.min(ttl / 3, WAITS)),
       lost: { acquired: false, reason: 'held' },
@@ -258,6 +247,6 @@ export class RememberingLockStore extends DocumentLockStore {
     entries: LockEntries,
     options: DocumentLockStoreOptions & EntryHistoryOptions = {},
   ) {
-    super(documents, { ...options, entries });
+    super(documents, options, entries);
   }
 }

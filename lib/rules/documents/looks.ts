@@ -1,14 +1,11 @@
 import type { Clock } from '../../base/clock.js';
 import type { Standing } from '../../contract/line.js';
-import { lookAt } from './changes.js';
-import type { Snapshot } from './guesses.js';
-import type { Lane } from './lanes.js';
-import type { Lines } from '../entries/lines.js';
 import type { LockDocuments, ReadDocument } from '../../contract/port.js';
+import type { Lines } from '../entries/lines.js';
+import { isTaken } from '../lock/document.js';
 import { hasLine } from '../lock/mark.js';
-
-/** How many locks are known as marked. A caller can make up a name per call: when there are too many, it starts anew. */
-const MOST_MARKED = 10_000;
+import { lookAt, type Snapshot } from './changes.js';
+import type { Queue } from './tasks.js';
 
 /** What was found of a lock. */
 export interface Found extends Snapshot {
@@ -18,66 +15,130 @@ export interface Found extends Snapshot {
 
 type LineRead = readonly Standing[] | Error;
 
-/** Reads documents, and the lines that count: those of calls that wait, and of locks whose documents have a mark. */
-export class Looks {
-  /** Locks whose documents had a mark when they were read last: their lines are read along with them. */
-  readonly #marked = new Set<string>();
+/** What is known of a lock without a look. */
+interface Known {
+  /** What this process wrote last. */
+  guess?: Snapshot | undefined;
+  /** Whether a guess was wrong, and none was right since. */
+  isUnsure?: boolean;
+  /** Whether its document had a mark when it was read last: then its line is read along with it. */
+  isMarked?: boolean;
+}
 
-  /**
-   * @param lines absent: no call waits
-   * @param saw is called with each document that was read
-   */
+/** Of how many locks something is known. A caller can make up a name per call: when there are too many, it starts anew. */
+const MOST_KNOWN = 10_000;
+/** How much slower the time is reckoned on than it goes by: more than clocks drift apart. */
+const SLOWER = 0.999;
+
+/**
+ * The database's time of now, reckoned on. Rather too early, but for a clock that was set back: so fencing tokens do not go by it. A tick
+ * is refused by it, after 17 hours at the latest, and then by what is read.
+ */
+export const nowOf = ({ time, at }: Snapshot, clock: Clock): number =>
+  time + (clock.monotonic() - at) * SLOWER;
+
+/**
+ * What this process knows of locks. Whoever had a lock last writes at once, over what it wrote last, without reading. A guess that is
+ * wrong costs a call, nothing else: a change is written over exactly what was guessed, or not at all.
+ *
+ * That a lock is free is guessed only as long as guesses hold: where holders take turns, each one would be wrong.
+ *
+ * A look reads documents, and the lines that count: those of calls that wait, and of locks whose documents have a mark.
+ */
+export class Looks {
+  readonly #known = new Map<string, Known>();
+
+  /** @param lines absent: no call waits */
   constructor(
     private readonly documents: LockDocuments,
     private readonly lines: Lines | undefined,
     private readonly clock: Clock,
-    private readonly saw: (document: ReadDocument) => void,
   ) {}
 
-  /** @returns a function that tells what was found of one, and throws if that cannot be read */
-  async at(lanes: readonly Lane[]): Promise<(name: string) => Found> {
-    const along = lanes.filter(({ name, tasks }) =>
-      tasks.some(({ line }) => line === 'always' || (line !== undefined && this.#marked.has(name))),
-    );
+  /** `undefined` if there is no guess, or none that is worth trying. */
+  guess(name: string): Snapshot | undefined {
+    const { guess, isUnsure } = this.#known.get(name) ?? {};
+    if (guess?.document === undefined) return undefined;
+    if (isUnsure === true && !isTaken(guess.document, nowOf(guess, this.clock))) return undefined;
+    return guess;
+  }
+
+  /** This process has written a document. */
+  wrote(name: string, guess: Snapshot): void {
+    this.#of(name).guess = guess;
+  }
+
+  /** This process has renewed a lease. */
+  renewed(name: string, ttl: number): void {
+    const { guess } = this.#of(name);
+    if (guess?.document === undefined) return;
+    const until = nowOf(guess, this.clock) + ttl;
+    this.wrote(name, { ...guess, document: { ...guess.document, until } });
+  }
+
+  wasWrong(name: string): void {
+    Object.assign(this.#of(name), { guess: undefined, isUnsure: true });
+  }
+
+  /** @returns what is found of each of these locks, or why it cannot be told */
+  async at(queues: readonly Queue[]): Promise<(Found | Error)[]> {
+    const along = queues.filter((queue) => goesByLine(queue, this.#known.get(queue.name)?.isMarked));
     const [{ now, documents, problems }, lines] = await Promise.all([
-      this.documents.read(lanes.map(({ name }) => name)),
+      this.documents.read(queues.map(({ name }) => name)),
       this.#read(along),
     ]);
     const at = this.clock.monotonic();
-    const looks = new Map(
-      lanes.map(({ name }) => [name, () => lookAt(undefined, now, at, problems?.get(name))]),
+    const read = new Map(documents.map((document) => [document.name, document]));
+    const looks = queues.map(({ name }) => {
+      const look = problems?.get(name) ?? lookOrError(read.get(name), now, at);
+      this.#saw(name, look);
+      return look;
+    });
+    const more = await this.#read(
+      queues.filter(
+        (queue) => !lines.has(queue.name) && goesByLine(queue, this.#known.get(queue.name)?.isMarked),
+      ),
     );
-    for (const document of documents) {
-      this.saw(document);
-      looks.set(document.name, () => lookAt(document, now, at, problems?.get(document.name)));
-    }
-    const marked = lanes.filter((lane) => this.#isMarked(lane.name, looks.get(lane.name)));
-    const missing = marked.filter(
-      (lane) => !lines.has(lane.name) && lane.tasks.some(({ line }) => line !== undefined),
-    );
-    const more = await this.#read(missing);
-    return (name) => ({ ...(looks.get(name) as () => Snapshot)(), line: lines.get(name) ?? more.get(name) });
+    return looks.map((look, i) => {
+      const { name = '' } = queues[i] ?? {};
+      return look instanceof Error ? look : { ...look, line: lines.get(name) ?? more.get(name) };
+    });
   }
 
-  async #read(lanes: readonly Lane[]): Promise<ReadonlyMap<string, LineRead>> {
-    if (this.lines === undefined || lanes.length === 0) return new Map();
-    const names = lanes.map(({ name }) => name);
+  async #read(queues: readonly Queue[]): Promise<ReadonlyMap<string, LineRead>> {
+    if (this.lines === undefined || queues.length === 0) return new Map();
+    const names = queues.map(({ name }) => name);
     return this.lines
       .read(names)
       .catch((error: unknown) => new Map(names.map((name) => [name, error as Error])));
   }
 
-  #isMarked(name: string, look: (() => Snapshot) | undefined): boolean {
-    let isMarked = false;
-    try {
-      const found = look?.();
-      isMarked = found !== undefined && hasLine(found.document, found.time);
-    } catch {
-      // Whoever asks for this lock is told.
-    }
-    if (!isMarked) this.#marked.delete(name);
-    if (this.#marked.size >= MOST_MARKED) this.#marked.clear();
-    if (isMarked) this.#marked.add(name);
-    return isMarked;
+  /** A look shows whether the guess was right. */
+  #saw(name: string, look: Snapshot | Error): void {
+    const { document, seen, time = 0 } = look instanceof Error ? {} : look;
+    const isMarked = hasLine(document, time);
+    if (!isMarked && !this.#known.has(name)) return;
+    const known = this.#of(name);
+    known.isMarked = isMarked;
+    if (seen?.version !== undefined && known.guess?.seen?.version === seen.version) known.isUnsure = false;
+  }
+
+  #of(name: string): Known {
+    let known = this.#known.get(name);
+    if (known !== undefined) return known;
+    if (this.#known.size >= MOST_KNOWN) this.#known.clear();
+    this.#known.set(name, (known = {}));
+    return known;
+  }
+}
+
+const goesByLine = ({ tasks }: Queue, isMarked = false): boolean =>
+  tasks.some(({ line }) => line === 'always' || (line !== undefined && isMarked));
+
+function lookOrError(read: ReadDocument | undefined, time: number, at: number): Snapshot | Error {
+  try {
+    return lookAt(read, time, at);
+  } catch (error) {
+    return error as Error;
   }
 }

@@ -1,197 +1,184 @@
-import type { Clock } from '../../base/clock.js';
+import { afterThis, atEndOfTurn, type Clock } from '../../base/clock.js';
 import type { SchedulerLockError } from '../../base/errors.js';
-import type { Caller } from '../../contract/fast-port.js';
-import { changeOf, isSame } from './changes.js';
-import { Guesses, nowOf } from './guesses.js';
-import {
-  isRenewal,
-  type Lane,
-  notWritten,
-  momentFor,
-  overtaken,
-  pauseBefore,
-  takeFirst,
-  type Task,
-  tooLate,
-  unsettled,
-  type Wanted,
-} from './lanes.js';
-import type { LockDocuments } from '../../contract/port.js';
+import type { LockDocuments, Renewal } from '../../contract/port.js';
 import type { Lines } from '../entries/lines.js';
-import { type Found, Looks } from './looks.js';
-import type { Hint, LineChange } from '../lock/document.js';
-import { callFirst } from '../lock/in-line.js';
+import type { Decision, LineChange } from '../lock/document.js';
 import { hasLine } from '../lock/mark.js';
+import { changeOf, type Snapshot, type Written } from './changes.js';
+import { type Found, Looks, nowOf } from './looks.js';
+import { overtaken, type Queue, type Task, tooLate, unsettled } from './tasks.js';
+import { type Asked, each, Together } from './together.js';
 
 /** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
 const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
-/** How long a call waits for an unanswered call before it, ms. Then the next call that is made passes that one, and takes the rest with it. */
-const PASS_AFTER = 1_000;
+/** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
+const MAX_RETRY_DELAY = 100;
 
 /** What {@link Rounds} need besides a place: see `DocumentLockStoreOptions`. */
 interface RoundsOptions {
   readonly clock: Clock;
-  readonly hint: ((hint: Hint) => void) | undefined;
   readonly locked: ((name: string) => SchedulerLockError) | undefined;
   /** Absent: no call waits. */
   readonly lines: Lines | undefined;
 }
 
+/** What the first call of a queue wants to write. */
+interface Wanted extends Written {
+  readonly queue: Queue;
+  readonly decision: Decision<unknown>;
+}
+
 /**
- * Carries calls out: reads, decides, writes if nothing has changed, and tries again if something has. Calls of one turn of the event loop
- * share reads and writes: the jobs of the same second have a timer each, and all of these fire in one turn.
+ * Carries calls out: reads, decides, writes if nothing has changed, and tries again if something has. Calls for one lock stand in a queue.
+ * The queues share reads and writes: the jobs of the same second have a timer each, and all of these fire in one turn of the event loop.
  */
 export class Rounds {
   readonly #clock: Clock;
-  readonly #lanes = new Map<string, Lane>();
-  #ready: Lane[] = [];
-  readonly #guesses: Guesses;
+  readonly #queues = new Map<string, Queue>();
+  #ready = new Set<Queue>();
   readonly #looks: Looks;
+  readonly #renewals: Together<Renewal, boolean>;
+  readonly #reads: Together<Queue, Found>;
+  readonly #writes = new Together<Wanted, boolean>(Infinity, (asked) => this.#writeAll(asked));
 
   constructor(
     private readonly documents: LockDocuments,
     private readonly options: RoundsOptions,
   ) {
-    this.#clock = options.clock;
-    this.#guesses = new Guesses(options.clock);
-    this.#looks = new Looks(documents, options.lines, options.clock, ({ name, version }) =>
-      this.#guesses.saw(name, version),
+    const { clock, lines } = options;
+    this.#clock = clock;
+    this.#looks = new Looks(documents, lines, clock);
+    this.#reads = new Together(
+      READ_AT_ONCE,
+      each((queues) => this.#looks.at(queues)),
+    );
+    this.#renewals = new Together(
+      Infinity,
+      each((renewals) => documents.renew(renewals)),
     );
   }
 
   add<T>(task: Task<T>): void {
-    const lane = this.#lanes.get(task.name);
-    const now = this.#clock.monotonic();
-    if (lane !== undefined && now - lane.since < PASS_AFTER) return void lane.tasks.push(task);
-    // It passes the call on which nobody answers, as do those behind that one.
-    const tasks = [...(lane?.tasks.splice(1) ?? []), task];
-    const opened = { name: task.name, tasks, tries: 0, since: Infinity };
-    this.#lanes.set(task.name, opened);
+    const { name } = task;
+    const queue = this.#queues.get(name);
+    if (queue !== undefined && !this.#isGivenUp(queue)) return void queue.tasks.push(task);
+    // Nobody waits for the first one any more. Those behind it, and this one, wait for its answer no longer.
+    const opened = { name, tasks: [...(queue?.tasks.splice(1) ?? []), task], tries: 0 };
+    this.#queues.set(name, opened);
     this.#start(opened);
   }
 
-  #start(lane: Lane): void {
-    // Until it is sent nobody passes it: one read, and one write, names a lock once.
-    lane.since = Infinity;
-    if (this.#ready.push(lane) === 1) momentFor(lane)(this.#send);
+  /** One that is not sent yet keeps its place: one read, and one write, names a lock once. */
+  #isGivenUp(queue: Queue): boolean {
+    const [first] = queue.tasks;
+    if (first === undefined || this.#ready.has(queue)) return false;
+    return first.told.givenUp ?? this.#clock.monotonic() > first.until;
+  }
+
+  /** Only attempts come in many timers of one turn. */
+  #start(queue: Queue): void {
+    this.#ready.add(queue);
+    if (this.#ready.size > 1) return;
+    if (queue.tasks[0]?.isAttempt === true) atEndOfTurn(this.#send);
+    else afterThis(this.#send);
   }
 
   readonly #send = (): void => {
-    const lanes = this.#ready;
-    this.#ready = [];
-    for (const lane of lanes) lane.since = this.#clock.monotonic();
-    const renewals = lanes.filter(isRenewal);
-    const others = lanes.filter((lane) => !isRenewal(lane));
-    if (renewals.length > 0) void this.#carryOut(renewals);
-    for (let i = 0; i < others.length; i += READ_AT_ONCE)
-      void this.#carryOut(others.slice(i, i + READ_AT_ONCE));
+    const queues = this.#ready;
+    this.#ready = new Set();
+    for (const queue of queues) void this.#serve(queue);
   };
 
-  /** Carries out the first task of each of these lanes. */
-  async #carryOut(lanes: readonly Lane[]): Promise<void> {
-    let open = lanes;
-    if (open.some(isRenewal)) open = await this.#renew(open);
-    else open = await this.#guess(open);
-    while (open.length > 0) {
-      const unwritten: Lane[] = [];
-      for (let i = 0; i < open.length; i += READ_AT_ONCE)
-        unwritten.push(...(await this.#readAndWrite(open.slice(i, i + READ_AT_ONCE))));
-      await this.#pause(unwritten);
-      open = unwritten;
-    }
-  }
-
-  /** Renews what can be renewed without a look. Returns the others. */
-  async #renew(lanes: readonly Lane[]): Promise<readonly Lane[]> {
-    const asked = lanes.flatMap((lane) => {
-      const renewal = lane.tasks[0]?.renewal;
-      return renewal === undefined ? [] : [{ lane, ...renewal }];
-    });
-    let renewed: readonly boolean[];
+  async #serve(queue: Queue): Promise<void> {
+    const { name, tasks } = queue;
     try {
-      renewed = Array.from(await this.documents.renew(asked.map(({ of }) => of)));
+      await this.#carryOut(queue);
     } catch (error) {
-      return this.#fail(lanes, error);
+      const failure = queue.isUnsure === true ? overtaken() : (error as Error);
+      this.#takeFirst(queue)?.told.failed(failure);
     }
-    return asked.flatMap(({ lane, of, answer }, i) => {
-      if (renewed[i] !== true) return [lane];
-      this.#guesses.renewed(of.name, of.ttl);
-      this.#done(lane, answer);
-      return [];
-    });
+    // It was given up. Who is left had its turn only just.
+    if (this.#queues.get(name) !== queue) for (const task of tasks.splice(0)) this.add(task);
+    else if (tasks.length === 0) this.#queues.delete(name);
+    else this.#start(queue);
   }
 
-  /** Writes what is to be written if the guesses are right. Returns the others. */
-  async #guess(lanes: readonly Lane[]): Promise<readonly Lane[]> {
-    const wanted: Wanted[] = [];
-    const others = lanes.filter((lane) => {
-      const look = this.#guesses.of(lane.name);
-      const found = look && this.#byGuess(lane, look);
-      if (found !== undefined) wanted.push(found);
-      return found === undefined;
-    });
-    const unwritten = wanted.length === 0 ? [] : await this.#write(wanted);
-    for (const lane of unwritten) {
-      if (lane.tries === 0) continue;
-      this.#guesses.wrong(lane.name);
-      // Nobody has looked yet.
-      lane.tries = 0;
+  /** Carries out the first task of a queue, and those behind it that want nothing written. */
+  async #carryOut(queue: Queue): Promise<void> {
+    const renewal = queue.tasks[0]?.renewal;
+    if (renewal !== undefined && (await this.#renewals.ask(renewal.of))) {
+      this.#looks.renewed(queue.name, renewal.of.ttl);
+      return this.#answer(queue, renewal.answer);
     }
-    return [...others, ...unwritten];
+    const guessed = renewal === undefined ? this.#byGuess(queue) : undefined;
+    if (guessed !== undefined && (await this.#writes.ask(guessed))) return;
+    if (queue.tries > 0) this.#looks.wasWrong(queue.name);
+    // Nobody has looked yet.
+    queue.tries = 0;
+    return this.#look(queue);
+  }
+
+  async #look(queue: Queue): Promise<void> {
+    for (;;) {
+      if (!this.#isOpen(queue)) throw tooLate();
+      // Calls that are made from now on have to be judged by what is read from now on.
+      const { length } = queue.tasks;
+      const wanted = this.#byLook(queue, length, await this.#reads.ask(queue));
+      if (wanted === undefined || this.#isOver(wanted) || (await this.#writes.ask(wanted))) return;
+      await this.#pause(queue);
+    }
   }
 
   /** A guess never refuses a call. */
-  #byGuess(lane: Lane, look: Found): Wanted | undefined {
-    const { byClock, line } = lane.tasks[0] ?? {};
-    const isOfLine = line === 'always' || (line !== undefined && hasLine(look.document, look.time));
-    if (byClock === true || isOfLine) return undefined;
+  #byGuess(queue: Queue): Wanted | undefined {
+    const { byClock, line } = queue.tasks[0] ?? {};
+    if (byClock === true || line === 'always') return undefined;
+    const guess = this.#looks.guess(queue.name);
+    if (guess === undefined) return undefined;
+    if (line !== undefined && hasLine(guess.document, guess.time)) return undefined;
     try {
-      return this.#decide(lane, look).wanted;
+      return this.#decide(queue, guess).wanted;
     } catch {
       return undefined;
     }
   }
 
-  /** Returns lanes whose documents have changed meanwhile. */
-  async #readAndWrite(lanes: readonly Lane[]): Promise<readonly Lane[]> {
-    const asked = this.#withoutGivenUp(lanes);
-    if (asked.length === 0) return [];
-    // Calls that are made from now on have to be judged by what is read from now on.
-    const counts = asked.map(({ tasks }) => tasks.length);
-    let found: (name: string) => Found;
-    try {
-      found = await this.#looks.at(asked);
-    } catch (error) {
-      return this.#fail(asked, error);
+  /** Answers the first tasks of a queue, so many at most, up to one for which something is to be written. */
+  #byLook(queue: Queue, count: number, found: Found): Wanted | undefined {
+    for (let i = 0; i < count && queue.tasks.length > 0; i++) {
+      const { wanted, decision, now } = this.#decide(queue, found);
+      const { first, answer } = decision;
+      const isPast = first?.enters !== undefined && queue.tasks[0]?.hasEntered === true;
+      if (first !== undefined && !isPast) this.#inLine(queue, first, now);
+      else if (wanted !== undefined) return wanted;
+      else if (queue.isUnsure === true) throw overtaken();
+      else this.#answer(queue, answer);
     }
-    const wanted = asked.flatMap(
-      (lane, i) => this.#byLook(lane, counts[i] ?? 0, () => found(lane.name)) ?? [],
-    );
-    const open = wanted.filter((one) => !this.#isOver(one));
-    return open.length === 0 ? [] : this.#write(open);
-  }
-
-  /** Answers the first tasks of a lane, so many at most, up to one for which something is to be written. */
-  #byLook(lane: Lane, count: number, look: () => Found): Wanted | undefined {
-    for (let i = 0; i < count && lane.tasks.length > 0; i++) {
-      const found = this.#judged(lane, look);
-      if ('wanted' in found) return found.wanted;
-      if ('first' in found) {
-        this.#inLine(lane, found.first, found.now);
-        continue;
-      }
-      this.#tell(lane, (told) => ('error' in found ? told.failed(found.error) : told.answered(found.answer)));
-    }
-    this.#goOn(lane);
     return undefined;
   }
 
+  #decide(
+    queue: Queue,
+    found: Snapshot & Pick<Found, 'line'>,
+  ): { decision: Decision<unknown>; wanted: Wanted | undefined; now: number } {
+    const [task] = queue.tasks;
+    if (task === undefined) throw new Error('A queue without a task');
+    const now = nowOf(found, this.#clock);
+    const { line } = found;
+    const isRead = !(line instanceof Error);
+    if (!isRead && task.line !== undefined && task.line !== 'gives back') throw line;
+    const decision = task.decide(found.document, now, isRead ? line : undefined);
+    const { change } = decision;
+    const wanted = change && { queue, decision, ...changeOf(queue.name, found, change, now) };
+    return { decision, wanted, now };
+  }
+
   /** The line has to change first: the task comes back then, and holds up nobody meanwhile. */
-  #inLine(lane: Lane, { enters, leaves }: LineChange, now: number): void {
+  #inLine(queue: Queue, { enters, leaves }: LineChange, now: number): void {
     const { lines } = this.options;
-    const { name } = lane;
-    const task = takeFirst(lane, this.#clock.monotonic());
+    const { name } = queue;
+    const task = this.#takeFirst(queue);
     if (task === undefined || lines === undefined) return;
     if (task.told.givenUp === true) return task.told.failed(tooLate());
     const done =
@@ -202,150 +189,79 @@ export class Rounds {
     );
   }
 
-  #judged(
-    lane: Lane,
-    look: () => Found,
-  ): { answer: unknown } | { wanted: Wanted } | { error: Error } | { first: LineChange; now: number } {
-    try {
-      const { answer, wanted, first, now } = this.#decide(lane, look());
-      const isPast = first?.enters !== undefined && lane.tasks[0]?.hasEntered === true;
-      if (first !== undefined && !isPast) return { first, now };
-      if (wanted !== undefined) return { wanted };
-      return lane.isUnsure === true ? { error: overtaken() } : { answer };
-    } catch (error) {
-      return { error: error as Error };
+  /** @param isWritten `undefined`: nobody can tell */
+  #wrote({ queue, change, after, decision }: Wanted, isWritten: boolean | undefined): boolean {
+    const { name } = queue;
+    if (isWritten !== true) {
+      queue.tries += 1;
+      queue.triedOver = change.seen;
+      // An attempt that is decided once more finds its own grant.
+      if (isWritten === undefined && queue.tasks[0]?.isAttempt !== true) queue.isUnsure = true;
+      return false;
     }
-  }
-
-  #decide(
-    lane: Lane,
-    look: Found,
-  ): { answer: unknown; wanted?: Wanted; first?: LineChange | undefined; now: number } {
-    const [task] = lane.tasks;
-    if (task === undefined) throw new Error('A lane without a task');
-    const now = nowOf(look, this.#clock);
-    const { line } = look;
-    if (line instanceof Error && task.line !== undefined && task.line !== 'gives back') throw line;
-    const standing = line instanceof Error ? undefined : line;
-    const { answer, change, hint, first, over, looksAgain } = task.decide(look.document, now, standing);
-    if (change === undefined) return { answer, first, now };
-    const wanted = { lane, answer, hint, over, looksAgain, ...changeOf(lane.name, look, change, now) };
-    return { answer, wanted, first, now };
+    const { answer, over = [] } = decision;
+    this.#looks.wrote(name, after);
+    // Whoever reads the line next passes over those that are still there.
+    if (over.length > 0) void this.options.lines?.leave(name, over).catch(() => undefined);
+    this.#answer(queue, answer);
+    return true;
   }
 
   /**
    * Writes a few changes at a time, from a random place on: so instances that are at it at the same time meet seldom, and share the
    * locks. Ends at the first one that was not written: where others are as well, a look refuses many at once.
-   *
-   * @returns those that are left
    */
-  async #write(all: readonly Wanted[]): Promise<Lane[]> {
-    const first = Math.floor(Math.random() * all.length);
-    const left = all.slice(first).concat(all.slice(0, first));
-    try {
-      while (left.length > 0) {
-        const sent = left.splice(0, WRITE_AT_ONCE);
-        const open = this.#withoutGivenUp(sent.map(({ lane }) => lane));
-        const asked = open.length === sent.length ? sent : sent.filter(({ lane }) => open.includes(lane));
-        if (asked.length === 0) continue;
-        left.unshift(...asked);
-        const written = Array.from(await this.documents.write(asked.map(({ change }) => change)));
-        left.splice(0, asked.length);
-        const unwritten = asked.filter((one, i) => !this.#wrote(one, written[i]));
-        if (unwritten.length > 0) return [...unwritten, ...left].map(({ lane }) => lane);
-      }
-      return [];
-    } catch (error) {
-      return this.#fail(
-        left.map(({ lane }) => lane),
-        error,
-      );
+  async #writeAll(asked: readonly Asked<Wanted, boolean>[]): Promise<void> {
+    const first = Math.floor(Math.random() * asked.length);
+    const left = [...asked.slice(first), ...asked.slice(0, first)];
+    while (left.length > 0) {
+      const some = left.splice(0, WRITE_AT_ONCE);
+      const sent = some.filter(({ question }) => this.#isOpen(question.queue));
+      for (const { question, failed } of some) if (!this.#isOpen(question.queue)) failed(tooLate());
+      if (sent.length === 0) continue;
+      const written = Array.from(await this.documents.write(sent.map(({ question }) => question.change)));
+      sent.forEach(({ question, answered }, i) => answered(this.#wrote(question, written[i])));
+      if (sent.some((_, i) => written[i] !== true))
+        for (const { answered } of left.splice(0)) answered(false);
     }
   }
 
-  #wrote(wanted: Wanted, isWritten: boolean | undefined): boolean {
-    const { lane, change, after, answer, hint, over = [], looksAgain } = wanted;
-    if (isWritten !== true) return (notWritten(lane, change.seen, isWritten), false);
-    this.#guesses.wrote(lane.name, after);
-    if (hint !== undefined) this.options.hint?.(hint);
-    // Whoever reads the line next passes over those that are still there.
-    if (over.length > 0) void this.options.lines?.leave(lane.name, over).catch(() => undefined);
-    this.#done(lane, answer);
-    if (looksAgain === true) this.#callFirst(lane.name);
-    return true;
-  }
-
-  /** Calls somebody who has come just when the lock was given back. */
-  #callFirst(name: string): void {
-    this.add<undefined>({
-      name,
-      decide: (document, now, standing = []) => callFirst(document, now, standing),
-      line: 'always',
-      until: this.#clock.monotonic() + PASS_AFTER,
-      told: { answered: () => undefined, failed: () => undefined },
-    });
-  }
-
-  async #pause(unwritten: readonly Lane[]): Promise<void> {
-    const pause = pauseBefore(unwritten, this.#clock.monotonic());
-    if (pause > 0)
-      await new Promise<void>((resolve) => this.#clock.setTimer(resolve, pause, { keepAlive: true }));
+  /** Colliding instances would collide again if all came back at once. */
+  async #pause({ tries, tasks }: Queue): Promise<void> {
+    if (tries < 2) return;
+    const left = (tasks[0]?.until ?? 0) - this.#clock.monotonic();
+    const pause = Math.random() * Math.min(2 ** tries, MAX_RETRY_DELAY, Math.max(left, 1));
+    await new Promise<void>((resolve) => this.#clock.setTimer(resolve, pause, { keepAlive: true }));
   }
 
   /**
    * Whether it is too late for a change that others have prevented. Whoever has lost a race decides on what it then reads, so this comes after
    * the look: that one has found nothing to refuse the call for. Nobody knows of the lock, then, and the call says so.
    */
-  #isOver({ lane, change }: Wanted): boolean {
-    const { name, tasks, tries, triedOver } = lane;
-    if (tries === 0 || this.#clock.monotonic() <= (tasks[0]?.until ?? 0)) return false;
-    const isLocked = isSame(triedOver, change.seen);
-    const lost = tasks[0]?.lost;
-    if (lost !== undefined && !isLocked) return (this.#done(lane, lost), true);
-    this.#fail([lane], (isLocked && this.options.locked?.(name)) || unsettled(name, isLocked));
+  #isOver({ queue, change }: Wanted): boolean {
+    const { name, tasks, tries, triedOver } = queue;
+    const { until = 0, lost } = tasks[0] ?? {};
+    if (tries === 0 || this.#clock.monotonic() <= until) return false;
+    const isLocked = JSON.stringify(triedOver) === JSON.stringify(change.seen);
+    if (lost === undefined || isLocked)
+      throw (isLocked && this.options.locked?.(name)) || unsettled(name, isLocked);
+    this.#answer(queue, lost);
     return true;
   }
 
-  /** Nobody waits for them any more, or a later call has passed them. An attempt's undo may be over by then, so a late lease would stay. */
-  #withoutGivenUp(lanes: readonly Lane[]): readonly Lane[] {
-    const isOpen = (lane: Lane) =>
-      lane.tasks[0]?.told.givenUp !== true && this.#lanes.get(lane.name) === lane;
-    const open = lanes.filter(isOpen);
-    if (open.length < lanes.length)
-      this.#fail(
-        lanes.filter((lane) => !open.includes(lane)),
-        tooLate(),
-      );
-    return open;
+  /** Whether anybody waits for its first call. An attempt's undo may be over by the time when a late lease would come, which would stay. */
+  #isOpen(queue: Queue): boolean {
+    return queue.tasks[0]?.told.givenUp !== true && this.#queues.get(queue.name) === queue;
   }
 
-  #done(lane: Lane, answer: unknown): void {
-    this.#tell(lane, (told) => told.answered(answer));
-    this.#goOn(lane);
+  #answer(queue: Queue, answer: unknown): void {
+    this.#takeFirst(queue)?.told.answered(answer);
   }
 
-  #fail(lanes: readonly Lane[], error: unknown): [] {
-    for (const lane of lanes) {
-      const failure = lane.isUnsure === true ? overtaken() : (error as Error);
-      this.#tell(lane, (told) => told.failed(failure));
-      this.#goOn(lane);
-    }
-    return [];
-  }
-
-  /** The first task of a lane is over. */
-  #tell(lane: Lane, tell: (told: Caller<unknown>) => void): void {
-    const task = takeFirst(lane, this.#clock.monotonic());
-    if (task !== undefined) tell(task.told);
-  }
-
-  #goOn(lane: Lane): void {
-    const { name, tasks } = lane;
-    const current = this.#lanes.get(name) ?? lane;
-    // A later call has passed this one.
-    if (current !== lane) return void current.tasks.push(...tasks);
-    if (tasks.length === 0) return void this.#lanes.delete(name);
-    this.#lanes.set(name, lane);
-    this.#start(lane);
+  #takeFirst(queue: Queue): Task<unknown> | undefined {
+    queue.tries = 0;
+    queue.triedOver = undefined;
+    queue.isUnsure = false;
+    return queue.tasks.shift();
   }
 }

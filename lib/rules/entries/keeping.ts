@@ -29,8 +29,8 @@ class RecordingCaller implements Caller<ReleaseResult> {
     private readonly told: Caller<ReleaseResult>,
   ) {}
 
-  get givenUp(): boolean {
-    return this.told.givenUp === true;
+  get givenUp(): boolean | undefined {
+    return this.told.givenUp;
   }
 
   get limit(): number | undefined {

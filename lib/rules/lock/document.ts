@@ -9,6 +9,8 @@ export interface LockDocument extends LockRecord {
   readonly until: number;
   /** When its newest lease began. */
   readonly since: number;
+  /** When it was read, if the time is only reckoned since then: the database's clock may have been set back. */
+  readonly readAt?: number;
 }
 
 /** What a document keeps besides times. */
@@ -36,8 +38,6 @@ export interface Decision<T> {
   readonly first?: LineChange;
   /** Calls in line that are over. They hold up nobody: the line need not lose them at once. */
   readonly over?: readonly Standing[];
-  /** Whether the lock was given back with nobody in line: somebody may have come at that moment. */
-  readonly looksAgain?: boolean;
 }
 
 /** A change of a line. */
@@ -122,8 +122,8 @@ export const leaseOf = ({ token, holder, fencingToken, job }: LeaseRef): Lease =
  *
  * @throws LockStateError if no safe integer is left
  */
-export function nextFencingToken(name: string, { lease }: LockDocument, now: number): number {
-  const next = Math.max((lease?.fencingToken ?? 0) + 1, Math.trunc(now * 1_000));
+export function nextFencingToken(name: string, { lease, readAt }: LockDocument, now: number): number {
+  const next = Math.max((lease?.fencingToken ?? 0) + 1, Math.trunc((readAt ?? now) * 1_000));
   if (next <= Number.MAX_SAFE_INTEGER) return next;
   throw new LockStateError(
     name,

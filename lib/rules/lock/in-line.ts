@@ -136,30 +136,18 @@ function givenBack(
   const { change } = decision;
   const after = change === undefined ? document : become(document, change, now);
   if (isTaken(after, now)) return decision;
-  const { left, change: turn, ...hint } = nextTurn(after, line, now);
+  const { left: _left, change: turn, ...hint } = nextTurn(after, line, now);
   return {
     ...decision,
     ...(turn !== undefined && { change: { ...change, ...turn } }),
     ...hint,
     over: overIn(standing, line),
-    looksAgain: left === undefined,
   };
 }
 
 /** Whether this is the end of a wait. */
 export const givesUp = ({ wait }: LeaseRef, { outcome }: ReleaseOptions): boolean =>
   wait !== undefined && outcome === NOTHING_RAN;
-
-/** A lock was given back when nobody stood in line: somebody may have come at that moment, and is called. */
-export function callFirst(
-  document: LockDocument | undefined,
-  now: number,
-  standing: readonly Standing[],
-): Decision<undefined> {
-  if (document === undefined || isTaken(document, now) || standing.length === 0) return { answer: undefined };
-  const { left: _left, ...turn } = nextTurn(document, lineOf(document, standing), now);
-  return { answer: undefined, ...turn };
-}
 
 /** The line of a lock, for people. @param now of the database */
 export function lineInfo(

@@ -1,4 +1,3 @@
-import type { HintChannel } from '../../../lib/contract/lock-store.js';
 import type { LockDocuments } from '../../../lib/contract/port.js';
 import { type Clock, nextTurn, systemClock } from '../../../lib/base/clock.js';
 import { RememberingLockStore } from '../../../lib/rules/documents/document-lock-store.js';
@@ -101,34 +100,12 @@ export function slowEntries(): LockEntriesContractOptions {
   };
 }
 
-type Listeners = Map<string, (token: string) => void>;
-
 /** An instance whose database is far away, as are the hints that it sends. */
 class SlowStore extends RememberingLockStore {
-  constructor(
-    documents: LockDocuments,
-    entries: LockEntries,
-    moving: Moving,
-    private readonly listeners: Listeners,
-    clock: Clock,
-  ) {
+  constructor(documents: LockDocuments, entries: LockEntries, moving: Moving, clock: Clock) {
     super(farDocuments(moving, documents), farEntries(moving, entries), {
       clock,
-      hint: ({ process, token }) =>
-        void moving
-          .pass()
-          .then(() => moving.pass())
-          .then(() => listeners.get(process)?.(token)),
-      announce: async (text) => {
-        await moving.pass();
-        for (const called of listeners.values()) called(text);
-      },
     });
-  }
-
-  override hints(process: string, called: (token: string) => void): HintChannel {
-    this.listeners.set(process, called);
-    return { open: true, close: () => void this.listeners.delete(process) };
   }
 }
 
@@ -164,19 +141,17 @@ export function slowContract(): LockStoreContractOptions {
         renew: (renewals) => documents.renew(renewals),
       };
       forgetAll = () => void (documents = new MemoryDocuments(clock));
-      const listeners: Listeners = new Map();
       // The wall clock of an instance is none of the place's.
       const own: Clock = {
         ...systemClock,
         monotonic: clock.monotonic.bind(clock),
         setTimer: clock.setTimer.bind(clock),
       };
-      const make = (): SlowStore => awaited(new SlowStore(current, entries, moving, listeners, own), moving);
+      const make = (): SlowStore => awaited(new SlowStore(current, entries, moving, own), moving);
       return { store: make(), others: [make(), make()], close: () => moving.stop() };
     },
     inspects: true,
     lines: true,
-    hints: true,
     history: true,
     queuedCalls: true,
     far: true,

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../../lib/base/clock.js';
+import { nextTurn, systemClock } from '../../../lib/base/clock.js';
 import type { DocumentChange } from '../../../lib/index.js';
 import type { AcquireRequest, AcquireResult } from '../../../lib/contract/lock-store.js';
 import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
@@ -229,45 +229,110 @@ test('there is no fencing token after the greatest one', async () => {
   expect(await outcome(store.acquire(request()))).toBeInstanceOf(LockStateError);
 });
 
-test('a call on which nobody answers keeps the others back for a second, and no longer', async () => {
-  const { read } = place;
-  Object.assign(place, { read: () => new Promise(() => undefined) });
-  void store.acquire(request());
-  await new Promise((resolve) => setImmediate(resolve));
-  Object.assign(place, { read });
-  let isBehind = true;
-  void store.acquire(request()).then(() => (isBehind = false));
-  await place.clock.advance(999);
-  expect(isBehind).toBe(true);
-  expect(await store.acquire(request('b'))).toMatchObject({ acquired: true });
-  await place.clock.advance(1);
-  expect(await store.acquire(request())).toMatchObject({ acquired: false, reason: 'held' });
-  // It waited behind that one, and passes it as well.
-  expect(isBehind).toBe(false);
-});
+describe('a call that was given up', () => {
+  interface Asked {
+    givenUp: boolean;
+    readonly ended: Promise<AcquireResult | Error>;
+  }
 
-test('a call that a later one has passed writes nothing any more: that one may have taken it back', async () => {
-  const read = place.read.bind(place);
-  let answer!: () => void;
-  const silent = new Promise<void>((resolve) => (answer = resolve));
-  place.read = async (names) => {
-    place.read = read;
-    await silent;
-    return read(names);
-  };
-  const attempt = request();
-  const passed = outcome(store.acquire(attempt));
-  await new Promise((resolve) => setImmediate(resolve));
-  await place.clock.advance(1_000);
-  const lease = { ...attempt, fencingToken: 0 };
-  expect(await store.release(lease, { outcome: 'abandoned' })).toEqual({
-    released: false,
-    reason: 'expired',
+  /** Makes an attempt whose caller can give it up. */
+  async function attempt(asks: AcquireRequest): Promise<Asked> {
+    const told = { givenUp: false };
+    const ended = new Promise<AcquireResult | Error>((settle) => {
+      store.fastPort.acquire(asks, Object.assign(told, { answered: settle, failed: settle }));
+    });
+    await nextTurn();
+    return Object.assign(told, { ended });
+  }
+
+  /** The place answers the next call when this is called. */
+  function silence(method: 'read' | 'write'): () => void {
+    const { read, write } = place;
+    let answer!: () => void;
+    const silent = new Promise<void>((resolve) => (answer = resolve));
+    const heal = (): void => void Object.assign(place, { read, write });
+    if (method === 'read')
+      place.read = async (names) => {
+        heal();
+        await silent;
+        return read.call(place, names);
+      };
+    else
+      place.write = async (changes) => {
+        heal();
+        await silent;
+        return write.call(place, changes);
+      };
+    return answer;
+  }
+
+  test.each(['read', 'write'] as const)(
+    'holds up no later call of its lock, nor those that came meanwhile: no %s is answered, ever',
+    async (method) => {
+      silence(method);
+      const silent = await attempt(request());
+      const behind = await attempt(request());
+      silent.givenUp = true;
+      expect(await Promise.race([behind.ended, nextTurn()])).toBe(undefined);
+      expect(await (await attempt(request())).ended).toMatchObject({ acquired: false, reason: 'held' });
+      expect(await behind.ended).toMatchObject({ acquired: true });
+    },
+  );
+
+  test('holds up those behind it until then: calls of a lock take effect in their order', async () => {
+    const answer = silence('read');
+    const first = await attempt(request());
+    await place.clock.advance(100_000);
+    const second = await attempt(request());
+    expect(await Promise.race([second.ended, nextTurn()])).toBe(undefined);
+    answer();
+    expect(await first.ended).toMatchObject({ acquired: true });
+    expect(await second.ended).toMatchObject({ acquired: false, reason: 'held' });
   });
-  answer();
-  expect(await passed).toMatchObject({ code: 'STORE_UNAVAILABLE', outcome: 'not-applied' });
-  expect(place.rows.size).toBe(0);
-  expect(await store.acquire(request())).toMatchObject({ acquired: true });
+
+  test('is not one whose turn has just come, though it has waited for long', async () => {
+    const answer = silence('read');
+    let again: Promise<unknown> | undefined;
+    const first = new Promise<unknown>((failed) => {
+      const answered = (result: AcquireResult): void => {
+        again = store.acquire(request());
+        failed(result);
+      };
+      store.fastPort.acquire(request(), { answered, failed, givenUp: false });
+    });
+    await nextTurn();
+    const behind = store.acquire(request());
+    await place.clock.advance(1_001);
+    answer();
+    expect(await first).toMatchObject({ acquired: true });
+    expect(await again).toMatchObject({ acquired: false, reason: 'held' });
+    await nextTurn();
+    expect(await Promise.race([behind, nextTurn()])).toMatchObject({ acquired: false, reason: 'held' });
+  });
+
+  test('writes nothing of what is read later: its caller may have taken it back', async () => {
+    const answer = silence('read');
+    const asks = request();
+    const silent = await attempt(asks);
+    silent.givenUp = true;
+    const lease = { ...asks, fencingToken: 0 };
+    const expired = { released: false, reason: 'expired' };
+    expect(await store.release(lease, { outcome: 'abandoned' })).toEqual(expired);
+    answer();
+    expect(await silent.ended).toMatchObject({ code: 'STORE_UNAVAILABLE', outcome: 'not-applied' });
+    expect(place.rows.size).toBe(0);
+    expect(await store.acquire(request())).toMatchObject({ acquired: true });
+  });
+
+  test('is one without a caller of ours when it is too late for another try', async () => {
+    const answer = silence('read');
+    const silent = outcome(store.acquire(request()));
+    await nextTurn();
+    await place.clock.advance(1_001);
+    expect(await store.acquire(request())).toMatchObject({ acquired: true });
+    answer();
+    expect(await silent).toMatchObject({ acquired: false, reason: 'held' });
+  });
 });
 
 test('calls of one turn that a blocked event loop draws out never name a lock twice in one read or write', async () => {

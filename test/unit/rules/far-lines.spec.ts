@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { HintChannel } from '../../../lib/contract/lock-store.js';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { SchedulerLockEvent } from '../../../lib/contract/events/events.js';
 import type { RunResult } from '../../../lib/lock/lock-call.js';
 import { LockRunner } from '../../../lib/lock/lock-runner.js';
@@ -19,13 +18,11 @@ const INSTANCES = 20;
 let clock: ManualClock;
 let documents: MemoryDocuments;
 let entries: MemoryEntries;
-let listeners: Map<string, (token: string) => void>;
 
 beforeEach(() => {
   clock = new ManualClock();
   documents = new MemoryDocuments(clock);
   entries = new MemoryEntries(clock);
-  listeners = new Map();
 });
 
 const pass = (): Promise<void> => new Promise((resolve) => void clock.setTimer(resolve, ROUND_TRIP / 2));
@@ -41,7 +38,7 @@ const far =
   };
 
 class FarStore extends RememberingLockStore {
-  constructor(private readonly hears: boolean) {
+  constructor() {
     const places: LockDocuments = {
       read: far((names) => documents.read(names)),
       write: far((changes) => documents.write(changes)),
@@ -53,19 +50,7 @@ class FarStore extends RememberingLockStore {
       sums: far((query) => entries.sums(query)),
       drop: far((seen) => entries.drop(seen)),
     };
-    super(places, beside, {
-      clock,
-      hint: ({ process, token }) =>
-        void pass()
-          .then(pass)
-          .then(() => listeners.get(process)?.(token)),
-    });
-  }
-
-  override hints(process: string, called: (token: string) => void): HintChannel | undefined {
-    if (!this.hears) return undefined;
-    listeners.set(process, called);
-    return { open: true, close: () => void listeners.delete(process) };
+    super(places, beside, { clock });
   }
 }
 
@@ -79,90 +64,82 @@ interface Instance {
   readonly events: SchedulerLockEvent[];
 }
 
-function instances(hears: boolean): Instance[] {
+function instances(): Instance[] {
   return Array.from({ length: INSTANCES }, (_, i) => {
     const events: SchedulerLockEvent[] = [];
-    const store = new FarStore(hears);
+    const store = new FarStore();
     const emit = (event: SchedulerLockEvent): void => void events.push(event);
     return { runner: new LockRunner(store, `instance ${i}`, clock, emit, SETTINGS.storeTimeout), events };
   });
 }
 
-describe.each([
-  ['that tells whose turn it is', true],
-  ['where calls ask for their turn', false],
-])('%s', (_, hears) => {
-  test('of a volley of waiting calls each one runs, without an outage, and after a release the next one within three round trips', async () => {
-    const fleet = instances(hears);
-    const began: number[] = [];
-    let running = 0;
-    const job = async (): Promise<void> => {
-      expect((running += 1)).toBe(1);
-      began.push(clock.monotonic());
-      await new Promise<void>((resolve) => void clock.setTimer(resolve, 10));
-      running -= 1;
-    };
-    const results: RunResult<unknown>[] = [];
-    const settings = { ...SETTINGS, wait: 600_000 };
-    for (const { runner } of [...fleet, ...fleet])
-      void runner
-        .run({ name: 'lock', job: undefined, settings, kind: 'by-hand' }, job)
-        .then((result) => results.push(result));
-    for (let i = 0; results.length < 2 * INSTANCES && i < 600; i++) await clock.advance(100);
-    expect(results.map(({ ran }) => ran)).toEqual(Array(2 * INSTANCES).fill(true));
-    const events = fleet.flatMap((each) => each.events);
-    expect(events.filter(({ type }) => type === 'outage-started')).toEqual([]);
-    const start = clock.now() - clock.monotonic();
-    const released = events
-      .filter(({ type }) => type === 'released')
-      .map(({ at }) => at - start)
-      .sort((a, b) => a - b);
-    const idle = began.slice(1).map((at, i) => at - (released[i] ?? 0));
-    // The first release meets those who still enter: one look more.
-    const [first = 0, ...others] = idle;
-    expect(first).toBeLessThanOrEqual(4 * ROUND_TRIP);
-    expect(Math.max(...others)).toBeLessThanOrEqual(3 * ROUND_TRIP);
-  });
+test('of a volley of waiting calls each one runs, without an outage, and after a release the next one within three round trips', async () => {
+  const fleet = instances();
+  const began: number[] = [];
+  let running = 0;
+  const job = async (): Promise<void> => {
+    expect((running += 1)).toBe(1);
+    began.push(clock.monotonic());
+    await new Promise<void>((resolve) => void clock.setTimer(resolve, 10));
+    running -= 1;
+  };
+  const results: RunResult<unknown>[] = [];
+  const settings = { ...SETTINGS, wait: 600_000 };
+  for (const { runner } of [...fleet, ...fleet])
+    void runner
+      .run({ name: 'lock', job: undefined, settings, kind: 'by-hand' }, job)
+      .then((result) => results.push(result));
+  for (let i = 0; results.length < 2 * INSTANCES && i < 600; i++) await clock.advance(100);
+  expect(results.map(({ ran }) => ran)).toEqual(Array(2 * INSTANCES).fill(true));
+  const events = fleet.flatMap((each) => each.events);
+  expect(events.filter(({ type }) => type === 'outage-started')).toEqual([]);
+  const start = clock.now() - clock.monotonic();
+  const released = events
+    .filter(({ type }) => type === 'released')
+    .map(({ at }) => at - start)
+    .sort((a, b) => a - b);
+  const idle = began.slice(1).map((at, i) => at - (released[i] ?? 0));
+  // The first release meets those who still enter: one look more.
+  const [first = 0, ...others] = idle;
+  expect(first).toBeLessThanOrEqual(4 * ROUND_TRIP);
+  expect(Math.max(...others)).toBeLessThanOrEqual(3 * ROUND_TRIP);
 });
 
-test.each([true, false])(
-  'a call whose wait ends during an ask is refused, and reports no outage: %s',
-  async (hears) => {
-    const [holder, waiter] = instances(hears) as [Instance, Instance];
-    const call = (name: string, wait?: number) => ({
-      name,
-      job: undefined,
-      settings: wait === undefined ? SETTINGS : { ...SETTINGS, wait },
-      kind: 'by-hand' as const,
-    });
-    let letGo!: () => void;
-    const end = new Promise<void>((resolve) => (letGo = resolve));
-    const waits = Array.from({ length: 60 }, (_, i) => 1 + 20 * i);
-    const held = waits.map((wait) => holder.runner.run(call(`lock ${wait}`), () => end));
-    await pass10();
-    const began = clock.monotonic();
-    const late: number[] = [];
-    const results = waits.map(async (wait) => {
-      const result = await waiter.runner.run(call(`lock ${wait}`, wait), () => undefined);
-      late.push(clock.monotonic() - began - wait);
-      return result;
-    });
-    for (let i = 0; i < 10; i++) await pass10();
-    expect(late).toHaveLength(waits.length);
-    letGo();
-    await pass10();
-    const reasons = (await Promise.all(results)).map((result) => !result.ran && result.reason);
-    expect(reasons).toEqual(waits.map(() => 'held'));
-    // Long before its ask would be given up, whatever the pauses between tries were.
-    expect(Math.max(...late)).toBeLessThan(SETTINGS.storeTimeout);
-    expect(waiter.events.filter(({ type }) => type === 'outage-started')).toEqual([]);
-    await pass10();
-    await Promise.all(held);
-  },
-);
+test('a call whose wait ends during an ask is refused, and reports no outage', async () => {
+  const [holder, waiter] = instances() as [Instance, Instance];
+  const call = (name: string, wait?: number) => ({
+    name,
+    job: undefined,
+    settings: wait === undefined ? SETTINGS : { ...SETTINGS, wait },
+    kind: 'by-hand' as const,
+  });
+  let letGo!: () => void;
+  const end = new Promise<void>((resolve) => (letGo = resolve));
+  const waits = Array.from({ length: 60 }, (_, i) => 1 + 20 * i);
+  const held = waits.map((wait) => holder.runner.run(call(`lock ${wait}`), () => end));
+  await pass10();
+  const began = clock.monotonic();
+  const late: number[] = [];
+  const results = waits.map(async (wait) => {
+    const result = await waiter.runner.run(call(`lock ${wait}`, wait), () => undefined);
+    late.push(clock.monotonic() - began - wait);
+    return result;
+  });
+  for (let i = 0; i < 10; i++) await pass10();
+  expect(late).toHaveLength(waits.length);
+  letGo();
+  await pass10();
+  const reasons = (await Promise.all(results)).map((result) => !result.ran && result.reason);
+  expect(reasons).toEqual(waits.map(() => 'held'));
+  // Long before its ask would be given up, whatever the pauses between tries were.
+  expect(Math.max(...late)).toBeLessThan(SETTINGS.storeTimeout);
+  expect(waiter.events.filter(({ type }) => type === 'outage-started')).toEqual([]);
+  await pass10();
+  await Promise.all(held);
+});
 
 test('a caller that does not wait, and comes again and again, is not in the way of the call whose turn it is', async () => {
-  const [holder, waiter, bare] = instances(true) as [Instance, Instance, Instance];
+  const [holder, waiter, bare] = instances() as [Instance, Instance, Instance];
   const call = (wait?: number) => ({
     name: 'lock',
     job: undefined,
@@ -189,7 +166,7 @@ test('a caller that does not wait, and comes again and again, is not in the way 
 });
 
 test('of many calls with one key from many instances each one is queued, and a run begins after it', async () => {
-  const stores = Array.from({ length: INSTANCES }, () => new FarStore(true));
+  const stores = Array.from({ length: INSTANCES }, () => new FarStore());
   const call = (i: number) => ({ name: 'lock', id: randomUUID(), job: 'job', key: '', args: `[${i}]` });
   const limits = { priority: 0, max: 1_000, redeliver: 3 };
   const all = [...stores, ...stores, ...stores].map((store, i) =>
