@@ -454,18 +454,6 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     };
   }
 
-  test('a table with the longest of names has no room for histories and queued calls, and keeps locks', async () => {
-    const table = uniqueTable('history').padEnd(60, 'x');
-    tables.add(table);
-    const { store, problem } = await opened({ table });
-    expect(problem).toMatch(/too long, so neither histories nor queued calls are kept/);
-    await expect(store.queuedCalls.init?.()).rejects.toThrow(problem);
-    expect(await store.release(await take(store), { record })).toEqual({ released: true });
-    await expect(entries(store)).rejects.toMatchObject({ refused: true });
-    tables.delete(table);
-    await pool.write(`DROP TABLE ${table}`);
-  });
-
   test('a queued call that has ended keeps its run, while the lease goes on', async () => {
     const { store } = await opened();
     await store.queuedCalls.init?.();

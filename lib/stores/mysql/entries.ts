@@ -1,6 +1,6 @@
 import { newId } from '../../base/shared.js';
 import { type EntriesDialect, type EntryRow, type Once, partly } from '../sql/entries-dialect.js';
-import { entriesProblem, type TableNames } from '../sql/table-name.js';
+import type { TableNames } from '../sql/table-name.js';
 import type { Gate } from '../sql/gate.js';
 import { read, write } from './client.js';
 import { EPOCH_MICROSECONDS, nameOf, storedName } from './columns.js';
@@ -27,8 +27,6 @@ export function mysqlEntries(names: TableNames, gate: Gate): EntriesDialect {
     values: [...values],
   });
   const entries: EntriesDialect = {
-    unusable: entriesProblem(names),
-    // Not in advance: with the suffix, the name may be too long.
     get table() {
       return names.quoted('_entries');
     },

@@ -4,19 +4,9 @@ import { type SqlStoreOptions, TableNames } from '../sql/table-name.js';
 /** MySQL refuses longer names. It counts characters; most characters are one byte. */
 const NAME_BYTES = 64;
 
-/**
- * @throws SchedulerLockConfigError for an invalid name, and for a name with a question mark: some versions of `mysql2`, and other
- *   clients, take a quoted question mark for a parameter
- */
+/** @throws SchedulerLockConfigError for an invalid name */
 export const mysqlNames = (options: SqlStoreOptions): TableNames =>
-  new TableNames(options, {
-    quote: '`',
-    maxLength: NAME_BYTES,
-    problem: (quoted) =>
-      quoted.includes('?')
-        ? `${quoted} holds a question mark, which clients take for a parameter.`
-        : undefined,
-  });
+  new TableNames(options, { quote: '`', maxLength: NAME_BYTES });
 
 /** In character sets of their own: the table may have any. */
 const TYPES = {

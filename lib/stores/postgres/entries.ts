@@ -1,6 +1,6 @@
 import type { EntriesDialect, EntryRow } from '../sql/entries-dialect.js';
 import type { Row } from '../sql/dialect.js';
-import { entriesProblem, type TableNames } from '../sql/table-name.js';
+import type { TableNames } from '../sql/table-name.js';
 import { postgresNames } from './schema.js';
 
 const MICROS = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
@@ -75,8 +75,6 @@ export function postgresEntries(
     return text.replaceAll('?', () => `$${++number}`).replaceAll('{entries}', () => entries.table);
   };
   const entries: EntriesDialect = {
-    unusable: entriesProblem(names),
-    // Not in advance: with the suffix, the name may be too long.
     get table() {
       return names.quoted('_entries');
     },

@@ -33,10 +33,7 @@ export function postgresDdl(table: string): TableDdl {
  * the store has no session in which to set a limit.
  */
 export function withLockTimeout(statement: string): string {
-  let quote = '$migration$';
-  // The name of the table may hold the quote.
-  while (statement.includes(quote)) quote = quote.replace('$m', '$mm');
-  return `DO ${quote} BEGIN PERFORM set_config('lock_timeout', '${LOCK_WAIT}s', true); ${statement}; END ${quote}`;
+  return `DO $migration$ BEGIN PERFORM set_config('lock_timeout', '${LOCK_WAIT}s', true); ${statement}; END $migration$`;
 }
 
 /**

@@ -37,8 +37,6 @@ export type Once = <T>(statement: () => Promise<T>) => Promise<T>;
 export interface EntriesDialect {
   /** The table, quoted. */
   readonly table: string;
-  /** Why there can be no such table: its name is too long. */
-  readonly unusable?: string | undefined;
   /** Creates the table. Each statement can be repeated. */
   readonly creation: readonly string[];
   /** All of its columns. */

@@ -1,4 +1,4 @@
-import { entriesProblem, type Suffix, type TableNames } from './table-name.js';
+import type { Suffix, TableNames } from './table-name.js';
 
 /** Options of the SQL that a person runs so that the store has all that it needs. */
 export interface SetupOptions {
@@ -36,7 +36,6 @@ export function setupText(
   { user, schema = names.schema, locks }: SetupFacts,
   words: SetupWords,
 ): string {
-  const hasEntries = entriesProblem(names) === undefined;
   const quoted = (suffix: Suffix): string => names.quoted(suffix, schema);
   const to = `TO ${user === undefined ? '<user>' : words.account(user)}`;
   const home = schema === undefined ? undefined : names.quotedName(schema);
@@ -47,15 +46,12 @@ export function setupText(
   const rights = [
     ...withHome(words.use).map((use) => `${use} ${to}`),
     `GRANT SELECT, INSERT, UPDATE ON ${quoted('')} ${to}`,
-    ...(hasEntries ? [`GRANT SELECT, INSERT, UPDATE, DELETE ON ${quoted('_entries')} ${to}`] : []),
+    `GRANT SELECT, INSERT, UPDATE, DELETE ON ${quoted('_entries')} ${to}`,
   ];
   return textOf([
     ['Where the tables are', names.given ? withHome(words.home) : []],
     [note === undefined ? 'Locks' : `Locks. ${note}`, ours],
-    [
-      "Queued calls (onHeld: 'queue'), and histories (insight)",
-      hasEntries ? words.entries(names, schema) : [],
-    ],
+    ["Queued calls (onHeld: 'queue'), and histories (insight)", words.entries(names, schema)],
     ['Rights of the user', user === undefined ? rights.map((right) => `-- ${right}`) : rights],
   ]);
 }
