@@ -3,7 +3,7 @@ import { type EntriesDialect, type EntryRow, type Once, partly } from '../sql/en
 import type { TableNames } from '../sql/table-name.js';
 import type { Gate } from '../sql/gate.js';
 import { read, write } from './client.js';
-import { EPOCH_MICROSECONDS, nameOf, storedName } from './columns.js';
+import { EPOCH_MICROSECONDS } from './columns.js';
 import { mysqlNames } from './schema.js';
 import { joined, list, raw, type Sql, sql } from './sql-text.js';
 
@@ -38,8 +38,6 @@ export function mysqlEntries(names: TableNames, gate: Gate): EntriesDialect {
     read: (text, values) => read(gate, sent(text, values)),
     write: async (text, values) => Number((await write(gate, sent(text, values))).affectedRows),
     put: (rows, once) => new Put(gate, raw(entries.table), once).all(rows),
-    stored: storedName,
-    textOf: nameOf,
   };
   return entries;
 }

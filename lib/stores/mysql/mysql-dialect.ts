@@ -6,7 +6,6 @@ import { COLUMNS, roomProblem } from '../sql/sql-table.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { Gate, hidden } from '../sql/gate.js';
 import { type MysqlClient, read } from './client.js';
-import { storedName } from './columns.js';
 import { CURRENT_DATABASE, databaseIn } from './current-database.js';
 import { readDocuments, renewDocuments, writeDocuments } from './documents.js';
 import { failureOf } from './errors.js';
@@ -74,13 +73,12 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   nameProblem(table: MysqlTableInfo | undefined, name: string): string | undefined {
-    // Two such names would be one, with a question mark in place of the half.
-    if (/\p{Surrogate}/u.test(name)) return 'MySQL keeps no text with half a character. Give another name.';
+    if (name.endsWith(' ')) return 'MySQL ignores blanks at the end of a name. Give another name.';
     if (table === undefined) return undefined;
     // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
     if (!table.unicode && /[^\u0000-\u007f]/.test(name))
       return `the column name of ${this.table} does not take every character. Give it another name, or run this: ${table.widening};`;
-    return roomProblem(this.table, storedName(name), table);
+    return roomProblem(this.table, name, table);
   }
 
   reconnect(silence: number | undefined): void {

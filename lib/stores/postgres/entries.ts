@@ -98,8 +98,6 @@ export function postgresEntries(
       const which = new Set(written.map(({ i }) => Number(i)));
       return rows.map((_, i) => which.has(i));
     },
-    stored: (text) => text,
-    textOf: (text) => text,
   };
   return entries;
 }

@@ -49,6 +49,10 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const schema = this.#names.schema ?? schemaIn(row);
     this.#user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
+    if (row?.['encoding'] !== 'UTF8')
+      return {
+        problem: `The database has the encoding ${String(row?.['encoding'])}, which lacks characters. Use one with the encoding UTF8.`,
+      };
     this.#schema = schema;
     const table = this.#names.quoted('', schema);
     const look = readLook(table, await this.#rows(LOOK_AT_TABLE, [table]));
@@ -76,14 +80,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   nameProblem(table: PostgresTableInfo | undefined, name: string): string | undefined {
-    // Such a name would fail the statements that name other locks as well.
-    if (/\0|\p{Surrogate}/u.test(name))
-      return 'PostgreSQL keeps no text with a NUL character, or with half a character. Give another name.';
-    if (table === undefined) return undefined;
-    // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
-    if (table.encoding !== 'UTF8' && /[^\u0000-\u007f]/.test(name))
-      return `the database has the encoding ${table.encoding}, in which the store only takes ASCII. Give it another name, or use a database with the encoding UTF8.`;
-    return roomProblem(this.table, name, table);
+    return table && roomProblem(this.table, name, table);
   }
 
   reconnect(silence: number | undefined): void {

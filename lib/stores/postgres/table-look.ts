@@ -6,8 +6,7 @@ import { postgresStatements } from './statements.js';
 
 /** Looks at a table: a row for each column, and none if there is no table. $1 its name, quoted */
 export const LOOK_AT_TABLE = `
-SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull::int AS filled,
-  current_setting('server_encoding') AS encoding
+SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull::int AS filled
 FROM pg_attribute a WHERE a.attrelid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped`;
 
 /** A table that the store can use: its statements, and what its column `name` takes. */
@@ -15,8 +14,6 @@ export interface PostgresTableInfo extends ReturnType<typeof postgresStatements>
   /** Characters. */
   readonly room: number;
   readonly widening: string;
-  /** Of the database. */
-  readonly encoding: string;
 }
 
 /** Reads the answer to {@link LOOK_AT_TABLE}. */
@@ -35,8 +32,7 @@ export function readLook(table: string, rows: readonly Row[]): TableLook<Postgre
       : 'its column lock_until has to be NOT NULL';
   });
   if (fault !== undefined) return fault;
-  const encoding = String(rows[0]?.['encoding']);
-  const names = { room: lengthOf(typeOf('name')), widening: ddl.widening, encoding };
+  const names = { room: lengthOf(typeOf('name')), widening: ddl.widening };
   return { table: { ...postgresStatements(table), ...names } };
 }
 

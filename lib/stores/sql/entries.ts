@@ -1,10 +1,5 @@
 import type { Clock } from '../../base/clock.js';
-import {
-  LockStateError,
-  SchedulerLockConfigError,
-  SchedulerLockError,
-  StoreUnavailableError,
-} from '../../base/errors.js';
+import { SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type {
   EntriesRead,
   EntryQuery,
@@ -25,8 +20,6 @@ import type { Operations } from './operations.js';
 const TIDY = 300_000;
 /** For how long it has to be over by then, ms: so nothing is deleted that a write has just met. */
 const OVER = 60_000;
-/** How many characters the columns of names have room for. */
-const LONGEST_NAME = 255;
 
 /**
  * The entries of locks in a table beside that of the locks, a row each. The store creates the table if it is missing and the store may. It
@@ -122,7 +115,7 @@ export class SqlEntries<Table> implements LockEntries {
   async put(entries: readonly NewEntry[]): Promise<boolean[]> {
     if (entries.length === 0) return [];
     await this.#whenReady();
-    const rows = entries.map((entry) => this.#rowOf(entry));
+    const rows = entries.map(rowOf);
     const written = await this.#write(rows);
     this.#tidy();
     const left = rows.filter(({ slot }, i) => slot !== null && written[i] === false);
@@ -161,31 +154,13 @@ export class SqlEntries<Table> implements LockEntries {
       digests.set(one.version, same);
     }
     const which = [...digests.values()].map((some) => `(version = ? AND digest IN (${marks(some)}))`);
-    const values = [...digests].flatMap(([version, some]) => [entries.stored(version), ...some]);
+    const values = [...digests].flatMap(([version, some]) => [version, ...some]);
     const text = `DELETE FROM {entries} WHERE ${which.join(' OR ')}`;
     return this.#run(() => entries.write(text, values));
   }
 
-  /** If the database refuses one of many, writes the halves: that one counts as not written, and stops no other. */
-  async #write(rows: readonly EntryRow[]): Promise<boolean[]> {
-    const { entries } = this.dialect;
-    const [lock = ''] = rows.map(({ name }) => entries.textOf(name));
-    try {
-      return await entries.put(rows, (statement) => this.#run(statement, lock));
-    } catch (error) {
-      if (!isOfOne(error) || rows.length === 1) throw error;
-      const half = Math.ceil(rows.length / 2);
-      const halves = [rows.slice(0, half), rows.slice(half)];
-      const answers = await Promise.allSettled(halves.map((some) => this.#write(some)));
-      const failed = answers.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []));
-      const other = failed.find((reason) => !isOfOne(reason));
-      if (other !== undefined) throw partly(other);
-      if (failed.length === halves.length) throw error;
-      return halves.flatMap((some, i) => {
-        const answer = answers[i];
-        return answer?.status === 'fulfilled' ? answer.value : some.map(() => false);
-      });
-    }
+  #write(rows: readonly EntryRow[]): Promise<boolean[]> {
+    return this.dialect.entries.put(rows, (statement) => this.#run(statement, rows[0]?.name));
   }
 
   /** Deletes what is over, and still in the slots of these. Returns how many there were. */
@@ -194,27 +169,6 @@ export class SqlEntries<Table> implements LockEntries {
     const slots = rows.flatMap(({ slot }) => slot ?? []);
     const text = `DELETE FROM {entries} WHERE slot IN (${marks(slots)}) AND expires_at <= ${entries.now}`;
     return this.#run(() => entries.write(text, slots));
-  }
-
-  #rowOf({ lock, id, kind, version, slot, job, place, keep, body, over }: NewEntry): EntryRow {
-    const { stored, table } = this.dialect.entries;
-    // MySQL would cut such a name, and never find the entry again.
-    for (const name of [stored(lock), stored(job ?? '')])
-      if (name.length > LONGEST_NAME && Array.from(name).length > LONGEST_NAME)
-        throw tooLong(lock, name, table);
-    return {
-      digest: digestOf({ lock, id }),
-      name: stored(lock),
-      id,
-      kind: stored(kind),
-      version: stored(version),
-      slot: slot === undefined ? null : digestOf({ lock, id: slot }),
-      job: job === undefined ? null : stored(job),
-      place,
-      keep: Math.ceil(keep),
-      body,
-      over: over === 'any' ? over : over.map((each) => (each === null ? null : stored(each))),
-    };
   }
 
   async #read<T>(select: () => Promise<T>): Promise<T> {
@@ -251,11 +205,12 @@ export class SqlEntries<Table> implements LockEntries {
 const refusal = (problem: string): StoreUnavailableError =>
   new StoreUnavailableError(problem, { outcome: 'not-applied', refused: true });
 
-const tooLong = (lock: string, name: string, table: string): SchedulerLockConfigError =>
-  new SchedulerLockConfigError([
-    `the lock "${lock}": ${table} has no room for "${name.slice(0, 40)}…", as it is longer than ${LONGEST_NAME} characters. Give a shorter name.`,
-  ]);
-
-/** Whether the database refuses what belongs to one lock. */
-const isOfOne = (error: unknown): boolean =>
-  error instanceof LockStateError || error instanceof SchedulerLockConfigError;
+const rowOf = ({ lock, id, slot, job, keep, ...rest }: NewEntry): EntryRow => ({
+  ...rest,
+  digest: digestOf({ lock, id }),
+  name: lock,
+  id,
+  slot: slot === undefined ? null : digestOf({ lock, id: slot }),
+  job: job ?? null,
+  keep: Math.ceil(keep),
+});

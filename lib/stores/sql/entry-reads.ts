@@ -51,7 +51,7 @@ export class EntryReads {
     const { entries } = this.dialect;
     const which = this.#whichOf({ name: locks, kind: kinds, job: jobs });
     const behind = after === undefined ? '' : ' AND name > ?';
-    const values = after === undefined ? which.values : [...which.values, entries.stored(after)];
+    const values = after === undefined ? which.values : [...which.values, after];
     const text = `SELECT name, kind, count(*) AS n, min(place) AS place FROM {entries}
 WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDER BY name, kind LIMIT ${Math.trunc(limit)}`;
     const rows = await this.table.run(() =>
@@ -61,8 +61,8 @@ WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDE
       }),
     );
     return rows.map(({ name, kind, n, place }) => ({
-      lock: entries.textOf(String(name)),
-      kind: entries.textOf(String(kind)),
+      lock: String(name),
+      kind: String(kind),
       count: Number(n),
       place: Number(place),
     }));
@@ -124,19 +124,18 @@ ${parts.map((part) => part.text).join('\nUNION ALL\n')}
     for (const [column, some] of Object.entries(columns)) {
       if (some === undefined) continue;
       text += some.length === 0 ? ' AND 1 = 0' : ` AND ${column} IN (${marks(some)})`;
-      values.push(...some.map((value) => this.dialect.entries.stored(value)));
+      values.push(...some);
     }
     return { text, values };
   }
 
   #entryOf(lock: string, row: Row): Entry {
-    const { textOf } = this.dialect.entries;
     const text = (column: string): string => String(row[column]);
     return {
       lock,
       id: text('id'),
-      kind: textOf(text('kind')),
-      version: textOf(text('version')),
+      kind: text('kind'),
+      version: text('version'),
       place: Number(row['place']),
       at: Number(row['noted_at']),
       until: Number(row['expires_at']),
