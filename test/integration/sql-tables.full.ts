@@ -275,7 +275,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await run(`${database.shedlock(table)}${postgres ? '' : ' CHARACTER SET latin1'}`);
     const store = pool.store({ table });
     await store.init();
-    const unkept = postgres ? '\0' : '日';
+    const unkept = postgres ? 'x'.repeat(65) : '日';
     const [before, bad, after] = await Promise.allSettled(
       ['a', unkept, 'b'].map((name) => store.acquire({ ...attempt(), name })),
     );

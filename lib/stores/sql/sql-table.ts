@@ -100,17 +100,8 @@ export class SqlTable<Table> {
    * @throws TableError if the table cannot be read
    */
   async whenReadable(): Promise<Table> {
-    const found = this.#ready ?? this.#readable;
-    if (found !== undefined) return found;
-    try {
-      // The store may be about to create what is missing.
-      if (this.options.migrate) return await this.whenReady();
-    } catch (error) {
-      if (this.#readable !== undefined) return this.#readable;
-      throw error;
-    }
     // Whoever only reads waits for nobody who has locked the table: the read itself has a limit, and names the table.
-    return (this.#readable = this.#fit(await this.#look()));
+    return this.#ready ?? (this.#readable ??= this.#fit(await this.#look()));
   }
 
   /** Looks again, and creates what is missing even if the option `migrate` is false. @throws TableError as above */
@@ -122,8 +113,8 @@ export class SqlTable<Table> {
   async #open(creates: boolean): Promise<Table> {
     const until = this.#clock.monotonic() + CREATING;
     for (let tries = 1; ; tries++) {
-      const look = await this.#look();
       const isOver = tries > TRIES || this.#clock.monotonic() >= until;
+      const look = await this.#look();
       // A proxy may ask a replica that lags, and a user may not see what it has created.
       if (!('missing' in look) || !creates || isOver) return this.#tried(this.#fit(look));
       const { missing, migration } = look;
@@ -131,11 +122,8 @@ export class SqlTable<Table> {
         for (const statement of migration) await this.dialect.migrate(statement);
       } catch (error) {
         const failure = this.dialect.failure(error);
-        if (
-          tries === TRIES ||
-          this.#clock.monotonic() >= until ||
-          (failure !== 'conflict' && failure !== 'locked')
-        )
+        const isPassing = failure === 'conflict' || failure === 'locked';
+        if (tries === TRIES || this.#clock.monotonic() >= until || !isPassing)
           await this.#told(`${missing} It could not be created: `, migration, () => Promise.reject(error));
         if (failure === 'locked') await this.#pause();
       }
@@ -156,9 +144,7 @@ export class SqlTable<Table> {
 
   async #tried(table: Table): Promise<Table> {
     const { read, write } = this.dialect.tries();
-    await this.#told('', undefined, () => this.dialect.run(read));
-    this.#readable = table;
-    await this.#told('', undefined, () => this.dialect.run(write));
+    for (const statement of [read, write]) await this.#told('', undefined, () => this.dialect.run(statement));
     return (this.#ready = table);
   }
 
