@@ -33,6 +33,13 @@ export function mysqlDdl(table: string): TableDdl {
     addition: (columns) =>
       `ALTER TABLE ${table} ${columns.map((name) => `ADD COLUMN ${name} ${TYPES[name]}`).join(', ')}`,
     widening: `ALTER TABLE ${table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`,
+    // No less than milliseconds, and a key of the name alone.
+    fits: {
+      name: /^varchar\(\d+\) NOT NULL KEY$/,
+      lock_until: /^(datetime|timestamp)\([3-6]\) NOT NULL$/,
+      locked_at: /^(datetime|timestamp)\([3-6]\)( NOT NULL)?$/,
+      locked_by: /^(varchar\(255\)|text)( NOT NULL)?$/,
+    },
   };
 }
 

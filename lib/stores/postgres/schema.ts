@@ -25,6 +25,12 @@ export function postgresDdl(table: string): TableDdl {
     creation: [creation, addition],
     addition: () => addition,
     widening: `ALTER TABLE ${table} ALTER COLUMN name TYPE VARCHAR(255)`,
+    fits: {
+      name: /^(text|character varying)/,
+      lock_until: /^timestamp(\(6\))? without time zone NOT NULL$/,
+      locked_at: /^timestamp(\(6\))? without time zone/,
+      locked_by: /^(text|character varying(\(255\))?)( NOT NULL)?$/,
+    },
   };
 }
 
