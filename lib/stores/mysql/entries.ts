@@ -166,8 +166,8 @@ function isOver({ over }: EntryRow): Sql {
 }
 
 /** The statements that create the table. */
-export const entriesDdl = (names: TableNames, schema?: string): string[] => [
-  `CREATE TABLE IF NOT EXISTS ${names.quoted('_entries', schema)} (
+export const entriesDdl = (names: TableNames): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_entries')} (
   digest VARCHAR(43) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   name VARCHAR(255) NOT NULL,
   id TEXT NOT NULL,
@@ -186,10 +186,7 @@ export const entriesDdl = (names: TableNames, schema?: string): string[] => [
 ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
 ];
 
-/**
- * The SQL that creates the table of queued calls and histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
- * repeated.
- */
+/** For a table in a migration of the team: see index.ts. */
 export const ENTRIES_SCHEMA: string = entriesDdl(mysqlNames({}))
   .map((statement) => `${statement};\n`)
   .join('');

@@ -20,8 +20,6 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
   readonly entries: EntriesDialect;
   readonly #names: TableNames;
-  /** The result of the last look. */
-  #schema: string | undefined;
   #user: string | undefined;
 
   readonly #gate: Gate;
@@ -45,13 +43,9 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     const schema = this.#names.schema ?? databaseIn(row, this.#pool?.database);
     this.#user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
-    this.#schema = schema;
+    this.#names.settle(schema);
     const where = { table: this.#names.table, schema };
-    const table = this.#names.quoted('', schema);
-    const look = readLook(table, await read(this.#gate, lookStatement(where)));
-    // Not before the table is found: until then somebody may create it in another database.
-    if ('table' in look) this.#names.settle(schema);
-    return look;
+    return readLook(this.table, await read(this.#gate, lookStatement(where)));
   }
 
   tries(): { read: string; write: string } {
@@ -69,7 +63,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   setup(locks?: readonly string[]): string {
-    return setupOf(this.#names, { user: this.#user, schema: this.#schema, locks });
+    return setupOf(this.#names, { user: this.#user, locks });
   }
 
   nameProblem(table: MysqlTableInfo | undefined, name: string): string | undefined {

@@ -45,11 +45,6 @@ export function mysqlDdl(table: string): TableDdl {
 
 const SHEDLOCK = mysqlDdl('shedlock');
 
-/** The SQL that creates the table `shedlock`, for teams with their own migrations (`migrate: false`). It can be repeated. */
 export const SCHEMA = `${SHEDLOCK.creation.join('')};\n`;
 
-/**
- * The SQL that adds the missing columns to a table `shedlock` that ShedLock has created. It cannot be repeated, as MySQL has no
- * `ADD COLUMN IF NOT EXISTS`.
- */
 export const SHEDLOCK_ADDITION = `${SHEDLOCK.addition(OUR_COLUMNS)};\n`;

@@ -118,8 +118,8 @@ const seenOf = ({ over }: EntryRow): (string | null)[] =>
   over === 'any' ? [] : over.filter((each) => each !== null);
 
 /** The statements that create the table. The names of indexes are no longer than its own: PostgreSQL would cut them, and skip all but the first. */
-export function entriesDdl(names: TableNames, schema?: string): string[] {
-  const table = names.quoted('_entries', schema);
+export function entriesDdl(names: TableNames): string[] {
+  const table = names.quoted('_entries');
   const index = (what: string): string => names.quotedName(`${names.table}_by_${what}`);
   return [
     `CREATE TABLE IF NOT EXISTS ${table} (
@@ -141,10 +141,7 @@ export function entriesDdl(names: TableNames, schema?: string): string[] {
   ];
 }
 
-/**
- * The SQL that creates the table of queued calls and histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
- * repeated.
- */
+/** For a table in a migration of the team: see index.ts. */
 export const ENTRIES_SCHEMA: string = entriesDdl(postgresNames({}))
   .map((statement) => `${statement};\n`)
   .join('');

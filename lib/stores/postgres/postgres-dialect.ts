@@ -21,8 +21,6 @@ const LIMIT = 10_000;
 export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
   readonly #names: TableNames;
-  /** The result of the last look. */
-  #schema: string | undefined;
   #user: string | undefined;
   readonly #gate: Gate;
   /**
@@ -53,12 +51,8 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
       return {
         problem: `The database has the encoding ${String(row?.['encoding'])}, which lacks characters. Use one with the encoding UTF8.`,
       };
-    this.#schema = schema;
-    const table = this.#names.quoted('', schema);
-    const look = readLook(table, await this.#rows(LOOK_AT_TABLE, [table]));
-    // Not before the table is found: until then somebody may create it in another schema.
-    if ('table' in look) this.#names.settle(schema);
-    return look;
+    this.#names.settle(schema);
+    return readLook(this.table, await this.#rows(LOOK_AT_TABLE, [this.table]));
   }
 
   tries(): { read: string; write: string } {
@@ -76,7 +70,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   setup(locks?: readonly string[]): string {
-    return setupOf(this.#names, { user: this.#user, schema: this.#schema, locks });
+    return setupOf(this.#names, { user: this.#user, locks });
   }
 
   nameProblem(table: PostgresTableInfo | undefined, name: string): string | undefined {

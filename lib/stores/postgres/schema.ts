@@ -42,10 +42,6 @@ export function withLockTimeout(statement: string): string {
   return `DO $migration$ BEGIN PERFORM set_config('lock_timeout', '${LOCK_WAIT}s', true); ${statement}; END $migration$`;
 }
 
-/**
- * The SQL that creates the table `shedlock`, or adds the missing columns to one that ShedLock has created, for teams
- * with their own migrations (`migrate: false`). It can be repeated.
- */
 export const SCHEMA: string = postgresDdl('shedlock')
   .creation.map((statement) => `${statement};\n`)
   .join('');

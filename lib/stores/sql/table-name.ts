@@ -74,10 +74,10 @@ export class TableNames {
     this.#schema = schema;
   }
 
-  /** A table, quoted. @param schema where the table is, unless that is settled */
-  quoted(suffix: Suffix = '', schema: string | undefined = this.#schema): string {
+  /** A table, quoted. */
+  quoted(suffix: Suffix = ''): string {
     const name = this.quotedName(this.table + suffix);
-    return schema === undefined ? name : `${this.quotedName(schema)}.${name}`;
+    return this.#schema === undefined ? name : `${this.quotedName(this.#schema)}.${name}`;
   }
 
   /** Schemas that the store finds, and users, may have any name. */
