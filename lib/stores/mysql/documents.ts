@@ -1,6 +1,6 @@
-import type { Change, DocumentsRead, ReadDocument, Renewal, SeenDocument } from '../../contract/port.js';
+import type { Change, DocumentsRead, Renewal, SeenDocument } from '../../contract/port.js';
 import { LockStateError } from '../../base/errors.js';
-import type { Row, Written } from '../sql/dialect.js';
+import { documentsIn, type Row, textOf, type Written } from '../sql/dialect.js';
 import { describeFailure } from '../sql/failure.js';
 import type { Gate } from '../sql/gate.js';
 import { read, write } from './client.js';
@@ -30,7 +30,6 @@ export async function readDocuments(
   if (names === 'all') rows = await read(gate, readAll(table));
   else if (names.length === 1) rows = await read(gate, readRow(table, names[0] as string));
   else if (names.length > 1) rows = await read(gate, readSome(table, names));
-  const [{ now } = {}] = rows.length > 0 ? rows : await read(gate, READ_TIME);
   const problems = new Map<string, LockStateError>();
   if (names !== 'all')
     for (const { name, asked } of rows) {
@@ -41,8 +40,12 @@ export async function readDocuments(
       const lock = names.length === 1 ? names[0] : several;
       if (lock !== undefined) problems.set(lock, confusable(lock, found, shown, table));
     }
-  const documents = rows.map(documentOf).filter(({ name }) => names === 'all' || names.includes(name));
-  return { now: Number(now) / 1_000, documents, problems };
+  const { now, documents } = documentsIn(rows.length > 0 ? rows : await read(gate, READ_TIME));
+  return {
+    now,
+    documents: documents.filter(({ name }) => names === 'all' || names.includes(name)),
+    problems,
+  };
 }
 
 /** Changes of rows that are there, or rows that are new, never both at once. */
@@ -128,19 +131,6 @@ function statementFor(table: MysqlTableInfo, changes: readonly Change[]) {
     ? changeStatement(table, seen[0])
     : changeManyStatement(table, seen);
 }
-
-function documentOf({ name, version, by, until, since, state }: Row): ReadDocument {
-  return {
-    name: String(name),
-    version: textOf(version),
-    by: textOf(by),
-    until: Number(until) / 1_000,
-    since: Number(since) / 1_000,
-    state: textOf(state),
-  };
-}
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 const confusable = (
   name: string,

@@ -159,7 +159,8 @@ const isMaking = ({ over }: EntryRow): boolean => over === 'any' || over.include
 function isOver({ over }: EntryRow): Sql {
   if (over === 'any') return raw('1 = 1');
   const seen = over.filter((each) => each !== null);
-  const isSeen = seen.length === 0 ? raw('1 = 0') : sql`version IN ${list(seen)}`;
+  // As bytes: collations ignore blanks at the end.
+  const isSeen = seen.length === 0 ? raw('1 = 0') : sql`CAST(version AS BINARY) IN ${list(seen)}`;
   return over.includes(null)
     ? sql`(expires_at <= ${NOW} OR ${isSeen})`
     : sql`expires_at > ${NOW} AND ${isSeen}`;

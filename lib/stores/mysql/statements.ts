@@ -49,8 +49,8 @@ function update(table: MysqlTable, names: readonly string[]): Sql {
 }
 
 const columnsOf = (table: MysqlTable): Sql =>
-  sql`name, version, locked_by AS \`by\`, ${microsecondsAt(table, 'lock_until')} AS \`until\`,
-  ${microsecondsAt(table, 'locked_at')} AS \`since\`, state, ${EPOCH_MICROSECONDS} AS \`now\``;
+  sql`name, version, locked_by AS \`by\`, (${microsecondsAt(table, 'lock_until')}) / 1000 AS \`until\`,
+  (${microsecondsAt(table, 'locked_at')}) / 1000 AS \`since\`, state, ${EPOCH_MICROSECONDS} / 1000 AS \`now\``;
 
 /** Reads the row of a lock. */
 export const readRow = (table: MysqlTable, name: string): Sql =>
@@ -67,7 +67,7 @@ export function readSome(table: MysqlTable, names: readonly string[]): Sql {
 export const readAll = (table: MysqlTable): Sql =>
   sql`SELECT ${columnsOf(table)} FROM ${table.table} ORDER BY name`;
 
-export const READ_TIME = sql`SELECT ${EPOCH_MICROSECONDS} AS \`now\``;
+export const READ_TIME = sql`SELECT ${EPOCH_MICROSECONDS} / 1000 AS \`now\``;
 
 /** Reads the newest versions. */
 export const readVersions = (table: MysqlTable, names: readonly string[]): Sql =>

@@ -1,11 +1,11 @@
-import type { Change, DocumentsRead, ReadDocument, Renewal, SeenDocument } from '../../contract/port.js';
-import { type Row, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
+import type { Change, DocumentsRead, Renewal, SeenDocument } from '../../contract/port.js';
+import { documentsIn, type Row, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
 import type { EntriesDialect } from '../sql/entries-dialect.js';
 import { COLUMNS, roomProblem } from '../sql/sql-table.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { Gate, hidden } from '../sql/gate.js';
-import { countOf, type PostgresClient, rowsOf } from './client.js';
+import { type PostgresClient, rowsOf } from './client.js';
 import { failureOf } from './errors.js';
 import { postgresEntries } from './entries.js';
 import { CURRENT_SCHEMA, schemaIn } from './current-schema.js';
@@ -23,11 +23,6 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly #names: TableNames;
   #user: string | undefined;
   readonly #gate: Gate;
-  /**
-   * Whether the client is known to report how many rows a write has found, as `pg` does. With other clients, the statement has to return
-   * the rows.
-   */
-  #counts = false;
   readonly entries: EntriesDialect;
 
   constructor(client: PostgresClient, options: SqlStoreOptions) {
@@ -94,8 +89,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     else if (names.length === 1) rows = await this.#rows(readOne, [names[0]]);
     // A name that no lock has: its row tells the time.
     else rows = await this.#rows(readSome, [JSON.stringify(names.length === 0 ? [''] : names)]);
-    const now = Number(rows[0]?.['now']);
-    return { now, documents: rows.flatMap((row) => documentOf(row) ?? []) };
+    return documentsIn(rows);
   }
 
   async write(table: PostgresTableInfo, changes: readonly Change[]): Promise<boolean[]> {
@@ -131,11 +125,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     };
     const values = [name, version, by, state, seen.version, seen.by];
     if (end !== undefined) values.push(String(end));
-    const text = table.change(shape);
-    const result = await this.#gate.send(this.#counts ? text : `${text} RETURNING 1 AS one`, values);
-    const count = countOf(result);
-    this.#counts = count !== undefined;
-    return (count ?? rowsOf(result).length) > 0;
+    return (await this.#rows(table.change(shape), values)).length > 0;
   }
 
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
@@ -153,18 +143,3 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return failureOf(error);
   }
 }
-
-/** A row without a name only tells the time. */
-function documentOf({ name, version, by, until, since, state }: Row): ReadDocument | undefined {
-  if (typeof name !== 'string') return undefined;
-  return {
-    name,
-    version: textOf(version),
-    by: textOf(by),
-    until: Number(until),
-    since: Number(since),
-    state: textOf(state),
-  };
-}
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
