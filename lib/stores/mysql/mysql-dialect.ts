@@ -23,6 +23,8 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   #user: string | undefined;
 
   readonly #gate: Gate;
+  /** For entries. */
+  readonly #beside: Gate;
   readonly #pool: PoolConnections | undefined;
 
   /** @param limit milliseconds for a statement */
@@ -31,7 +33,8 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     this.#pool = pool && new PoolConnections(pool, limit);
     this.#gate = new Gate(this.#pool ?? hidden(client as MysqlClient), limit);
     this.#names = mysqlNames(options);
-    this.entries = mysqlEntries(this.#names, this.#gate);
+    this.#beside = this.#gate.beside();
+    this.entries = mysqlEntries(this.#names, this.#beside);
   }
 
   get table(): string {
@@ -76,7 +79,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   reconnect(silence: number | undefined): void {
-    this.#gate.reconnect(silence);
+    for (const gate of [this.#gate, this.#beside]) gate.reconnect(silence);
   }
 
   /** Through another client than a pool, only MariaDB limits the wait. */

@@ -1,4 +1,5 @@
 import type { Fault, Row } from '../sql/dialect.js';
+import { placeOf } from '../sql/table-name.js';
 
 /** The first schema of a path that has the table, or else the first one. @param path SQL, an array of names */
 const firstOf = (
@@ -27,18 +28,5 @@ CROSS JOIN LATERAL (SELECT current_schemas(false) AS path WHERE reset.path IS NO
 /** Reads the answer to {@link CURRENT_SCHEMA}: the schema, or why it cannot be told. */
 export function schemaIn(row: Row | undefined): string | Fault {
   const { here = null, usual = null } = (row ?? {}) as Record<'here' | 'usual', string | null>;
-  if (here !== usual) {
-    const by = usual === null ? 'nowhere' : `to the schema "${usual}"`;
-    return {
-      problem:
-        `Somebody has set the search_path of this connection (SET search_path): it leads to the schema "${here}", and that of a ` +
-        `new connection ${by}. Say where the table is: give the store the option \`schema\`.`,
-    };
-  }
-  if (here !== null) return here;
-  return {
-    problem:
-      'The search_path of this connection names no schema that exists and that the user may use. Give the store the option `schema`, or ' +
-      'the user the right: GRANT USAGE ON SCHEMA.',
-  };
+  return placeOf(here, usual, 'SET search_path');
 }

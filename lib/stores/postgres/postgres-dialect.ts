@@ -23,14 +23,18 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly #names: TableNames;
   #user: string | undefined;
   readonly #gate: Gate;
+  /** For entries. */
+  readonly #beside: Gate;
   readonly entries: EntriesDialect;
 
   constructor(client: PostgresClient, options: SqlStoreOptions) {
     const pool: unknown = client;
     this.#gate = new Gate(isPool(pool) ? new PoolConnections(pool) : hidden(client), LIMIT);
     this.#names = postgresNames(options);
-    const query = (statement: string, values: unknown[]) => this.#rows(statement, values);
-    this.entries = postgresEntries(this.#names, query);
+    this.#beside = this.#gate.beside();
+    this.entries = postgresEntries(this.#names, async (text, values) =>
+      rowsOf(await this.#beside.send(text, values)),
+    );
   }
 
   get table(): string {
@@ -73,7 +77,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   reconnect(silence: number | undefined): void {
-    this.#gate.reconnect(silence);
+    for (const gate of [this.#gate, this.#beside]) gate.reconnect(silence);
   }
 
   async migrate(statement: string): Promise<void> {

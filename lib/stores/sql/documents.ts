@@ -14,20 +14,13 @@ export class SqlDocuments<Table> implements LockDocuments {
     return this.dialect.nameProblem(undefined, name);
   }
 
-  /** @param forPeople who need no right to write: tells them of an error of the table */
-  async read(
-    names: readonly string[] | 'all',
-    forPeople?: (error: unknown) => unknown,
-  ): Promise<DocumentsRead> {
-    const read = (table: Table): Promise<DocumentsRead> =>
-      this.#read(table, names).catch((error: unknown) => {
-        throw forPeople === undefined ? error : forPeople(error);
-      });
-    const look = () => this.operations.run(read, { reads: forPeople !== undefined });
+  /** @param forPeople who need no right to write */
+  async read(names: readonly string[] | 'all', forPeople = false): Promise<DocumentsRead> {
+    const look = () => this.operations.run((table) => this.#read(table, names), { reads: forPeople });
     try {
       // The connection may have been the reason. Many attempts share a look, which is to fail none of them.
       return await look().catch((error: unknown) =>
-        isUnknown(error) && forPeople === undefined ? look() : Promise.reject(error),
+        isUnknown(error) && !forPeople ? look() : Promise.reject(error),
       );
     } catch (error) {
       if (!isUnknown(error)) throw error;

@@ -9,11 +9,10 @@ import type {
   SeenEntry,
   SumQuery,
 } from '../../rules/entries/entries.js';
-import type { SqlDialect } from './dialect.js';
+import type { Row, SqlDialect } from './dialect.js';
 import { type EntryRow, partly } from './entries-dialect.js';
 import { digestOf, EntryReads, marks } from './entry-reads.js';
 import { describeFailure } from './failure.js';
-import type { LimitedReads } from './limited-reads.js';
 import type { Operations } from './operations.js';
 
 /** How often an instance deletes what is over, ms. */
@@ -40,13 +39,14 @@ export class SqlEntries<Table> implements LockEntries {
     private readonly options: {
       readonly migrate: boolean;
       readonly clock: Clock;
-      readonly reads: LimitedReads;
     },
   ) {
-    this.#reads = new EntryReads(dialect, {
-      run: (select) => this.#read(select),
+    const run = (select: () => Promise<readonly Row[]>) =>
+      operations.beside(() => select().catch(this.#failed));
+    this.#reads = new EntryReads(dialect, run, (error) => {
       // Nobody has told the store to write: a table that is missing is as good as an empty one.
-      isNotNeeded: (error) => !this.#writes && this.dialect.failure(error) === 'table',
+      if (!this.#writes && dialect.failure(error) === 'table') return [];
+      throw error;
     });
   }
 
@@ -137,9 +137,8 @@ export class SqlEntries<Table> implements LockEntries {
     return this.#reads.sums(query);
   }
 
-  /** Bounds a read of histories or queued calls, in time and number. */
-  async forPeople<T>(read: () => Promise<T>): Promise<T> {
-    return this.options.reads.within(this.dialect.entries.table, read);
+  forPeople<T>(read: () => Promise<T>): Promise<T> {
+    return this.operations.forPeople(this.dialect.entries.table, read());
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
@@ -169,12 +168,6 @@ export class SqlEntries<Table> implements LockEntries {
     const slots = rows.flatMap(({ slot }) => slot ?? []);
     const text = `DELETE FROM {entries} WHERE slot IN (${marks(slots)}) AND expires_at <= ${entries.now}`;
     return this.#run(() => entries.write(text, slots));
-  }
-
-  async #read<T>(select: () => Promise<T>): Promise<T> {
-    const { reads } = this.options;
-    const tell = (error: unknown): never => this.#failed(reads.refused(this.dialect.entries.table, error));
-    return this.operations.beside(() => select().catch(tell));
   }
 
   /** Runs a statement on this table only. */

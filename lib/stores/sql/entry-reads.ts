@@ -23,21 +23,16 @@ interface Asked {
   readonly failed: (error: unknown) => void;
 }
 
-/** What reads need of the table. */
-interface TableOfEntries {
-  /** Runs a statement. */
-  run(select: () => Promise<readonly Row[]>): Promise<readonly Row[]>;
-  /** Whether this error says that there is no table, and nobody needs one. */
-  isNotNeeded(error: unknown): boolean;
-}
-
 /** Reads of the table of entries. Lists that are asked for in one turn share a statement: a history is read as several lists. */
 export class EntryReads {
   readonly #asked: Asked[] = [];
 
   constructor(
     private readonly dialect: Pick<SqlDialect<unknown>, 'entries'>,
-    private readonly table: TableOfEntries,
+    /** Runs a statement. */
+    private readonly run: (select: () => Promise<readonly Row[]>) => Promise<readonly Row[]>,
+    /** Rows of a table that may be missing, as nobody needs it. */
+    private readonly orNone: (error: unknown) => readonly Row[],
   ) {}
 
   list(query: EntryQuery): Promise<EntriesRead> {
@@ -54,12 +49,7 @@ export class EntryReads {
     const values = after === undefined ? which.values : [...which.values, after];
     const text = `SELECT name, kind, count(*) AS n, min(place) AS place FROM {entries}
 WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDER BY name, kind LIMIT ${Math.trunc(limit)}`;
-    const rows = await this.table.run(() =>
-      entries.read(text, values).catch((error: unknown) => {
-        if (this.table.isNotNeeded(error)) return [];
-        throw error;
-      }),
-    );
+    const rows = await this.run(() => entries.read(text, values).catch(this.orNone));
     return rows.map(({ name, kind, n, place }) => ({
       lock: String(name),
       kind: String(kind),
@@ -85,12 +75,8 @@ WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDE
     const text = `SELECT c.clock, e.* FROM (SELECT ${entries.now} AS clock) c LEFT JOIN (
 ${parts.map((part) => part.text).join('\nUNION ALL\n')}
 ) e ON 1 = 1`;
-    const rows = await this.table.run(() =>
-      entries.read(
-        text,
-        parts.flatMap(({ values }) => values),
-      ),
-    );
+    const values = parts.flatMap((part) => part.values);
+    const rows = await this.run(() => entries.read(text, values));
     const now = Number(rows[0]?.['clock']);
     return queries.map(({ lock, newest }, i) => {
       const found = rows.filter(({ part }) => part !== null && Number(part) === i);

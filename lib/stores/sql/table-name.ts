@@ -96,3 +96,26 @@ function problemsOf(option: string, name: unknown, maxLength: number): string[] 
     `store: ${option}: got ${show(name)}. Give a bare name of letters, digits, _ and -, without quotes and dots, of at most ${maxLength} bytes.${apart}`,
   ];
 }
+
+/**
+ * Where a table is that has no `schema`, or why nobody can tell. `null`: nowhere.
+ *
+ * @param usual where a new connection looks; `undefined`: that is not known
+ * @param by the statement by which somebody leads a connection elsewhere
+ */
+export function placeOf(
+  here: string | null,
+  usual: string | null | undefined,
+  by: string,
+): string | { readonly problem: string } {
+  const shown = (place: string | null): string => (place === null ? 'nowhere' : `in ${place}`);
+  if (usual !== undefined && here !== usual)
+    return {
+      problem: `Somebody has led this connection elsewhere (${by}): it looks ${shown(here)}, and a new connection ${shown(usual)}. Say where the table is: give the store the option \`schema\`.`,
+    };
+  if (here !== null) return here;
+  return {
+    problem:
+      'The connection looks in no schema or database that exists and that the user may use. Give one to the pool, or to the store: the option `schema`.',
+  };
+}

@@ -82,7 +82,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   contract: { ceiling: 1_701, aim: 1_500 },
   rules: { ceiling: 3_944, aim: 3_100 },
   'stores/redis': { ceiling: 4_606, aim: 4_400 },
-  'stores/sql stores/postgres stores/mysql': { ceiling: 3_426, aim: 3_100 },
+  'stores/sql stores/postgres stores/mysql': { ceiling: 3_387, aim: 3_100 },
   'stores/mongo': { ceiling: 1_004, aim: 800 },
   'stores/memory': { ceiling: 520, aim: 400 },
   'stores/shared': { ceiling: 233, aim: 200 },
