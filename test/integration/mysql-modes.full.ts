@@ -14,8 +14,8 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 test.each([
-  ['ORACLE', /sql_mode ORACLE.*keeps neither histories nor queued calls/],
-  ['EMPTY_STRING_IS_NULL', /sql_mode EMPTY_STRING_IS_NULL.*an empty text is NULL/],
+  ['ORACLE', /sql_mode ORACLE/],
+  ['EMPTY_STRING_IS_NULL', /sql_mode EMPTY_STRING_IS_NULL/],
   ['NO_BACKSLASH_ESCAPES', /sql_mode NO_BACKSLASH_ESCAPES/],
 ])('an application does not start in the sql_mode %s', async (mode, problem) => {
   const table = uniqueTable('modes');

@@ -83,3 +83,18 @@ test('releases do not wait for it, and leave connections for locks; records are 
   };
   await until(async () => (await kept()) === MANY + 1);
 });
+
+test('writes of entries that wait for it hold up no renewal', async () => {
+  const lease = await take('renewed');
+  await blocker.query('BEGIN');
+  await blocker.query(`LOCK TABLE ${table}_entries IN ACCESS EXCLUSIVE MODE`);
+  const writes = Promise.allSettled(
+    Array.from({ length: 3 * MANY }, (_, i) =>
+      store.history.interrupted({ ...lease, name: `lost-${i}`, job: 'job', kept: record.kept }),
+    ),
+  );
+  const renewed = await store.extend([lease]);
+  await blocker.query('COMMIT');
+  await writes;
+  expect(renewed).toEqual([{ held: true }]);
+});

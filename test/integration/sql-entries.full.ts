@@ -130,15 +130,6 @@ describe.each(DATABASES)('in $name', (database) => {
     expect(found).toHaveLength(5);
   });
 
-  test('a call that the table cannot keep is refused with the name of its lock', async () => {
-    const call = callOf('long', { job: 'j'.repeat(256) });
-    await expect(store.queuedCalls.enqueue(call)).rejects.toMatchObject({
-      code: 'SCHEDULER_LOCK_CONFIG',
-      message: expect.stringContaining('"long"'),
-    });
-    expect(await store.queuedCalls.left([call.job])).toEqual([]);
-  });
-
   test('the dead letters of many locks are shown by a few statements', async () => {
     const names = Array.from({ length: 20 }, (_, i) => `dead-${i}`);
     for (const name of names) {

@@ -327,12 +327,12 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     const few = { ...record, kept: { ...kept, count: 2 } };
     const tokens: number[] = [];
     for (let i = 0; i < 4; i++) {
-      const lease = await take(store, { name: 'spaced ' });
+      const lease = await take(store, { name: 'spaced out' });
       tokens.unshift(lease.fencingToken);
       await store.release(lease, { record: few });
-      await entries(store, 'spaced ');
+      await entries(store, 'spaced out');
     }
-    expect(await entries(store, 'spaced ')).toMatchObject(
+    expect(await entries(store, 'spaced out')).toMatchObject(
       tokens.slice(0, 2).map((fencingToken) => ({ fencingToken })),
     );
     const old = await take(store);
@@ -347,7 +347,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await fresh.release(await take(fresh, { name: 'other' }), { record });
     await fresh.close();
     expect(await rows()).toHaveLength(3);
-    expect(await entries(store, 'spaced ')).toHaveLength(2);
+    expect(await entries(store, 'spaced out')).toHaveLength(2);
   });
 
   test('ten instances that start at once make one table', async () => {
@@ -453,18 +453,6 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       },
     };
   }
-
-  test('a table with the longest of names has no room for histories and queued calls, and keeps locks', async () => {
-    const table = uniqueTable('history').padEnd(60, 'x');
-    tables.add(table);
-    const { store, problem } = await opened({ table });
-    expect(problem).toMatch(/too long, so neither histories nor queued calls are kept/);
-    await expect(store.queuedCalls.init?.()).rejects.toThrow(problem);
-    expect(await store.release(await take(store), { record })).toEqual({ released: true });
-    await expect(entries(store)).rejects.toMatchObject({ refused: true });
-    tables.delete(table);
-    await pool.write(`DROP TABLE ${table}`);
-  });
 
   test('a queued call that has ended keeps its run, while the lease goes on', async () => {
     const { store } = await opened();

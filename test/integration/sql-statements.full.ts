@@ -210,19 +210,6 @@ describe.each(COUNTED.map((database) => [database.name, database] as const))('on
     expect(statements).toBe(2);
   });
 
-  test('a name that the database cannot read does not stop the others of its turn', async () => {
-    const [strange, usual] = requests(one, 2).map((each, i) => ({
-      ...each,
-      name: i === 0 ? 'a\u0000b' : 'b',
-    }));
-    const [first, second] = await Promise.allSettled(
-      [strange, usual].map((each) => one.store.acquire(each as AcquireRequest)),
-    );
-    expect(second).toMatchObject({ status: 'fulfilled', value: { acquired: true } });
-    if (!mysql)
-      expect(first).toMatchObject({ status: 'rejected', reason: { code: 'SCHEDULER_LOCK_CONFIG' } });
-  });
-
   test('attempts whose look gets no answer were certainly not carried out; a write may have been', async () => {
     let cut = false;
     const lost = Object.assign(new Error('connection lost'), mysql ? { errno: 2013 } : { code: '08006' });

@@ -71,18 +71,23 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   if (database.name === 'MySQL')
     test.each([
       ['alone', ['strange']],
-      ['among others', ['first', 'strange', 'strange ']],
+      ['among others', ['first', 'strange', 'other']],
     ])('a row whose name is that of another lock but for a blank is told (%s)', async (_how, names) => {
       await put('strange ', { lock_until: '2000-01-01', locked_at: '2000-01-01', locked_by: 'somebody' });
       const reason = {
         code: 'LOCK_STATE',
-        message: expect.stringMatching(/"strange": .*"strange ".*blanks/),
+        message: expect.stringMatching(/"strange": .*"strange ".*Rename/),
       };
       const results = await acquireAll(names);
-      // A name of ours with a blank is kept apart.
       for (const [i, name] of names.entries())
         expect(results[i]).toMatchObject(
           name === 'strange' ? { status: 'rejected', reason } : { value: { acquired: true } },
         );
+    });
+
+  if (database.name === 'MySQL')
+    test('a name with a blank at its end is refused', async () => {
+      expect(used.store.nameProblem('strange ')).toMatch(/blanks at the end/);
+      await expect(used.store.acquire(request('strange '))).rejects.toThrow(/blanks at the end/);
     });
 });

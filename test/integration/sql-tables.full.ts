@@ -137,10 +137,10 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     expect(await problemOf(pool.store({ table }))).toMatch(/CREATE TABLE/);
   });
 
-  test('names may hold quotes and anything else, and a schema of their own', async () => {
-    const schema = `s${quote}c; ${uniqueTable('schema').slice(-20)}`;
-    const table = `DROP TABLE x${quote}; -- 'ÄÖ \\ :a $1${postgres ? '?' : ''}`;
-    const quoted = `${quote}${schema.replaceAll(quote, quote + quote)}${quote}`;
+  test('names may be words of SQL, of any letters, and have a schema of their own', async () => {
+    const schema = `ä-${uniqueTable('schema').slice(-20)}`;
+    const table = 'SELECT-Größe_1';
+    const quoted = `${quote}${schema}${quote}`;
     await pool.write(`CREATE SCHEMA ${quoted}`);
     try {
       await works(pool.store({ table, schema }));
@@ -173,7 +173,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   });
 
   test('what is no name is refused at once', () => {
-    const bad = ['', 'x'.repeat(65), 'a\u0000b', 7 as unknown as string, ...(postgres ? [] : ['what?'])];
+    const bad = ['', 'x'.repeat(65), 'a\u0000b', 7 as unknown as string, 'what?', 'a b', 'a;b', `a${quote}b`];
     for (const table of bad) expect(() => pool.store({ table })).toThrow(SchedulerLockConfigError);
     for (const schema of bad) expect(() => pool.store({ schema })).toThrow(/schema: /);
     const Store = postgres ? PostgresLockStore : MysqlLockStore;
@@ -202,7 +202,6 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     url.pathname = '/nowhere';
     const nowhere = database.pool(url.href);
     expect(await problemOf(nowhere.store())).toMatch(/refused: .*nowhere/);
-    if (!postgres) expect(await problemOf(pool.store({ table: 'space ' }))).toMatch(/Incorrect table name/);
     await nowhere.end();
     url.port = String(await freePort());
     const gone = database.pool(url.href);
@@ -276,7 +275,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await run(`${database.shedlock(table)}${postgres ? '' : ' CHARACTER SET latin1'}`);
     const store = pool.store({ table });
     await store.init();
-    const unkept = postgres ? '\0' : '日';
+    const unkept = postgres ? 'x'.repeat(65) : '日';
     const [before, bad, after] = await Promise.allSettled(
       ['a', unkept, 'b'].map((name) => store.acquire({ ...attempt(), name })),
     );

@@ -55,17 +55,6 @@ export function microsecondsAt(table: MysqlTable, column: 'lock_until' | 'locked
 export const bytesOf = (text: Sql): Sql => sql`CAST(CONVERT(${text} USING utf8mb4) AS BINARY)`;
 
 /**
- * A name as the column has it. Collations ignore spaces at the end; no name of a lock has braces.
- */
-export function storedName(name: string): string {
-  return name.endsWith(' ') ? `${name}{}` : name;
-}
-
-export function nameOf(stored: string): string {
-  return stored.endsWith(' {}') ? stored.slice(0, -2) : stored;
-}
-
-/**
  * Converts a time for TIMESTAMP columns. ShedLock writes UTC_TIMESTAMP into these columns, which the server takes for a time of the
  * session's zone. ShedLock's sessions have the zone of the server; our sessions may have another one.
  */

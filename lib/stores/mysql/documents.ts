@@ -1,10 +1,9 @@
-import type { Change, DocumentsRead, ReadDocument, Renewal, SeenDocument } from '../../contract/port.js';
+import type { Change, DocumentsRead, Renewal, SeenDocument } from '../../contract/port.js';
 import { LockStateError } from '../../base/errors.js';
-import type { Row, Written } from '../sql/dialect.js';
+import { documentsIn, type Row, textOf, type Written } from '../sql/dialect.js';
 import { describeFailure } from '../sql/failure.js';
 import type { Gate } from '../sql/gate.js';
 import { read, write } from './client.js';
-import { nameOf, storedName } from './columns.js';
 import {
   changeManyStatement,
   changeStatement,
@@ -31,35 +30,22 @@ export async function readDocuments(
   if (names === 'all') rows = await read(gate, readAll(table));
   else if (names.length === 1) rows = await read(gate, readRow(table, names[0] as string));
   else if (names.length > 1) rows = await read(gate, readSome(table, names));
-  const [{ now } = {}] = rows.length > 0 ? rows : await read(gate, READ_TIME);
-  const asked = new Set(names === 'all' ? [] : names);
-  const own = names === 'all' ? rows : rows.filter((row) => isOf(row, asked));
-  const others = own.length < rows.length ? rows.filter((row) => !own.includes(row)) : [];
-  const problems = others.flatMap((row) => problemOf(row, [...asked], { shown, table }));
+  const problems = new Map<string, LockStateError>();
+  if (names !== 'all')
+    for (const { name, asked } of rows) {
+      const found = String(name);
+      if (names.includes(found)) continue;
+      // To the collation of a table of ShedLock, the name of another lock is the same; to any, blanks at the end are nothing.
+      const several = asked === undefined ? found.trimEnd() : names[Number(asked) - 1];
+      const lock = names.length === 1 ? names[0] : several;
+      if (lock !== undefined) problems.set(lock, confusable(lock, found, shown, table));
+    }
+  const { now, documents } = documentsIn(rows.length > 0 ? rows : await read(gate, READ_TIME));
   return {
-    now: Number(now) / 1_000,
-    documents: own.flatMap((row) => documentOf(row) ?? []),
-    problems: new Map(problems),
+    now,
+    documents: documents.filter(({ name }) => names === 'all' || names.includes(name)),
+    problems,
   };
-}
-
-/** Whether a row is that of one of these locks: {@link storedName} never ends with a blank. */
-function isOf({ name: stored }: Row, names: ReadonlySet<string>): boolean {
-  if (typeof stored !== 'string') return false;
-  const name = nameOf(stored);
-  return names.has(name) && storedName(name) === stored;
-}
-
-/** The problem of the lock for whose row the database takes this one. */
-function problemOf(
-  { name: stored, asked }: Row,
-  names: readonly string[],
-  where: { readonly shown: string; readonly table: MysqlTableInfo },
-): [name: string, problem: LockStateError][] {
-  if (typeof stored !== 'string') return [];
-  const isBlank = (name: string): boolean => storedName(name) === withoutBlanks(stored);
-  const name = names.find(isBlank) ?? names[Number(asked ?? 1) - 1];
-  return name === undefined ? [] : [[name, confusable(name, stored, isBlank(name), where)]];
 }
 
 /** Changes of rows that are there, or rows that are new, never both at once. */
@@ -86,7 +72,7 @@ export async function writeDocuments(
       changes.map(({ name }) => name),
     ),
   );
-  const versions = new Map(rows.map(({ name, version }) => [nameOf(String(name)), textOf(version)]));
+  const versions = new Map(rows.map(({ name, version }) => [String(name), textOf(version)]));
   return whichOf(changes, count, versions);
 }
 
@@ -146,32 +132,13 @@ function statementFor(table: MysqlTableInfo, changes: readonly Change[]) {
     : changeManyStatement(table, seen);
 }
 
-/** A row without a name only tells the time. */
-function documentOf({ name, version, by, until, since, state }: Row): ReadDocument | undefined {
-  if (typeof name !== 'string') return undefined;
-  return {
-    name: nameOf(name),
-    version: textOf(version),
-    by: textOf(by),
-    until: Number(until) / 1_000,
-    since: Number(since) / 1_000,
-    state: textOf(state),
-  };
-}
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-
-const withoutBlanks = (text: string): string => text.replace(/ +$/, '');
-
-/** @param stored the name in the row @param isBlank whether it only differs by blanks at the end */
-function confusable(
+const confusable = (
   name: string,
-  stored: string,
-  isBlank: boolean,
-  { shown, table }: { readonly shown: string; readonly table: MysqlTableInfo },
-): LockStateError {
-  const problem = isBlank
-    ? `${shown} has a row named "${stored}", and for the database blanks at the end make no other name. Rename or delete that row.`
-    : `the collation of the column name of ${shown} takes it for the name of another lock. Run this, or rename one: ${table.widening};`;
-  return new LockStateError(name, problem);
-}
+  found: string,
+  shown: string,
+  { widening }: MysqlTableInfo,
+): LockStateError =>
+  new LockStateError(
+    name,
+    `${shown} has a row named "${found}", whose name is the same to the database. Rename one of the two locks, or run this: ${widening};`,
+  );

@@ -1,9 +1,9 @@
 import { newId } from '../../base/shared.js';
 import { type EntriesDialect, type EntryRow, type Once, partly } from '../sql/entries-dialect.js';
-import { entriesProblem, type TableNames } from '../sql/table-name.js';
+import type { TableNames } from '../sql/table-name.js';
 import type { Gate } from '../sql/gate.js';
 import { read, write } from './client.js';
-import { EPOCH_MICROSECONDS, nameOf, storedName } from './columns.js';
+import { EPOCH_MICROSECONDS } from './columns.js';
 import { mysqlNames } from './schema.js';
 import { joined, list, raw, type Sql, sql } from './sql-text.js';
 
@@ -27,8 +27,6 @@ export function mysqlEntries(names: TableNames, gate: Gate): EntriesDialect {
     values: [...values],
   });
   const entries: EntriesDialect = {
-    unusable: entriesProblem(names),
-    // Not in advance: with the suffix, the name may be too long.
     get table() {
       return names.quoted('_entries');
     },
@@ -40,8 +38,6 @@ export function mysqlEntries(names: TableNames, gate: Gate): EntriesDialect {
     read: (text, values) => read(gate, sent(text, values)),
     write: async (text, values) => Number((await write(gate, sent(text, values))).affectedRows),
     put: (rows, once) => new Put(gate, raw(entries.table), once).all(rows),
-    stored: storedName,
-    textOf: nameOf,
   };
   return entries;
 }
@@ -163,15 +159,16 @@ const isMaking = ({ over }: EntryRow): boolean => over === 'any' || over.include
 function isOver({ over }: EntryRow): Sql {
   if (over === 'any') return raw('1 = 1');
   const seen = over.filter((each) => each !== null);
-  const isSeen = seen.length === 0 ? raw('1 = 0') : sql`version IN ${list(seen)}`;
+  // As bytes: collations ignore blanks at the end.
+  const isSeen = seen.length === 0 ? raw('1 = 0') : sql`CAST(version AS BINARY) IN ${list(seen)}`;
   return over.includes(null)
     ? sql`(expires_at <= ${NOW} OR ${isSeen})`
     : sql`expires_at > ${NOW} AND ${isSeen}`;
 }
 
 /** The statements that create the table. */
-export const entriesDdl = (names: TableNames, schema?: string): string[] => [
-  `CREATE TABLE IF NOT EXISTS ${names.quoted('_entries', schema)} (
+export const entriesDdl = (names: TableNames): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_entries')} (
   digest VARCHAR(43) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   name VARCHAR(255) NOT NULL,
   id TEXT NOT NULL,
@@ -190,10 +187,7 @@ export const entriesDdl = (names: TableNames, schema?: string): string[] => [
 ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
 ];
 
-/**
- * The SQL that creates the table of queued calls and histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
- * repeated.
- */
+/** For a table in a migration of the team: see index.ts. */
 export const ENTRIES_SCHEMA: string = entriesDdl(mysqlNames({}))
   .map((statement) => `${statement};\n`)
   .join('');

@@ -6,7 +6,6 @@ import { COLUMNS, roomProblem } from '../sql/sql-table.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { Gate, hidden } from '../sql/gate.js';
 import { type MysqlClient, read } from './client.js';
-import { storedName } from './columns.js';
 import { CURRENT_DATABASE, databaseIn } from './current-database.js';
 import { readDocuments, renewDocuments, writeDocuments } from './documents.js';
 import { failureOf } from './errors.js';
@@ -21,11 +20,11 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
   readonly entries: EntriesDialect;
   readonly #names: TableNames;
-  /** The result of the last look. */
-  #schema: string | undefined;
   #user: string | undefined;
 
   readonly #gate: Gate;
+  /** For entries. */
+  readonly #beside: Gate;
   readonly #pool: PoolConnections | undefined;
 
   /** @param limit milliseconds for a statement */
@@ -34,7 +33,8 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     this.#pool = pool && new PoolConnections(pool, limit);
     this.#gate = new Gate(this.#pool ?? hidden(client as MysqlClient), limit);
     this.#names = mysqlNames(options);
-    this.entries = mysqlEntries(this.#names, this.#gate);
+    this.#beside = this.#gate.beside();
+    this.entries = mysqlEntries(this.#names, this.#beside);
   }
 
   get table(): string {
@@ -46,13 +46,9 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     const schema = this.#names.schema ?? databaseIn(row, this.#pool?.database);
     this.#user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
-    this.#schema = schema;
+    this.#names.settle(schema);
     const where = { table: this.#names.table, schema };
-    const table = this.#names.quoted('', schema);
-    const look = readLook(table, await read(this.#gate, lookStatement(where)));
-    // Not before the table is found: until then somebody may create it in another database.
-    if ('table' in look) this.#names.settle(schema);
-    return look;
+    return readLook(this.table, await read(this.#gate, lookStatement(where)));
   }
 
   tries(): { read: string; write: string } {
@@ -70,21 +66,20 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   setup(locks?: readonly string[]): string {
-    return setupOf(this.#names, { user: this.#user, schema: this.#schema, locks });
+    return setupOf(this.#names, { user: this.#user, locks });
   }
 
   nameProblem(table: MysqlTableInfo | undefined, name: string): string | undefined {
-    // Two such names would be one, with a question mark in place of the half.
-    if (/\p{Surrogate}/u.test(name)) return 'MySQL keeps no text with half a character. Give another name.';
+    if (name.endsWith(' ')) return 'MySQL ignores blanks at the end of a name. Give another name.';
     if (table === undefined) return undefined;
     // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
     if (!table.unicode && /[^\u0000-\u007f]/.test(name))
       return `the column name of ${this.table} does not take every character. Give it another name, or run this: ${table.widening};`;
-    return roomProblem(this.table, storedName(name), table);
+    return roomProblem(this.table, name, table);
   }
 
   reconnect(silence: number | undefined): void {
-    this.#gate.reconnect(silence);
+    for (const gate of [this.#gate, this.#beside]) gate.reconnect(silence);
   }
 
   /** Through another client than a pool, only MariaDB limits the wait. */

@@ -42,8 +42,7 @@ export class MysqlLockStore extends SqlLockStore<MysqlTableInfo> {
   /**
    * @param client a pool of `mysql2/promise` or of `mysql2`, or any client with its `query(text, values)`. Such a client
    *   has to close connections without an answer by itself
-   * @throws SchedulerLockConfigError for a value that is no pool (the message says what it is), for names that are invalid or hold a question mark, and
-   *   for a `queryTimeout` that is no duration
+   * @throws SchedulerLockConfigError for a value that is no pool (the message says what it is), for invalid names, and for a `queryTimeout` that is no duration
    */
   constructor(client: MysqlClient | { promise(): MysqlClient }, options: MysqlLockStoreOptions = {}) {
     const { queryTimeout = QUERY_TIMEOUT, migrate = SQL_DEFAULTS.migrate } = options;

@@ -5,6 +5,10 @@ export interface CallbackPool {
   getConnection(callback: (error: Error | null, connection: CallbackConnection) => void): void;
   /** Its idle connections. Nothing else says how many there are. */
   readonly _freeConnections?: { readonly length: number };
+  readonly config?: {
+    readonly connectionLimit?: number;
+    readonly connectionConfig?: { readonly database?: string | null };
+  };
 }
 
 export interface CallbackConnection {
@@ -44,8 +48,12 @@ export class PoolConnections implements Connections {
 
   /** The database of a new connection; `null`: none; `undefined`: that is not known. */
   get database(): string | null | undefined {
-    const { config } = this.pool as { config?: { connectionConfig?: { database?: string | null } } };
+    const { config } = this.pool;
     return config?.connectionConfig && (config.connectionConfig.database || null);
+  }
+
+  get most(): number | undefined {
+    return this.pool.config?.connectionLimit;
   }
 
   take(): Promise<Connection> {

@@ -4,19 +4,9 @@ import { type SqlStoreOptions, TableNames } from '../sql/table-name.js';
 /** MySQL refuses longer names. It counts characters; most characters are one byte. */
 const NAME_BYTES = 64;
 
-/**
- * @throws SchedulerLockConfigError for an invalid name, and for a name with a question mark: some versions of `mysql2`, and other
- *   clients, take a quoted question mark for a parameter
- */
+/** @throws SchedulerLockConfigError for an invalid name */
 export const mysqlNames = (options: SqlStoreOptions): TableNames =>
-  new TableNames(options, {
-    quote: '`',
-    maxLength: NAME_BYTES,
-    problem: (quoted) =>
-      quoted.includes('?')
-        ? `${quoted} holds a question mark, which clients take for a parameter.`
-        : undefined,
-  });
+  new TableNames(options, { quote: '`', maxLength: NAME_BYTES });
 
 /** In character sets of their own: the table may have any. */
 const TYPES = {
@@ -43,16 +33,18 @@ export function mysqlDdl(table: string): TableDdl {
     addition: (columns) =>
       `ALTER TABLE ${table} ${columns.map((name) => `ADD COLUMN ${name} ${TYPES[name]}`).join(', ')}`,
     widening: `ALTER TABLE ${table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`,
+    // No less than milliseconds, and a key of the name alone.
+    fits: {
+      name: /^varchar\(\d+\) NOT NULL KEY$/,
+      lock_until: /^(datetime|timestamp)\([3-6]\) NOT NULL$/,
+      locked_at: /^(datetime|timestamp)\([3-6]\)( NOT NULL)?$/,
+      locked_by: /^(varchar\(255\)|text)( NOT NULL)?$/,
+    },
   };
 }
 
 const SHEDLOCK = mysqlDdl('shedlock');
 
-/** The SQL that creates the table `shedlock`, for teams with their own migrations (`migrate: false`). It can be repeated. */
 export const SCHEMA = `${SHEDLOCK.creation.join('')};\n`;
 
-/**
- * The SQL that adds the missing columns to a table `shedlock` that ShedLock has created. It cannot be repeated, as MySQL has no
- * `ADD COLUMN IF NOT EXISTS`.
- */
 export const SHEDLOCK_ADDITION = `${SHEDLOCK.addition(OUR_COLUMNS)};\n`;

@@ -10,7 +10,6 @@ import {
   microsecondsOf,
   type MysqlTable,
   nowOf,
-  storedName,
 } from './columns.js';
 import { joined, list, raw, type Sql, sql } from './sql-text.js';
 
@@ -45,41 +44,40 @@ const WITHOUT_WAITING = raw('/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR
 function update(table: MysqlTable, names: readonly string[]): Sql {
   const target = sql`${table.table} FORCE INDEX (PRIMARY)`;
   if (table.mariadb) return sql`${WITHOUT_WAITING}UPDATE ${target}`;
-  return sql`UPDATE (SELECT name AS \`locked\`, lock_until AS \`ends\` FROM ${target} WHERE name IN ${list(names.map(storedName))}
+  return sql`UPDATE (SELECT name AS \`locked\`, lock_until AS \`ends\` FROM ${target} WHERE name IN ${list(names)}
   LIMIT ${raw(String(names.length))} FOR UPDATE NOWAIT) \`rows\` STRAIGHT_JOIN ${target} ON name = \`locked\``;
 }
 
 const columnsOf = (table: MysqlTable): Sql =>
-  sql`name, version, locked_by AS \`by\`, ${microsecondsAt(table, 'lock_until')} AS \`until\`,
-  ${microsecondsAt(table, 'locked_at')} AS \`since\`, state, ${EPOCH_MICROSECONDS} AS \`now\``;
+  sql`name, version, locked_by AS \`by\`, (${microsecondsAt(table, 'lock_until')}) / 1000 AS \`until\`,
+  (${microsecondsAt(table, 'locked_at')}) / 1000 AS \`since\`, state, ${EPOCH_MICROSECONDS} / 1000 AS \`now\``;
 
 /** Reads the row of a lock. */
 export const readRow = (table: MysqlTable, name: string): Sql =>
-  sql`SELECT ${columnsOf(table)} FROM ${table.table} WHERE name = ${storedName(name)}`;
+  sql`SELECT ${columnsOf(table)} FROM ${table.table} WHERE name = ${name}`;
 
 /**
  * Reads the rows of these locks. If different names may count as equal: with the number of the name that was asked for.
  */
 export function readSome(table: MysqlTable, names: readonly string[]): Sql {
-  const stored = names.map(storedName);
-  const asked = table.exact ? raw('') : sql`, FIELD(name, ${joined(stored)}) AS \`asked\``;
-  return sql`SELECT ${columnsOf(table)}${asked} FROM ${table.table} WHERE name IN ${list(stored)}`;
+  const asked = table.exact ? raw('') : sql`, FIELD(name, ${joined(names)}) AS \`asked\``;
+  return sql`SELECT ${columnsOf(table)}${asked} FROM ${table.table} WHERE name IN ${list(names)}`;
 }
 
 export const readAll = (table: MysqlTable): Sql =>
   sql`SELECT ${columnsOf(table)} FROM ${table.table} ORDER BY name`;
 
-export const READ_TIME = sql`SELECT ${EPOCH_MICROSECONDS} AS \`now\``;
+export const READ_TIME = sql`SELECT ${EPOCH_MICROSECONDS} / 1000 AS \`now\``;
 
 /** Reads the newest versions. */
 export const readVersions = (table: MysqlTable, names: readonly string[]): Sql =>
-  sql`SELECT name, version FROM ${table.table} WHERE name IN ${list(names.map(storedName))}`;
+  sql`SELECT name, version FROM ${table.table} WHERE name IN ${list(names)}`;
 
 /** Makes rows. Fails with a duplicate key if there is one; of many, leaves that one out. */
 export function makeStatement(table: MysqlTable, changes: readonly Change[]): Sql {
   const rows = changes.map(({ name, end, version, by, state }) => {
     const until = end === undefined ? freeOf(table) : untilOf(table, end);
-    return sql`(${storedName(name)}, ${until}, ${nowOf(table)}, ${by}, ${version}, ${state})`;
+    return sql`(${name}, ${until}, ${nowOf(table)}, ${by}, ${version}, ${state})`;
   });
   return sql`${WITHOUT_WAITING}INSERT ${raw(rows.length > 1 ? 'IGNORE ' : '')}INTO ${table.table}
   (name, lock_until, locked_at, locked_by, version, state) VALUES ${joined(rows)}`;
@@ -92,33 +90,33 @@ export function changeStatement(table: MysqlTable, change: SeenChange): Sql {
   const { name, seen, version, by, state } = change;
   return sql`${update(table, [name])} SET version = ${version}, locked_by = ${by}, state = ${state}, lock_until = ${untilAfter(table, change)},
   locked_at = ${sinceAfter(table, change)}
-WHERE name = ${storedName(name)} AND ${isAsSeen(table, seen)}`;
+WHERE name = ${name} AND ${isAsSeen(table, seen)}`;
 }
 
 /** Changes many rows, each if it is as it was seen. */
 export function changeManyStatement(table: MysqlTable, changes: readonly SeenChange[]): Sql {
   const each = (value: (change: SeenChange) => unknown): Sql =>
-    sql`CASE name ${pieces(changes.map((change) => sql`WHEN ${storedName(change.name)} THEN ${value(change)} `))}END`;
+    sql`CASE name ${pieces(changes.map((change) => sql`WHEN ${change.name} THEN ${value(change)} `))}END`;
   const names = changes.map(({ name }) => name);
   return sql`${update(table, names)} SET
   lock_until = ${each((change) => untilAfter(table, change))}, locked_at = ${each((change) => sinceAfter(table, change))},
   locked_by = ${each(({ by }) => by)}, state = ${each(({ state }) => state)}, version = ${each(({ version }) => version)}
-WHERE name IN ${list(names.map(storedName))} AND ${each(({ seen }) => isAsSeen(table, seen))}`;
+WHERE name IN ${list(names)} AND ${each(({ seen }) => isAsSeen(table, seen))}`;
 }
 
 /** Lets rows that are taken end later. */
 export function renewStatement(table: MysqlTable, renewals: readonly Renewal[]): Sql {
   const names = renewals.map(({ name }) => name);
-  const wanted = renewals.map(({ name, by }) => sql`(${storedName(name)}, ${bytesOf(sql`${by}`)})`);
+  const wanted = renewals.map(({ name, by }) => sql`(${name}, ${bytesOf(sql`${by}`)})`);
   return sql`${update(table, names)} SET lock_until = ${laterEnd(table, ttlOf(renewals))}, locked_at = locked_at
-WHERE name IN ${list(names.map(storedName))} AND (name, ${bytesOf(raw('locked_by'))}) IN (${joined(wanted)})
+WHERE name IN ${list(names)} AND (name, ${bytesOf(raw('locked_by'))}) IN (${joined(wanted)})
   AND lock_until > ${clockOf(table)}`;
 }
 
 /** Fails at once if one of these rows, which are to be made, is there and locked: an INSERT would wait for it. For MySQL alone. */
 export function unlockedStatement(table: MysqlTable, names: readonly string[]): Sql {
   return sql`SELECT name, lock_until FROM ${table.table} FORCE INDEX (PRIMARY)
-WHERE name IN ${list(names.map(storedName))} FOR UPDATE NOWAIT`;
+WHERE name IN ${list(names)} FOR UPDATE NOWAIT`;
 }
 
 const untilOf = (table: MysqlTable, end: number): Sql => afterMicroseconds(table, untilMicroseconds(end));

@@ -13,12 +13,3 @@ export function rowsOf(result: unknown): readonly Row[] {
   if (!Array.isArray(result)) return (result as { rows: Row[] }).rows;
   return Array.isArray(result[0]) ? (result[0] as Row[]) : (result as Row[]);
 }
-
-/**
- * How many rows an UPDATE has found, as the server reports. `undefined` if the answer does not name the command: then the number may be
- * that of the returned rows.
- */
-export function countOf(result: unknown): number | undefined {
-  const { command, rowCount } = Object(result) as Readonly<Record<string, unknown>>;
-  return command === 'UPDATE' && typeof rowCount === 'number' ? rowCount : undefined;
-}

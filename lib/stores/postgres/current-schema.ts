@@ -1,4 +1,5 @@
 import type { Fault, Row } from '../sql/dialect.js';
+import { placeOf } from '../sql/table-name.js';
 
 /** The first schema of a path that has the table, or else the first one. @param path SQL, an array of names */
 const firstOf = (
@@ -17,7 +18,8 @@ const firstOf = (
  * 4. Temporary tables do not count: they would hide the table on one connection.
  */
 export const CURRENT_SCHEMA = `
-SELECT ${firstOf('session.path')} AS here, ${firstOf('usual.path')} AS usual, current_user::text AS "user"
+SELECT ${firstOf('session.path')} AS here, ${firstOf('usual.path')} AS usual, current_user::text AS "user",
+  current_setting('server_encoding') AS encoding
 FROM (SELECT current_schemas(false) AS path OFFSET 0) session
 CROSS JOIN LATERAL (SELECT session.path IS NULL AS nothing, set_config('search_path',
   (SELECT reset_val FROM pg_settings WHERE name = 'search_path'), true) AS path OFFSET 0) reset
@@ -26,18 +28,5 @@ CROSS JOIN LATERAL (SELECT current_schemas(false) AS path WHERE reset.path IS NO
 /** Reads the answer to {@link CURRENT_SCHEMA}: the schema, or why it cannot be told. */
 export function schemaIn(row: Row | undefined): string | Fault {
   const { here = null, usual = null } = (row ?? {}) as Record<'here' | 'usual', string | null>;
-  if (here !== usual) {
-    const by = usual === null ? 'nowhere' : `to the schema "${usual}"`;
-    return {
-      problem:
-        `Somebody has set the search_path of this connection (SET search_path): it leads to the schema "${here}", and that of a ` +
-        `new connection ${by}. Say where the table is: give the store the option \`schema\`.`,
-    };
-  }
-  if (here !== null) return here;
-  return {
-    problem:
-      'The search_path of this connection names no schema that exists and that the user may use. Give the store the option `schema`, or ' +
-      'the user the right: GRANT USAGE ON SCHEMA.',
-  };
+  return placeOf(here, usual, 'SET search_path');
 }

@@ -1,6 +1,6 @@
 import type { EntriesDialect, EntryRow } from '../sql/entries-dialect.js';
 import type { Row } from '../sql/dialect.js';
-import { entriesProblem, type TableNames } from '../sql/table-name.js';
+import type { TableNames } from '../sql/table-name.js';
 import { postgresNames } from './schema.js';
 
 const MICROS = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
@@ -75,8 +75,6 @@ export function postgresEntries(
     return text.replaceAll('?', () => `$${++number}`).replaceAll('{entries}', () => entries.table);
   };
   const entries: EntriesDialect = {
-    unusable: entriesProblem(names),
-    // Not in advance: with the suffix, the name may be too long.
     get table() {
       return names.quoted('_entries');
     },
@@ -100,8 +98,6 @@ export function postgresEntries(
       const which = new Set(written.map(({ i }) => Number(i)));
       return rows.map((_, i) => which.has(i));
     },
-    stored: (text) => text,
-    textOf: (text) => text,
   };
   return entries;
 }
@@ -122,8 +118,8 @@ const seenOf = ({ over }: EntryRow): (string | null)[] =>
   over === 'any' ? [] : over.filter((each) => each !== null);
 
 /** The statements that create the table. The names of indexes are no longer than its own: PostgreSQL would cut them, and skip all but the first. */
-export function entriesDdl(names: TableNames, schema?: string): string[] {
-  const table = names.quoted('_entries', schema);
+export function entriesDdl(names: TableNames): string[] {
+  const table = names.quoted('_entries');
   const index = (what: string): string => names.quotedName(`${names.table}_by_${what}`);
   return [
     `CREATE TABLE IF NOT EXISTS ${table} (
@@ -145,10 +141,7 @@ export function entriesDdl(names: TableNames, schema?: string): string[] {
   ];
 }
 
-/**
- * The SQL that creates the table of queued calls and histories, `shedlock_entries`, for teams with their own migrations (`migrate: false`). It can be
- * repeated.
- */
+/** For a table in a migration of the team: see index.ts. */
 export const ENTRIES_SCHEMA: string = entriesDdl(postgresNames({}))
   .map((statement) => `${statement};\n`)
   .join('');

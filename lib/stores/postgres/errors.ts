@@ -1,4 +1,4 @@
-import { errorsIn, isNotConnected, isUntrusted, type SqlFailure, wantsTls } from '../sql/failure.js';
+import { failureIn, type SqlFailure } from '../sql/failure.js';
 
 const FAILURES: Readonly<Record<string, SqlFailure>> = {
   '40001': 'conflict', // serialization_failure
@@ -34,18 +34,12 @@ const CLASSES: Readonly<Record<string, SqlFailure>> = {
   XX: 'unknown',
 };
 
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const failureOfState = (sqlState: string): SqlFailure =>
-  FAILURES[sqlState] ?? CLASSES[sqlState.slice(0, 2)] ?? 'refused';
-
-/** Classifies an error of the driver. */
-export function failureOf(error: unknown): SqlFailure {
-  for (const each of errorsIn(error)) {
+/** Classifies an error of the driver: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+export const failureOf = (error: unknown): SqlFailure =>
+  failureIn(error, (each) => {
     const code = String(each['code']);
     // Neither a code of Node (EPIPE) nor one of Prisma (P2010), which wraps the error of the database.
-    if (/^(?=.*\d)(?!P[12])[0-9A-Z]{5}$/.test(code)) return failureOfState(code);
-    if (wantsTls(each) || isUntrusted(each)) return 'denied';
-    if (isNotConnected(each)) return 'refused';
-  }
-  return 'unknown';
-}
+    return /^(?=.*\d)(?!P[12])[0-9A-Z]{5}$/.test(code)
+      ? (FAILURES[code] ?? CLASSES[code.slice(0, 2)] ?? 'refused')
+      : undefined;
+  });

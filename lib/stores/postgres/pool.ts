@@ -18,6 +18,7 @@ interface PooledClient {
 /** A pool of `pg`. */
 export interface Pool {
   readonly idleCount: number;
+  readonly options?: { readonly max?: number };
   connect(): Promise<PooledClient>;
 }
 
@@ -37,6 +38,10 @@ export class PoolConnections implements Connections {
 
   get idle(): number {
     return this.pool.idleCount;
+  }
+
+  get most(): number | undefined {
+    return this.pool.options?.max;
   }
 
   async take(): Promise<Connection> {

@@ -1,11 +1,11 @@
-import type { Change, DocumentsRead, ReadDocument, Renewal, SeenDocument } from '../../contract/port.js';
-import { type Row, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
+import type { Change, DocumentsRead, Renewal, SeenDocument } from '../../contract/port.js';
+import { documentsIn, type Row, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
 import type { EntriesDialect } from '../sql/entries-dialect.js';
 import { COLUMNS, roomProblem } from '../sql/sql-table.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { Gate, hidden } from '../sql/gate.js';
-import { countOf, type PostgresClient, rowsOf } from './client.js';
+import { type PostgresClient, rowsOf } from './client.js';
 import { failureOf } from './errors.js';
 import { postgresEntries } from './entries.js';
 import { CURRENT_SCHEMA, schemaIn } from './current-schema.js';
@@ -21,23 +21,20 @@ const LIMIT = 10_000;
 export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
   readonly #names: TableNames;
-  /** The result of the last look. */
-  #schema: string | undefined;
   #user: string | undefined;
   readonly #gate: Gate;
-  /**
-   * Whether the client is known to report how many rows a write has found, as `pg` does. With other clients, the statement has to return
-   * the rows.
-   */
-  #counts = false;
+  /** For entries. */
+  readonly #beside: Gate;
   readonly entries: EntriesDialect;
 
   constructor(client: PostgresClient, options: SqlStoreOptions) {
     const pool: unknown = client;
     this.#gate = new Gate(isPool(pool) ? new PoolConnections(pool) : hidden(client), LIMIT);
     this.#names = postgresNames(options);
-    const query = (statement: string, values: unknown[]) => this.#rows(statement, values);
-    this.entries = postgresEntries(this.#names, query);
+    this.#beside = this.#gate.beside();
+    this.entries = postgresEntries(this.#names, async (text, values) =>
+      rowsOf(await this.#beside.send(text, values)),
+    );
   }
 
   get table(): string {
@@ -49,12 +46,12 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const schema = this.#names.schema ?? schemaIn(row);
     this.#user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
-    this.#schema = schema;
-    const table = this.#names.quoted('', schema);
-    const look = readLook(table, await this.#rows(LOOK_AT_TABLE, [table]));
-    // Not before the table is found: until then somebody may create it in another schema.
-    if ('table' in look) this.#names.settle(schema);
-    return look;
+    if (row?.['encoding'] !== 'UTF8')
+      return {
+        problem: `The database has the encoding ${String(row?.['encoding'])}, which lacks characters. Use one with the encoding UTF8.`,
+      };
+    this.#names.settle(schema);
+    return readLook(this.table, await this.#rows(LOOK_AT_TABLE, [this.table]));
   }
 
   tries(): { read: string; write: string } {
@@ -72,22 +69,15 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   setup(locks?: readonly string[]): string {
-    return setupOf(this.#names, { user: this.#user, schema: this.#schema, locks });
+    return setupOf(this.#names, { user: this.#user, locks });
   }
 
   nameProblem(table: PostgresTableInfo | undefined, name: string): string | undefined {
-    // Such a name would fail the statements that name other locks as well.
-    if (/\0|\p{Surrogate}/u.test(name))
-      return 'PostgreSQL keeps no text with a NUL character, or with half a character. Give another name.';
-    if (table === undefined) return undefined;
-    // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
-    if (table.encoding !== 'UTF8' && /[^\u0000-\u007f]/.test(name))
-      return `the database has the encoding ${table.encoding}, in which the store only takes ASCII. Give it another name, or use a database with the encoding UTF8.`;
-    return roomProblem(this.table, name, table);
+    return table && roomProblem(this.table, name, table);
   }
 
   reconnect(silence: number | undefined): void {
-    this.#gate.reconnect(silence);
+    for (const gate of [this.#gate, this.#beside]) gate.reconnect(silence);
   }
 
   async migrate(statement: string): Promise<void> {
@@ -103,8 +93,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     else if (names.length === 1) rows = await this.#rows(readOne, [names[0]]);
     // A name that no lock has: its row tells the time.
     else rows = await this.#rows(readSome, [JSON.stringify(names.length === 0 ? [''] : names)]);
-    const now = Number(rows[0]?.['now']);
-    return { now, documents: rows.flatMap((row) => documentOf(row) ?? []) };
+    return documentsIn(rows);
   }
 
   async write(table: PostgresTableInfo, changes: readonly Change[]): Promise<boolean[]> {
@@ -140,11 +129,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     };
     const values = [name, version, by, state, seen.version, seen.by];
     if (end !== undefined) values.push(String(end));
-    const text = table.change(shape);
-    const result = await this.#gate.send(this.#counts ? text : `${text} RETURNING 1 AS one`, values);
-    const count = countOf(result);
-    this.#counts = count !== undefined;
-    return (count ?? rowsOf(result).length) > 0;
+    return (await this.#rows(table.change(shape), values)).length > 0;
   }
 
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
@@ -162,18 +147,3 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return failureOf(error);
   }
 }
-
-/** A row without a name only tells the time. */
-function documentOf({ name, version, by, until, since, state }: Row): ReadDocument | undefined {
-  if (typeof name !== 'string') return undefined;
-  return {
-    name,
-    version: textOf(version),
-    by: textOf(by),
-    until: Number(until),
-    since: Number(since),
-    state: textOf(state),
-  };
-}
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');

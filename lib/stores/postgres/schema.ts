@@ -25,6 +25,12 @@ export function postgresDdl(table: string): TableDdl {
     creation: [creation, addition],
     addition: () => addition,
     widening: `ALTER TABLE ${table} ALTER COLUMN name TYPE VARCHAR(255)`,
+    fits: {
+      name: /^(text|character varying)/,
+      lock_until: /^timestamp(\(6\))? without time zone NOT NULL$/,
+      locked_at: /^timestamp(\(6\))? without time zone/,
+      locked_by: /^(text|character varying(\(255\))?)( NOT NULL)?$/,
+    },
   };
 }
 
@@ -33,16 +39,9 @@ export function postgresDdl(table: string): TableDdl {
  * the store has no session in which to set a limit.
  */
 export function withLockTimeout(statement: string): string {
-  let quote = '$migration$';
-  // The name of the table may hold the quote.
-  while (statement.includes(quote)) quote = quote.replace('$m', '$mm');
-  return `DO ${quote} BEGIN PERFORM set_config('lock_timeout', '${LOCK_WAIT}s', true); ${statement}; END ${quote}`;
+  return `DO $migration$ BEGIN PERFORM set_config('lock_timeout', '${LOCK_WAIT}s', true); ${statement}; END $migration$`;
 }
 
-/**
- * The SQL that creates the table `shedlock`, or adds the missing columns to one that ShedLock has created, for teams
- * with their own migrations (`migrate: false`). It can be repeated.
- */
 export const SCHEMA: string = postgresDdl('shedlock')
   .creation.map((statement) => `${statement};\n`)
   .join('');

@@ -69,7 +69,7 @@ SELECT ${columns} FROM (SELECT) one LEFT JOIN ${table} l ON true ORDER BY l.name
 function changeStatements(table: string) {
   return {
     /*
-     * Changes a row if it is as it was seen: the number of rows tells. $1 name  $2 version  $3 locked_by  $4 state  $5 the version
+     * Changes a row if it is as it was seen, and answers a row if so. $1 name  $2 version  $3 locked_by  $4 state  $5 the version
      * that was seen  $6 the locked_by that was seen  $7 ms from now to lock_until, if it `ends`
      */
     change: ({ taken, ends, begins, goesOn }: ChangeShape): string => `
@@ -77,7 +77,8 @@ UPDATE ${table} l SET version = $2::text, locked_by = $3::text, state = $4::text
       ends ? `, lock_until = ${(goesOn ? laterEnd : end)('$7::text::bigint')}` : ''
     }${begins ? `, locked_at = ${now}` : ''}
 WHERE name = $1::text AND coalesce(version, '') = $5::text AND coalesce(locked_by, '') = $6::text
-  AND lock_until ${taken ? '>' : '<='} ${clock} AND ${BRIEFLY}`,
+  AND lock_until ${taken ? '>' : '<='} ${clock} AND ${BRIEFLY}
+RETURNING 1 AS one`,
     /* Changes many rows. $1 a list in JSON, see below  Answers `i` of each that was changed. */
     changeMany: `
 WITH wanted AS (

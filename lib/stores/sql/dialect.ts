@@ -1,5 +1,5 @@
-import type { Change, DocumentsRead, Renewal } from '../../contract/port.js';
-import type { EntriesDialect } from './entries-dialect.js';
+import type { Change, DocumentsRead, ReadDocument, Renewal } from '../../contract/port.js';
+import type { EntriesDialect, Row } from './entries-dialect.js';
 import type { SqlFailure } from './failure.js';
 
 export type { Row } from './entries-dialect.js';
@@ -63,3 +63,25 @@ export interface SqlDialect<Table> {
 export type TableLook<Table> = { readonly table: Table } | Fault;
 export type Fault =
   { readonly missing: string; readonly migration: readonly string[] } | { readonly problem: string };
+
+/** What rows tell: each has the time, and one without a name nothing else. All times are milliseconds since 1970. */
+export const documentsIn = (rows: readonly Row[]): DocumentsRead => ({
+  now: Number(rows[0]?.['now']),
+  documents: rows.flatMap(({ name, version, by, until, since, state }): ReadDocument[] =>
+    typeof name !== 'string'
+      ? []
+      : [
+          {
+            name,
+            version: textOf(version),
+            by: textOf(by),
+            until: Number(until),
+            since: Number(since),
+            state: textOf(state),
+          },
+        ],
+  ),
+});
+
+/** A column may be NULL. */
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');

@@ -1,4 +1,4 @@
-import { SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
+import { StoreUnavailableError } from '../../base/errors.js';
 import type { Change, DocumentsRead, LockDocuments, Renewal } from '../../contract/port.js';
 import type { SqlDialect, Written } from './dialect.js';
 import type { Operations } from './operations.js';
@@ -14,20 +14,13 @@ export class SqlDocuments<Table> implements LockDocuments {
     return this.dialect.nameProblem(undefined, name);
   }
 
-  /** @param forPeople who need no right to write: tells them of an error of the table */
-  async read(
-    names: readonly string[] | 'all',
-    forPeople?: (error: unknown) => unknown,
-  ): Promise<DocumentsRead> {
-    const read = (table: Table): Promise<DocumentsRead> =>
-      this.#read(table, names).catch((error: unknown) => {
-        throw forPeople === undefined ? error : forPeople(error);
-      });
-    const look = () => this.operations.run(read, { reads: forPeople !== undefined });
+  /** @param forPeople who need no right to write */
+  async read(names: readonly string[] | 'all', forPeople = false): Promise<DocumentsRead> {
+    const look = () => this.operations.run((table) => this.#read(table, names), { reads: forPeople });
     try {
       // The connection may have been the reason. Many attempts share a look, which is to fail none of them.
       return await look().catch((error: unknown) =>
-        isUnknown(error) && forPeople === undefined ? look() : Promise.reject(error),
+        isUnknown(error) && !forPeople ? look() : Promise.reject(error),
       );
     } catch (error) {
       if (!isUnknown(error)) throw error;
@@ -36,21 +29,20 @@ export class SqlDocuments<Table> implements LockDocuments {
     }
   }
 
-  write(changes: readonly Change[]): Promise<Written[]> {
-    const [first] = changes;
-    if (first === undefined || changes.length > 1) return this.#writeMany(changes);
-    return this.#run(changes, { lock: first.name }, (table, all) => this.dialect.write(table, all));
-  }
-
-  async #writeMany(changes: readonly Change[]): Promise<Written[]> {
+  async write(changes: readonly Change[]): Promise<Written[]> {
     // As they are locked in one order, no two batches wait for each other.
     const sorted = changes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const lock = changes.length === 1 ? changes[0]?.name : undefined;
     const written = new Map<Change, Written>();
     for (const isNew of [false, true]) {
       const some = sorted.filter(({ seen }) => (seen === null) === isNew);
       if (some.length === 0) continue;
-      const write = () => this.#run(some, {}, (table, all) => this.dialect.write(table, all));
-      const answers = await this.#more([...written.values()], some, write);
+      const send = (table: Table, part: readonly Change[]) => this.dialect.write(table, part);
+      const answers = await this.#run(some, send, lock).catch((error: unknown) => {
+        // Of the whole batch the error would say that nothing was written.
+        if (written.size === 0 || isUnknown(error)) throw error;
+        return some.map(() => false);
+      });
       for (const [i, change] of some.entries()) written.set(change, answers[i]);
     }
     return changes.map((change) => written.get(change));
@@ -58,7 +50,7 @@ export class SqlDocuments<Table> implements LockDocuments {
 
   async renew(renewals: readonly Renewal[]): Promise<boolean[]> {
     if (renewals.length === 0) return [];
-    return this.#run(renewals, {}, (table, all) => this.dialect.renew(table, all));
+    return this.#run(renewals, (table, some) => this.dialect.renew(table, some));
   }
 
   /** A name that the table cannot keep would make the whole statement fail. */
@@ -73,54 +65,41 @@ export class SqlDocuments<Table> implements LockDocuments {
 
   #run<T, Answer extends Written>(
     all: readonly T[],
-    how: { readonly lock?: string },
     send: (table: Table, some: readonly T[]) => Promise<Answer[]>,
+    lock?: string,
   ): Promise<(Answer | false)[]> {
-    const isAlone = all.length === 1;
-    return this.operations.run((table) => this.#halved(all, isAlone, (some) => send(table, some)), how);
+    return this.operations.run(
+      (table) => this.#halved(all, (some) => send(table, some)),
+      lock ? { lock } : {},
+    );
   }
 
   /**
-   * If one row of a batch stops the others, sends its halves, and halves of those. A row that the database refuses counts as not written
-   * unless it is alone: it comes again by itself, and gets its error then.
+   * If one row of a batch stops the others, sends its halves, and halves of those. What was not written comes again by itself, and gets its
+   * error then.
    */
   async #halved<T, Answer extends Written>(
     batch: readonly T[],
-    isAlone: boolean,
     send: (some: readonly T[]) => Promise<Answer[]>,
   ): Promise<(Answer | false)[]> {
     try {
       return await send(batch);
     } catch (error) {
       const failure = this.dialect.failure(error);
-      const isOfRow = failure === 'locked' || failure === 'lock';
-      const isLeftOut = batch.length === 1 && (failure === 'locked' || (failure === 'lock' && !isAlone));
-      if (failure === 'conflict' || isLeftOut) return batch.map(() => false);
-      if (batch.length === 1 || !isOfRow) throw error;
+      if (failure === 'conflict' || (failure === 'locked' && batch.length === 1))
+        return batch.map(() => false);
+      if (batch.length === 1 || (failure !== 'locked' && failure !== 'lock')) throw error;
     }
     const half = Math.ceil(batch.length / 2);
-    const first = await this.#halved(batch.slice(0, half), isAlone, send);
-    const rest = batch.slice(half);
-    return [...first, ...(await this.#more(first, rest, () => this.#halved(rest, isAlone, send)))];
-  }
-
-  /**
-   * Goes on with a batch of which some is written. What certainly was not is answered so: the error of a statement would say of the whole
-   * batch that it was not.
-   */
-  async #more<T, Answer extends Written>(
-    done: readonly Written[],
-    rest: readonly T[],
-    send: () => Promise<Answer[]>,
-  ): Promise<(Answer | false)[]> {
-    try {
-      return await send();
-    } catch (error) {
-      const mayBeWritten =
-        error instanceof SchedulerLockError ? isUnknown(error) : this.dialect.failure(error) === 'unknown';
-      if (mayBeWritten || done.every((written) => written === false)) throw error;
-      return rest.map(() => false);
-    }
+    const answers: (Answer | false)[] = [];
+    for (const part of [batch.slice(0, half), batch.slice(half)])
+      try {
+        answers.push(...(await this.#halved(part, send)));
+      } catch (error) {
+        if (this.dialect.failure(error) === 'unknown') throw error;
+        answers.push(...part.map(() => false as const));
+      }
+    return answers;
   }
 }
 

@@ -37,8 +37,6 @@ export type Once = <T>(statement: () => Promise<T>) => Promise<T>;
 export interface EntriesDialect {
   /** The table, quoted. */
   readonly table: string;
-  /** Why there can be no such table: its name is too long. */
-  readonly unusable?: string | undefined;
   /** Creates the table. Each statement can be repeated. */
   readonly creation: readonly string[];
   /** All of its columns. */
@@ -51,9 +49,6 @@ export interface EntriesDialect {
   write(text: string, values: readonly unknown[]): Promise<number>;
   /** As LockEntries has it, but an entry whose time is over keeps its slot. */
   put(rows: readonly EntryRow[], once: Once): Promise<boolean[]>;
-  /** A text as a column has it; `textOf` turns it back. */
-  stored(text: string): string;
-  textOf(stored: string): string;
 }
 
 /** The error of a statement says nothing of those before it, which have written something. */

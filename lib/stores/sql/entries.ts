@@ -1,10 +1,5 @@
 import type { Clock } from '../../base/clock.js';
-import {
-  LockStateError,
-  SchedulerLockConfigError,
-  SchedulerLockError,
-  StoreUnavailableError,
-} from '../../base/errors.js';
+import { SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type {
   EntriesRead,
   EntryQuery,
@@ -14,19 +9,16 @@ import type {
   SeenEntry,
   SumQuery,
 } from '../../rules/entries/entries.js';
-import type { SqlDialect } from './dialect.js';
+import type { Row, SqlDialect } from './dialect.js';
 import { type EntryRow, partly } from './entries-dialect.js';
 import { digestOf, EntryReads, marks } from './entry-reads.js';
 import { describeFailure } from './failure.js';
-import type { LimitedReads } from './limited-reads.js';
 import type { Operations } from './operations.js';
 
 /** How often an instance deletes what is over, ms. */
 const TIDY = 300_000;
 /** For how long it has to be over by then, ms: so nothing is deleted that a write has just met. */
 const OVER = 60_000;
-/** How many characters the columns of names have room for. */
-const LONGEST_NAME = 255;
 
 /**
  * The entries of locks in a table beside that of the locks, a row each. The store creates the table if it is missing and the store may. It
@@ -47,13 +39,14 @@ export class SqlEntries<Table> implements LockEntries {
     private readonly options: {
       readonly migrate: boolean;
       readonly clock: Clock;
-      readonly reads: LimitedReads;
     },
   ) {
-    this.#reads = new EntryReads(dialect, {
-      run: (select) => this.#read(select),
+    const run = (select: () => Promise<readonly Row[]>) =>
+      operations.beside(() => select().catch(this.#failed));
+    this.#reads = new EntryReads(dialect, run, (error) => {
       // Nobody has told the store to write: a table that is missing is as good as an empty one.
-      isNotNeeded: (error) => !this.#writes && this.dialect.failure(error) === 'table',
+      if (!this.#writes && dialect.failure(error) === 'table') return [];
+      throw error;
     });
   }
 
@@ -65,8 +58,7 @@ export class SqlEntries<Table> implements LockEntries {
   }
 
   async #open(): Promise<string | undefined> {
-    const { dialect, operations } = this;
-    const problem = dialect.entries.unusable ?? (await operations.run(() => this.#prepare()));
+    const problem = await this.operations.run(() => this.#prepare());
     this.#isReady = problem === undefined;
     return problem;
   }
@@ -123,7 +115,7 @@ export class SqlEntries<Table> implements LockEntries {
   async put(entries: readonly NewEntry[]): Promise<boolean[]> {
     if (entries.length === 0) return [];
     await this.#whenReady();
-    const rows = entries.map((entry) => this.#rowOf(entry));
+    const rows = entries.map(rowOf);
     const written = await this.#write(rows);
     this.#tidy();
     const left = rows.filter(({ slot }, i) => slot !== null && written[i] === false);
@@ -145,11 +137,8 @@ export class SqlEntries<Table> implements LockEntries {
     return this.#reads.sums(query);
   }
 
-  /** Bounds a read of histories or queued calls, in time and number. */
-  async forPeople<T>(read: () => Promise<T>): Promise<T> {
-    const { entries } = this.dialect;
-    if (entries.unusable !== undefined) throw refusal(entries.unusable);
-    return this.options.reads.within(entries.table, read);
+  forPeople<T>(read: () => Promise<T>): Promise<T> {
+    return this.operations.forPeople(this.dialect.entries.table, read());
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
@@ -164,31 +153,13 @@ export class SqlEntries<Table> implements LockEntries {
       digests.set(one.version, same);
     }
     const which = [...digests.values()].map((some) => `(version = ? AND digest IN (${marks(some)}))`);
-    const values = [...digests].flatMap(([version, some]) => [entries.stored(version), ...some]);
+    const values = [...digests].flatMap(([version, some]) => [version, ...some]);
     const text = `DELETE FROM {entries} WHERE ${which.join(' OR ')}`;
     return this.#run(() => entries.write(text, values));
   }
 
-  /** If the database refuses one of many, writes the halves: that one counts as not written, and stops no other. */
-  async #write(rows: readonly EntryRow[]): Promise<boolean[]> {
-    const { entries } = this.dialect;
-    const [lock = ''] = rows.map(({ name }) => entries.textOf(name));
-    try {
-      return await entries.put(rows, (statement) => this.#run(statement, lock));
-    } catch (error) {
-      if (!isOfOne(error) || rows.length === 1) throw error;
-      const half = Math.ceil(rows.length / 2);
-      const halves = [rows.slice(0, half), rows.slice(half)];
-      const answers = await Promise.allSettled(halves.map((some) => this.#write(some)));
-      const failed = answers.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []));
-      const other = failed.find((reason) => !isOfOne(reason));
-      if (other !== undefined) throw partly(other);
-      if (failed.length === halves.length) throw error;
-      return halves.flatMap((some, i) => {
-        const answer = answers[i];
-        return answer?.status === 'fulfilled' ? answer.value : some.map(() => false);
-      });
-    }
+  #write(rows: readonly EntryRow[]): Promise<boolean[]> {
+    return this.dialect.entries.put(rows, (statement) => this.#run(statement, rows[0]?.name));
   }
 
   /** Deletes what is over, and still in the slots of these. Returns how many there were. */
@@ -197,33 +168,6 @@ export class SqlEntries<Table> implements LockEntries {
     const slots = rows.flatMap(({ slot }) => slot ?? []);
     const text = `DELETE FROM {entries} WHERE slot IN (${marks(slots)}) AND expires_at <= ${entries.now}`;
     return this.#run(() => entries.write(text, slots));
-  }
-
-  #rowOf({ lock, id, kind, version, slot, job, place, keep, body, over }: NewEntry): EntryRow {
-    const { stored, table } = this.dialect.entries;
-    // MySQL would cut such a name, and never find the entry again.
-    for (const name of [stored(lock), stored(job ?? '')])
-      if (name.length > LONGEST_NAME && Array.from(name).length > LONGEST_NAME)
-        throw tooLong(lock, name, table);
-    return {
-      digest: digestOf({ lock, id }),
-      name: stored(lock),
-      id,
-      kind: stored(kind),
-      version: stored(version),
-      slot: slot === undefined ? null : digestOf({ lock, id: slot }),
-      job: job === undefined ? null : stored(job),
-      place,
-      keep: Math.ceil(keep),
-      body,
-      over: over === 'any' ? over : over.map((each) => (each === null ? null : stored(each))),
-    };
-  }
-
-  async #read<T>(select: () => Promise<T>): Promise<T> {
-    const { reads } = this.options;
-    const tell = (error: unknown): never => this.#failed(reads.refused(this.dialect.entries.table, error));
-    return this.operations.beside(() => select().catch(tell));
   }
 
   /** Runs a statement on this table only. */
@@ -254,11 +198,12 @@ export class SqlEntries<Table> implements LockEntries {
 const refusal = (problem: string): StoreUnavailableError =>
   new StoreUnavailableError(problem, { outcome: 'not-applied', refused: true });
 
-const tooLong = (lock: string, name: string, table: string): SchedulerLockConfigError =>
-  new SchedulerLockConfigError([
-    `the lock "${lock}": ${table} has no room for "${name.slice(0, 40)}…", as it is longer than ${LONGEST_NAME} characters. Give a shorter name.`,
-  ]);
-
-/** Whether the database refuses what belongs to one lock. */
-const isOfOne = (error: unknown): boolean =>
-  error instanceof LockStateError || error instanceof SchedulerLockConfigError;
+const rowOf = ({ lock, id, slot, job, keep, ...rest }: NewEntry): EntryRow => ({
+  ...rest,
+  digest: digestOf({ lock, id }),
+  name: lock,
+  id,
+  slot: slot === undefined ? null : digestOf({ lock, id: slot }),
+  job: job ?? null,
+  keep: Math.ceil(keep),
+});

@@ -23,21 +23,16 @@ interface Asked {
   readonly failed: (error: unknown) => void;
 }
 
-/** What reads need of the table. */
-interface TableOfEntries {
-  /** Runs a statement. */
-  run(select: () => Promise<readonly Row[]>): Promise<readonly Row[]>;
-  /** Whether this error says that there is no table, and nobody needs one. */
-  isNotNeeded(error: unknown): boolean;
-}
-
 /** Reads of the table of entries. Lists that are asked for in one turn share a statement: a history is read as several lists. */
 export class EntryReads {
   readonly #asked: Asked[] = [];
 
   constructor(
     private readonly dialect: Pick<SqlDialect<unknown>, 'entries'>,
-    private readonly table: TableOfEntries,
+    /** Runs a statement. */
+    private readonly run: (select: () => Promise<readonly Row[]>) => Promise<readonly Row[]>,
+    /** Rows of a table that may be missing, as nobody needs it. */
+    private readonly orNone: (error: unknown) => readonly Row[],
   ) {}
 
   list(query: EntryQuery): Promise<EntriesRead> {
@@ -51,18 +46,13 @@ export class EntryReads {
     const { entries } = this.dialect;
     const which = this.#whichOf({ name: locks, kind: kinds, job: jobs });
     const behind = after === undefined ? '' : ' AND name > ?';
-    const values = after === undefined ? which.values : [...which.values, entries.stored(after)];
+    const values = after === undefined ? which.values : [...which.values, after];
     const text = `SELECT name, kind, count(*) AS n, min(place) AS place FROM {entries}
 WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDER BY name, kind LIMIT ${Math.trunc(limit)}`;
-    const rows = await this.table.run(() =>
-      entries.read(text, values).catch((error: unknown) => {
-        if (this.table.isNotNeeded(error)) return [];
-        throw error;
-      }),
-    );
+    const rows = await this.run(() => entries.read(text, values).catch(this.orNone));
     return rows.map(({ name, kind, n, place }) => ({
-      lock: entries.textOf(String(name)),
-      kind: entries.textOf(String(kind)),
+      lock: String(name),
+      kind: String(kind),
       count: Number(n),
       place: Number(place),
     }));
@@ -85,12 +75,8 @@ WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDE
     const text = `SELECT c.clock, e.* FROM (SELECT ${entries.now} AS clock) c LEFT JOIN (
 ${parts.map((part) => part.text).join('\nUNION ALL\n')}
 ) e ON 1 = 1`;
-    const rows = await this.table.run(() =>
-      entries.read(
-        text,
-        parts.flatMap(({ values }) => values),
-      ),
-    );
+    const values = parts.flatMap((part) => part.values);
+    const rows = await this.run(() => entries.read(text, values));
     const now = Number(rows[0]?.['clock']);
     return queries.map(({ lock, newest }, i) => {
       const found = rows.filter(({ part }) => part !== null && Number(part) === i);
@@ -124,19 +110,18 @@ ${parts.map((part) => part.text).join('\nUNION ALL\n')}
     for (const [column, some] of Object.entries(columns)) {
       if (some === undefined) continue;
       text += some.length === 0 ? ' AND 1 = 0' : ` AND ${column} IN (${marks(some)})`;
-      values.push(...some.map((value) => this.dialect.entries.stored(value)));
+      values.push(...some);
     }
     return { text, values };
   }
 
   #entryOf(lock: string, row: Row): Entry {
-    const { textOf } = this.dialect.entries;
     const text = (column: string): string => String(row[column]);
     return {
       lock,
       id: text('id'),
-      kind: textOf(text('kind')),
-      version: textOf(text('version')),
+      kind: text('kind'),
+      version: text('version'),
       place: Number(row['place']),
       at: Number(row['noted_at']),
       until: Number(row['expires_at']),

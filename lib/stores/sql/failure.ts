@@ -21,11 +21,6 @@ export type SqlFailure =
   /** Perhaps carried out. */
   | 'unknown';
 
-/** Connection errors, before anything was sent. Not EHOSTUNREACH: an open connection can break with it. */
-const NOT_CONNECTED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'];
-/** A connection error of Prisma's adapters, which keep neither the code nor the message. */
-const PRISMA_NOT_CONNECTED = 'DatabaseNotReachable';
-
 /** An error and the errors that it wraps, outermost first: object-relational mappers wrap those of the driver. */
 export function* errorsIn(error: unknown): Generator<Readonly<Record<string, unknown>>> {
   for (let depth = 0; typeof error === 'object' && error !== null && depth < 8; depth++) {
@@ -48,54 +43,54 @@ function asDriversSay(error: Readonly<Record<string, unknown>>): Readonly<Record
 }
 
 /**
- * Whether nothing was sent because there was no connection. For an exhausted or closed pool, only the message of a driver
- * tells.
+ * Whether nothing was sent because there was no connection. Not EHOSTUNREACH: an open connection can break with it. Prisma's adapters keep neither
+ * code nor message. For an exhausted or closed pool, only the message of a driver tells.
  */
-export function isNotConnected(error: Readonly<Record<string, unknown>>): boolean {
-  const { code, message, syscall, kind } = error;
-  if (NOT_CONNECTED.includes(String(code)) || syscall === 'connect') return true;
-  if (kind === PRISMA_NOT_CONNECTED) return true;
-  return /timeout exceeded when trying to connect|after calling end on the pool|pool is (closed|draining)|queue limit reached|no connections available/i.test(
+export const isNotConnected = ({
+  code,
+  message,
+  syscall,
+  kind,
+}: Readonly<Record<string, unknown>>): boolean =>
+  ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'].includes(String(code)) ||
+  syscall === 'connect' ||
+  kind === 'DatabaseNotReachable' ||
+  /timeout exceeded when trying to connect|after calling end on the pool|pool is (closed|draining)|queue limit reached|no connections available/i.test(
     String(message),
   );
-}
 
-/** Whether a client asks for TLS, and the server has none. Only the message of the driver tells. */
-export const wantsTls = ({ code, message }: Readonly<Record<string, unknown>>): boolean =>
+/** Whether the two sides do not agree on TLS, so that nothing was sent. Only the messages of drivers and of OpenSSL tell. */
+const isUntrusted = ({ code, message }: Readonly<Record<string, unknown>>): boolean =>
   code === 'HANDSHAKE_NO_SSL_SUPPORT' ||
-  /server does not support (ssl|secure) connection/i.test(String(message));
-
-/** What OpenSSL says of a certificate that it does not trust, and what to do. Nothing was sent. */
-const CERTIFICATES: readonly (readonly [RegExp, string])[] = [
-  [
-    /self[- ]signed certificate|unable to (verify|get)\b.*\b(certificate|issuer)/i,
-    "No known authority has signed the server's certificate. Give the pool yours: `ssl: { ca }`, or the file in NODE_EXTRA_CA_CERTS.",
-  ],
-  [
-    /does not match certificate's altnames/i,
-    'The certificate is for another name: connect by that name, or give the pool `ssl: { servername }`.',
-  ],
-  [/certificate has expired/i, "The server's certificate is too old: give the server a new one."],
-];
-const CURES: readonly (readonly [RegExp, string])[] = [
-  ...CERTIFICATES,
-  [
-    /after calling end on the pool|pool is closed/i,
-    'Somebody has closed the pool: `pool.end()`, or a DataSource that was destroyed. A store keeps the pool that it was given: ' +
-      'close that after the application, and make a new store for a new pool.',
-  ],
-];
-
-const matching = <T>(all: readonly (readonly [RegExp, T])[], error: unknown): T | undefined =>
-  all.find(([pattern]) => [...errorsIn(error)].some(({ message }) => pattern.test(String(message))))?.[1];
-
-/** Whether the certificate of the server is not trusted. */
-export const isUntrusted = (error: unknown): boolean => matching(CERTIFICATES, error) !== undefined;
+  /server does not support (ssl|secure) connection|certificate/i.test(String(message));
 
 /** What to do about an error, as a sentence with a blank before it; empty if that is not known. */
 export function cureOf(error: unknown): string {
-  const cure = matching(CURES, error);
-  return cure === undefined ? '' : ` ${cure}`;
+  const says = (what: RegExp): boolean =>
+    [...errorsIn(error)].some(({ message }) => what.test(String(message)));
+  if (says(/certificate/i))
+    return ' Give the pool the authority that has signed it: `ssl: { ca }`, or connect by the name that it is for.';
+  if (says(/after calling end on the pool|pool is closed/i))
+    return ' Somebody has closed the pool. Close it after the application, and make a new store for a new pool.';
+  return '';
+}
+
+/**
+ * Classifies an error of a driver.
+ *
+ * @param ofServer what an error of the server means; `undefined` if it is none
+ */
+export function failureIn(
+  error: unknown,
+  ofServer: (error: Readonly<Record<string, unknown>>) => SqlFailure | undefined,
+): SqlFailure {
+  for (const each of errorsIn(error)) {
+    const failure = ofServer(each);
+    if (failure !== undefined) return failure;
+    if (isUntrusted(each)) return 'denied';
+    if (isNotConnected(each)) return 'refused';
+  }
+  return 'unknown';
 }
 
 /**

@@ -3,6 +3,8 @@ import { quietly } from '../../base/quietly.js';
 
 /** How many statements are under way at once: enough for every connection of a usual pool. */
 const AT_ONCE = 20;
+/** How many connections a pool has unless somebody says otherwise: in `pg`, and in `mysql2`. */
+const USUAL = 10;
 /** How long a statement waits for its turn, ms: as long as a caller waits by default. */
 const TURN = 2_000;
 
@@ -18,6 +20,8 @@ export interface Connections {
   take(): Promise<Connection>;
   /** How many idle ones there are. */
   readonly idle: number;
+  /** How many there can be; absent: as many as usual. */
+  readonly most?: number | undefined;
 }
 
 /** A client that takes its connections itself, and has to close dead ones itself. */
@@ -51,7 +55,14 @@ export class Gate {
     private readonly connections: Connections,
     private readonly limit: number,
     private readonly clock: Clock = systemClock,
+    private readonly atOnce: number = AT_ONCE,
   ) {}
+
+  /** A gate to the same connections that leaves two to the others: a table that is locked must hold up no statement on another one. */
+  beside(): Gate {
+    const { connections, limit, clock } = this;
+    return new Gate(connections, limit, clock, Math.max(1, (connections.most ?? USUAL) - 2));
+  }
 
   send(text: string, values: unknown[]): Promise<unknown> {
     return this.run((connection) => connection.query(text, values));
@@ -59,7 +70,7 @@ export class Gate {
 
   /** Runs statements on one connection. */
   async run<T>(work: (connection: Connection) => PromiseLike<T>, limit: number = this.limit): Promise<T> {
-    if (this.#admitted >= AT_ONCE) await this.#turn();
+    if (this.#admitted >= this.atOnce) await this.#turn();
     else this.#admitted += 1;
     try {
       return await this.#run(work, limit);
@@ -136,7 +147,7 @@ export class Gate {
         this.#waiting.splice(place, 1);
         reject(
           notSent(
-            `${AT_ONCE} statements wait for the database, and none was answered within ${TURN} ms: look for locked tables, and for statements that take long`,
+            `${this.atOnce} statements wait for the database, and none was answered within ${TURN} ms: look for locked tables, and for statements that take long`,
           ),
         );
       }, TURN);

@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/clock.js';
+import { type Clock, noLongerThan } from '../../base/clock.js';
 import {
   LockStateError,
   SchedulerLockConfigError,
@@ -15,6 +15,9 @@ const TRIES = 10;
 const MAX_RETRY_DELAY = 50;
 /** For how long a statement is tried again if it is rolled back each time, ms: half as long as a caller waits by default. */
 const TRYING = 1_000;
+
+/** How long people wait for a read of a table, ms: somebody may have locked it. */
+const READ_LIMIT = 3_000;
 
 /** How an operation is run. */
 interface HowToRun {
@@ -48,6 +51,24 @@ export class Operations<Table> {
       });
       return read();
     });
+  }
+
+  /** A read for people, whose error names the table. @param limit milliseconds */
+  async forPeople<T>(table: string, read: Promise<T>, limit: number = READ_LIMIT): Promise<T> {
+    const refusal = (message: string): StoreUnavailableError =>
+      new StoreUnavailableError(message, { outcome: 'not-applied', refused: true });
+    const named = read.then(
+      (found) => ({ found }),
+      (error: unknown) => {
+        if (!(error instanceof StoreUnavailableError) || error.message.includes(table)) throw error;
+        throw refusal(`The table ${table} cannot be read. ${error.message}`);
+      },
+    );
+    const answer = await noLongerThan(limit, named, this.clock);
+    if (answer !== undefined) return answer.found;
+    throw refusal(
+      `The table ${table} has not answered within ${limit / 1_000} s. Somebody may have locked it (LOCK TABLE, ALTER TABLE).`,
+    );
   }
 
   async #repeat<T>(ask: () => Promise<T>, lock?: string): Promise<T> {

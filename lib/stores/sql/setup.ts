@@ -1,4 +1,4 @@
-import { entriesProblem, type Suffix, type TableNames } from './table-name.js';
+import type { TableNames } from './table-name.js';
 
 /** Options of the SQL that a person runs so that the store has all that it needs. */
 export interface SetupOptions {
@@ -11,8 +11,6 @@ export interface SetupOptions {
 /** What the SQL of a setup needs to know besides the names of the tables. */
 export interface SetupFacts {
   readonly user: string | undefined;
-  /** Where the tables are, unless their names are settled. */
-  readonly schema?: string | undefined;
   /** The statements for the table of the locks; absent: those that create it. */
   readonly locks?: readonly string[] | undefined;
 }
@@ -20,7 +18,7 @@ export interface SetupFacts {
 /** What differs between the kinds of databases. */
 export interface SetupWords {
   creation(table: string): readonly string[];
-  entries(names: TableNames, schema: string | undefined): readonly string[];
+  entries(names: TableNames): readonly string[];
   /** A comment for the reader, about these statements for the locks. */
   note?(locks: readonly string[], table: string): string | undefined;
   account(user: string): string;
@@ -31,31 +29,23 @@ export interface SetupWords {
 }
 
 /** All SQL for a store whose user may create nothing, as a text for people, which can be run as a whole. */
-export function setupText(
-  names: TableNames,
-  { user, schema = names.schema, locks }: SetupFacts,
-  words: SetupWords,
-): string {
-  const hasEntries = entriesProblem(names) === undefined;
-  const quoted = (suffix: Suffix): string => names.quoted(suffix, schema);
+export function setupText(names: TableNames, { user, locks }: SetupFacts, words: SetupWords): string {
+  const { schema } = names;
   const to = `TO ${user === undefined ? '<user>' : words.account(user)}`;
   const home = schema === undefined ? undefined : names.quotedName(schema);
-  const ours = locks ?? words.creation(quoted(''));
-  const note = words.note?.(ours, quoted(''));
+  const ours = locks ?? words.creation(names.quoted());
+  const note = words.note?.(ours, names.quoted());
   const withHome = (what: string | undefined): string[] =>
     home === undefined || what === undefined ? [] : [`${what} ${home}`];
   const rights = [
     ...withHome(words.use).map((use) => `${use} ${to}`),
-    `GRANT SELECT, INSERT, UPDATE ON ${quoted('')} ${to}`,
-    ...(hasEntries ? [`GRANT SELECT, INSERT, UPDATE, DELETE ON ${quoted('_entries')} ${to}`] : []),
+    `GRANT SELECT, INSERT, UPDATE ON ${names.quoted()} ${to}`,
+    `GRANT SELECT, INSERT, UPDATE, DELETE ON ${names.quoted('_entries')} ${to}`,
   ];
   return textOf([
     ['Where the tables are', names.given ? withHome(words.home) : []],
     [note === undefined ? 'Locks' : `Locks. ${note}`, ours],
-    [
-      "Queued calls (onHeld: 'queue'), and histories (insight)",
-      hasEntries ? words.entries(names, schema) : [],
-    ],
+    ["Queued calls (onHeld: 'queue'), and histories (insight)", words.entries(names)],
     ['Rights of the user', user === undefined ? rights.map((right) => `-- ${right}`) : rights],
   ]);
 }

@@ -7,11 +7,10 @@ import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '..
 import { RememberingLockStore } from '../../rules/documents/document-lock-store.js';
 import { RECORDS_WAIT } from '../../rules/entries/gatherer.js';
 import type { LockInfo } from '../../contract/lock-info.js';
-import type { SqlDialect } from './dialect.js';
+import { type SqlDialect, TRY_LIMIT } from './dialect.js';
 import { SqlDocuments } from './documents.js';
 import { SqlEntries } from './entries.js';
 import { cureOf, describeFailure } from './failure.js';
-import { LimitedReads } from './limited-reads.js';
 import { Operations } from './operations.js';
 import { SqlTable, TableError } from './sql-table.js';
 
@@ -22,8 +21,6 @@ export class SqlLockStore<Table> extends RememberingLockStore {
   readonly #table: SqlTable<Table>;
   readonly #operations: Operations<Table>;
   readonly #documents: SqlDocuments<Table>;
-  /** Reads for people. */
-  readonly #reads: LimitedReads;
 
   /** @internal */
   constructor(
@@ -33,8 +30,7 @@ export class SqlLockStore<Table> extends RememberingLockStore {
     const table = new SqlTable(dialect, { migrate, clock });
     const operations = new Operations(dialect, table, clock);
     const documents = new SqlDocuments(dialect, operations);
-    const reads = new LimitedReads(clock, (error) => dialect.failure(error));
-    const entries = new SqlEntries(dialect, operations, { migrate, clock, reads });
+    const entries = new SqlEntries(dialect, operations, { migrate, clock });
     super(documents, entries, {
       clock,
       locked: (name) => isLocked(name, dialect.table),
@@ -45,7 +41,6 @@ export class SqlLockStore<Table> extends RememberingLockStore {
     this.#table = table;
     this.#operations = operations;
     this.#documents = documents;
-    this.#reads = reads;
     this.#entries = entries;
   }
 
@@ -108,12 +103,10 @@ export class SqlLockStore<Table> extends RememberingLockStore {
 
   override async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     if (names?.length === 0) return [];
-    const { table: shown } = this.#dialect;
-    const which = names === undefined ? 'all' : [...new Set(names)];
-    const read = () => this.#documents.read(which, (error) => this.#reads.refused(shown, error));
+    const read = this.#documents.read(names === undefined ? 'all' : [...new Set(names)], true);
     // To read all rows of a large table may take long.
-    const limit = names === undefined ? Infinity : undefined;
-    return this.shown(await this.#reads.within(shown, read, limit));
+    const limit = names === undefined ? TRY_LIMIT : undefined;
+    return this.shown(await this.#operations.forPeople(this.#dialect.table, read, limit));
   }
 }
 

@@ -28,33 +28,26 @@ export interface TableDdl {
   addition(columns: readonly OurColumn[]): string;
   /** The statement after which `name` has room for long names, and for every character. */
   readonly widening: string;
+  /** Of which types ShedLock's columns are in this table, and in that of ShedLock's documentation. */
+  readonly fits: Readonly<Record<(typeof SHEDLOCK_COLUMNS)[number], RegExp>>;
 }
 
-/**
- * What a table lacks, or why it is neither ours nor ShedLock's; `undefined` if the store can use it.
- *
- * @param unfit columns that are of no type that the store knows, and what they would have to be
- */
-export function judge(
-  table: string,
-  columns: ReadonlySet<string>,
-  ddl: TableDdl,
-  unfit: () => string | undefined,
-): Fault | undefined {
-  if (columns.size === 0) return { missing: `The table ${table} does not exist.`, migration: ddl.creation };
-  const foreign = SHEDLOCK_COLUMNS.filter((name) => !columns.has(name)).join(', ');
+/** What a table lacks, or why it is neither ours nor ShedLock's; `undefined` if the store can use it. @param types of its columns */
+export function judge(table: string, types: ReadonlyMap<string, string>, ddl: TableDdl): Fault | undefined {
+  if (types.size === 0) return { missing: `The table ${table} does not exist.`, migration: ddl.creation };
+  const foreign = SHEDLOCK_COLUMNS.filter((name) => !types.has(name)).join(', ');
   if (foreign !== '')
     return {
       problem: `The table ${table} has no column ${foreign}: it is not one of ShedLock's. Give another name (table).`,
     };
-  const problem = unfit();
-  if (problem !== undefined)
+  const unfit = SHEDLOCK_COLUMNS.find((name) => !ddl.fits[name].test(String(types.get(name))));
+  if (unfit !== undefined)
     return {
       problem:
-        `The table ${table} is neither one that this store makes nor one that ShedLock documents: ${problem}. ` +
+        `The table ${table} is neither one that this store makes nor one that ShedLock documents: its column ${unfit} is ${types.get(unfit)}. ` +
         `Give another name (table), or change its columns and its key to those of this:\n${ddl.creation[0]};`,
     };
-  const ours = OUR_COLUMNS.filter((name) => !columns.has(name));
+  const ours = OUR_COLUMNS.filter((name) => !types.has(name));
   if (ours.length === 0) return undefined;
   return { missing: `The table ${table} has no column ${ours.join(', ')}.`, migration: [ddl.addition(ours)] };
 }
@@ -100,17 +93,8 @@ export class SqlTable<Table> {
    * @throws TableError if the table cannot be read
    */
   async whenReadable(): Promise<Table> {
-    const found = this.#ready ?? this.#readable;
-    if (found !== undefined) return found;
-    try {
-      // The store may be about to create what is missing.
-      if (this.options.migrate) return await this.whenReady();
-    } catch (error) {
-      if (this.#readable !== undefined) return this.#readable;
-      throw error;
-    }
     // Whoever only reads waits for nobody who has locked the table: the read itself has a limit, and names the table.
-    return (this.#readable = this.#fit(await this.#look()));
+    return this.#ready ?? (this.#readable ??= this.#fit(await this.#look()));
   }
 
   /** Looks again, and creates what is missing even if the option `migrate` is false. @throws TableError as above */
@@ -122,8 +106,8 @@ export class SqlTable<Table> {
   async #open(creates: boolean): Promise<Table> {
     const until = this.#clock.monotonic() + CREATING;
     for (let tries = 1; ; tries++) {
-      const look = await this.#look();
       const isOver = tries > TRIES || this.#clock.monotonic() >= until;
+      const look = await this.#look();
       // A proxy may ask a replica that lags, and a user may not see what it has created.
       if (!('missing' in look) || !creates || isOver) return this.#tried(this.#fit(look));
       const { missing, migration } = look;
@@ -131,11 +115,8 @@ export class SqlTable<Table> {
         for (const statement of migration) await this.dialect.migrate(statement);
       } catch (error) {
         const failure = this.dialect.failure(error);
-        if (
-          tries === TRIES ||
-          this.#clock.monotonic() >= until ||
-          (failure !== 'conflict' && failure !== 'locked')
-        )
+        const isPassing = failure === 'conflict' || failure === 'locked';
+        if (tries === TRIES || this.#clock.monotonic() >= until || !isPassing)
           await this.#told(`${missing} It could not be created: `, migration, () => Promise.reject(error));
         if (failure === 'locked') await this.#pause();
       }
@@ -156,9 +137,7 @@ export class SqlTable<Table> {
 
   async #tried(table: Table): Promise<Table> {
     const { read, write } = this.dialect.tries();
-    await this.#told('', undefined, () => this.dialect.run(read));
-    this.#readable = table;
-    await this.#told('', undefined, () => this.dialect.run(write));
+    for (const statement of [read, write]) await this.#told('', undefined, () => this.dialect.run(statement));
     return (this.#ready = table);
   }
 
@@ -186,14 +165,22 @@ export class SqlTable<Table> {
   }
 }
 
+/** What a column `name` takes. */
+export interface Room {
+  /** Characters. */
+  readonly room: number;
+  readonly widening: string;
+}
+
+export const roomOf = (types: ReadonlyMap<string, string>, { widening }: TableDdl): Room => ({
+  room: Number(/\d+/.exec(String(types.get('name'))) ?? Infinity),
+  widening,
+});
+
 /** Why the column `name` has no room for a name, and what to do; `undefined` if it has. */
-export function roomProblem(
-  table: string,
-  stored: string,
-  { room, widening }: { readonly room: number; readonly widening: string },
-): string | undefined {
+export function roomProblem(table: string, name: string, { room, widening }: Room): string | undefined {
   // A text is at most as long in characters as in units of UTF-16.
-  const length = stored.length <= room ? 0 : Array.from(stored).length;
+  const length = name.length <= room ? 0 : Array.from(name).length;
   if (length <= room) return undefined;
   return `it has ${length} characters, and the column name of ${table} has room for ${room}. Give a shorter name, or run this, and start all instances again: ${widening};`;
 }

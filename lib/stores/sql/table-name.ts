@@ -30,24 +30,13 @@ export interface SqlStoreOptions {
 /** The defaults of these options. */
 export const SQL_DEFAULTS = { table: 'shedlock', migrate: true } as const;
 
-/** How a database takes names. */
-export interface NameRules {
-  /** The quotation mark, which is doubled inside a name. */
-  readonly quote: '"' | '`';
-  /** The longest name, bytes. The database would cut longer ones. */
-  readonly maxLength: number;
-  /** What else keeps a quoted name from being used. */
-  readonly problem?: (quoted: string) => string | undefined;
-}
-
 /** What the name of the table of entries adds to the name of the table of the locks. */
 export type Suffix = '' | '_entries';
+const ENTRIES: Suffix = '_entries';
 
 /**
- * The names of the tables of a store in statements.
- *
- * 1. They are quoted, so that no name can be read as SQL.
- * 2. They have the schema as soon as it is known: `shedlock` alone may mean another table on a connection that somebody has used before.
+ * The names of the tables of a store in statements. They have the schema as soon as it is known: `shedlock` alone may mean another table on a
+ * connection that somebody has used before.
  */
 export class TableNames {
   /** The name of the table of the locks, without quotes. */
@@ -56,23 +45,23 @@ export class TableNames {
   readonly given: boolean;
   /** Where the tables are, if that is known for good. */
   #schema: string | undefined;
-  /** The table of the locks, quoted: each attempt asks for it. */
-  #locks: string | undefined;
 
-  /** @throws SchedulerLockConfigError if a name is invalid */
+  /**
+   * @param rules the quotation mark, and the longest name, bytes: databases cut or refuse longer ones
+   * @throws SchedulerLockConfigError if a name is invalid
+   */
   constructor(
     { table = SQL_DEFAULTS.table, schema }: SqlStoreOptions,
-    private readonly rules: NameRules,
+    private readonly rules: { readonly quote: '"' | '`'; readonly maxLength: number },
   ) {
     this.table = table;
     this.#schema = schema;
     this.given = schema !== undefined;
-    const problems = Object.entries({ ...(schema === undefined ? undefined : { schema }), table }).flatMap(
-      ([option, name]) => {
-        const problem = givenProblem(option, name) ?? this.#problemOf(name);
-        return problem === undefined ? [] : [`store: ${option}: ${problem}`];
-      },
-    );
+    const { maxLength } = rules;
+    const problems = [
+      ...(schema === undefined ? [] : problemsOf('schema', schema, maxLength)),
+      ...problemsOf('table', table, maxLength - ENTRIES.length),
+    ];
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
   }
 
@@ -83,65 +72,50 @@ export class TableNames {
   /** From now on all names have this schema. */
   settle(schema: string): void {
     this.#schema = schema;
-    this.#locks = undefined;
   }
 
-  /**
-   * A table, quoted.
-   *
-   * @param schema where the table is, unless that is settled
-   * @throws SchedulerLockConfigError if its name is too long
-   */
-  quoted(suffix: Suffix = '', schema: string | undefined = this.#schema): string {
-    if (suffix !== '' || schema !== this.#schema) return this.#quoted(suffix, schema);
-    return (this.#locks ??= this.#quoted(suffix, schema));
+  /** A table, quoted. */
+  quoted(suffix: Suffix = ''): string {
+    const name = this.quotedName(this.table + suffix);
+    return this.#schema === undefined ? name : `${this.quotedName(this.#schema)}.${name}`;
   }
 
-  #quoted(suffix: Suffix, schema: string | undefined): string {
-    const name = this.table + suffix;
-    const problem = this.#problemOf(name);
-    if (problem !== undefined) throw new SchedulerLockConfigError([`store: table: ${problem}`]);
-    return [...(schema === undefined ? [] : [schema]), name].map((each) => this.quotedName(each)).join('.');
-  }
-
+  /** Schemas that the store finds, and users, may have any name. */
   quotedName(name: string): string {
     const { quote } = this.rules;
     return quote + name.replaceAll(quote, quote + quote) + quote;
   }
-
-  /** Why there can be no table with this suffix; `undefined` if there can. */
-  problemOf(suffix: Suffix): string | undefined {
-    return this.#problemOf(this.table + suffix);
-  }
-
-  #problemOf(name: string): string | undefined {
-    const { maxLength, problem } = this.rules;
-    if (Buffer.byteLength(name) > maxLength)
-      return `'${name.slice(0, 40)}…' is longer than ${maxLength} bytes.`;
-    return problem?.(this.quotedName(name));
-  }
 }
 
-function givenProblem(option: string, name: unknown): string | undefined {
-  if (typeof name !== 'string') return `expected a text, got ${name === null ? 'null' : typeof name}.`;
-  if (name === '') return 'it is empty.';
-  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-  if (/[\u0000-\u001f\u007f]/.test(name)) return 'it holds a control character.';
-  const parts = name.split('.').map(unquoted);
-  if (parts.length === 2 && option === 'table')
-    return `${show(name)} would be the name of a table, dot included. Give the schema apart: schema: ${show(parts[0])}, table: ${show(parts[1])}.`;
-  if (parts.length > 1) return `${show(name)} has a dot. Give the bare name.`;
-  return parts[0] === name
-    ? undefined
-    : `${show(name)} is quoted by the store itself. Give it without quotes.`;
+/** So no name needs more than quotation marks, and no `app.shedlock` becomes the name of a table. */
+function problemsOf(option: string, name: unknown, maxLength: number): string[] {
+  if (typeof name === 'string' && /^[\p{L}\p{N}_-]+$/u.test(name) && Buffer.byteLength(name) <= maxLength)
+    return [];
+  const apart = option === 'table' ? ' A schema has an option of its own: schema.' : '';
+  return [
+    `store: ${option}: got ${show(name)}. Give a bare name of letters, digits, _ and -, without quotes and dots, of at most ${maxLength} bytes.${apart}`,
+  ];
 }
 
-/** A name without the quotes that it would have in SQL. */
-const unquoted = (name: string): string =>
-  /^(["`])(.+)\1$|^\[(.+)\]$/.exec(name)?.slice(2).find(Boolean) ?? name;
-
-/** Why there can be no table of entries: its name is too long. */
-export const entriesProblem = (names: TableNames): string | undefined =>
-  names.problemOf('_entries') === undefined
-    ? undefined
-    : `The name of the table ${names.table}_entries is too long, so neither histories nor queued calls are kept. Give a shorter name (table).`;
+/**
+ * Where a table is that has no `schema`, or why nobody can tell. `null`: nowhere.
+ *
+ * @param usual where a new connection looks; `undefined`: that is not known
+ * @param by the statement by which somebody leads a connection elsewhere
+ */
+export function placeOf(
+  here: string | null,
+  usual: string | null | undefined,
+  by: string,
+): string | { readonly problem: string } {
+  const shown = (place: string | null): string => (place === null ? 'nowhere' : `in ${place}`);
+  if (usual !== undefined && here !== usual)
+    return {
+      problem: `Somebody has led this connection elsewhere (${by}): it looks ${shown(here)}, and a new connection ${shown(usual)}. Say where the table is: give the store the option \`schema\`.`,
+    };
+  if (here !== null) return here;
+  return {
+    problem:
+      'The connection looks in no schema or database that exists and that the user may use. Give one to the pool, or to the store: the option `schema`.',
+  };
+}

@@ -1,8 +1,12 @@
 import type { LeaseRef } from '../../../lib/contract/lock-store.js';
 import { answers, check, show } from '../../../lib/testing/port/assert.js';
 import type { CaseDefinition } from './case.js';
-import { checkExpiry, HOUR, MONTH } from './kit.js';
+import { checkExpiry, HOUR, type Kit, MONTH } from './kit.js';
 import { confusableNames } from '../../../lib/testing/port/names.js';
+
+/** Names that this store takes. */
+const namesFor = (kit: Kit): string[] =>
+  confusableNames(kit.name('n')).filter((each) => kit.store.nameProblem?.(each) === undefined);
 
 /** Rule 7: names and durations. */
 export const nameCases: readonly CaseDefinition[] = [
@@ -11,7 +15,7 @@ export const nameCases: readonly CaseDefinition[] = [
     sentence: 'every name is a lock of its own',
     async run(kit) {
       const leases: LeaseRef[] = [];
-      for (const name of confusableNames(kit.name('n'))) {
+      for (const name of namesFor(kit)) {
         const request = kit.request(name);
         const result = await kit.store.acquire(request);
         check(
@@ -31,7 +35,7 @@ export const nameCases: readonly CaseDefinition[] = [
     sentence: 'release of one name frees no other',
     async run(kit) {
       const leases: LeaseRef[] = [];
-      for (const name of confusableNames(kit.name('n'))) leases.push(await kit.take(name));
+      for (const name of namesFor(kit)) leases.push(await kit.take(name));
       for (const [i, lease] of leases.entries()) {
         if (i % 2 === 0) continue;
         answers(await kit.store.release(lease), { released: true }, `release of ${show(lease.name)}`);

@@ -3,7 +3,6 @@ import { systemClock } from '../../../lib/base/clock.js';
 import type { SqlDialect } from '../../../lib/stores/sql/dialect.js';
 import { SqlDocuments } from '../../../lib/stores/sql/documents.js';
 import { SqlEntries } from '../../../lib/stores/sql/entries.js';
-import { LimitedReads } from '../../../lib/stores/sql/limited-reads.js';
 import { Operations } from '../../../lib/stores/sql/operations.js';
 import { SqlTable } from '../../../lib/stores/sql/sql-table.js';
 import type {
@@ -71,8 +70,7 @@ export function sqlEntriesContract<Table>(subject: Subject<Table>): LockEntriesC
   let made: SqlEntries<Table>[] | undefined;
   const entriesOf = (dialect: SqlDialect<Table>): SqlEntries<Table> => {
     const lived = new SqlTable(dialect, { migrate: true });
-    const reads = new LimitedReads(systemClock, (error) => dialect.failure(error));
-    const options = { migrate: true, clock: systemClock, reads };
+    const options = { migrate: true, clock: systemClock };
     return new SqlEntries(dialect, new Operations(dialect, lived, systemClock), options);
   };
   return {

@@ -58,17 +58,10 @@ describe('sql', () => {
     expect(out).toContain("TO 'app'@'10.0.0.%';");
   });
 
-  test('names that are too long for further tables leave these out', async () => {
-    const { code, out } = await said('sql', '--store', 'postgres', '--table', 'x'.repeat(60));
-    expect(code).toBe(0);
-    expect(out).toMatch(/^CREATE TABLE/m);
-    expect(out).not.toMatch(/_entries/);
-  });
-
   test('a name that is none exits with 2', async () => {
     const { code, out, err } = await said('sql', '--store', 'mysql', '--table', 'app.shedlock');
     expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(/schema: 'app', table: 'shedlock'/);
+    expect(err).toMatch(/A schema has an option of its own/);
   });
 });
 

@@ -3,7 +3,6 @@ import { systemClock } from '../../../../lib/base/clock.js';
 import type { NewEntry } from '../../../../lib/rules/entries/entries.js';
 import { MysqlDialect } from '../../../../lib/stores/mysql/mysql-dialect.js';
 import { SqlEntries } from '../../../../lib/stores/sql/entries.js';
-import { LimitedReads } from '../../../../lib/stores/sql/limited-reads.js';
 import { Operations } from '../../../../lib/stores/sql/operations.js';
 
 /* MySQL writes a batch of entries by several statements: what is known of it if one of them fails. */
@@ -33,8 +32,7 @@ function entriesOn(answers: (text: string) => unknown) {
   };
   const dialect = new MysqlDialect({ query }, {}, 1_000);
   const operations = new Operations<never>(dialect as never, { ready: {} } as never, systemClock);
-  const reads = new LimitedReads(systemClock, (error) => dialect.failure(error));
-  const options = { migrate: false, clock: systemClock, reads };
+  const options = { migrate: false, clock: systemClock };
   return { sent, entries: new SqlEntries<never>(dialect as never, operations, options) };
 }
 

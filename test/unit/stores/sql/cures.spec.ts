@@ -37,7 +37,7 @@ describe.each([
   test('a certificate for another name is told as such', async () => {
     const other =
       "Hostname/IP does not match certificate's altnames: Host: db. is not in the cert's altnames: DNS:x";
-    await expect(acquire(failing(other, code))).rejects.toThrow('connect by that name');
+    await expect(acquire(failing(other, code))).rejects.toThrow('connect by the name');
   });
 
   test('a pool that was closed, as a DataSource made anew does, is told with what to do', async () => {

@@ -58,7 +58,6 @@ describe('what an error means, on MySQL', () => {
     ['a session that was killed', { errno: 3169 }, 'unknown'],
     ['what Group Replication rolls back', { errno: 3101 }, 'conflict'],
     ['an account that is locked', { errno: 3118 }, 'denied'],
-    ['a name that is none', { errno: 1103 }, 'denied'],
     ['a refused connection', { errno: -111, code: 'ECONNREFUSED', syscall: 'connect' }, 'refused'],
     ['a broken connection', { code: 'PROTOCOL_CONNECTION_LOST' }, 'unknown'],
     ['a wrong password', { errno: 1045 }, 'denied'],
