@@ -33,7 +33,7 @@ export class MemoryEntries implements LockEntries {
   }
 
   async list(query: EntryQuery): Promise<EntriesRead> {
-    return { now: this.#now(), entries: this.look(query) };
+    return { now: this.clock.now(), entries: this.look(query) };
   }
 
   /** Reads at once. */
@@ -68,7 +68,7 @@ export class MemoryEntries implements LockEntries {
     if (over !== 'any' && !over.includes(known?.version ?? null)) return false;
     const others = all.filter((each) => each !== known);
     if (slot !== undefined && others.some((each) => each.slot === slot)) return false;
-    const at = this.#now();
+    const at = this.clock.now();
     const behind = others.findLastIndex((each) => each.place <= place) + 1;
     others.splice(behind, 0, { ...entry, place, at, until: at + keep });
     if (!this.#locks.has(lock)) this.#forget();
@@ -96,10 +96,6 @@ export class MemoryEntries implements LockEntries {
     if (this.#locks.size < this.#full) return;
     for (const lock of this.#locks.keys()) if (!this.has(lock)) this.#locks.delete(lock);
     this.#full = Math.max(MANY, this.#locks.size * 2);
-  }
-
-  #now(): number {
-    return Math.trunc(this.clock.now());
   }
 }
 
