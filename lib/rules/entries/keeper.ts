@@ -1,14 +1,15 @@
-import type { Clock } from '../../base/clock.js';
+import { type Clock, noLongerThan, type Timer } from '../../base/clock.js';
 import type { Retention } from '../../contract/history-store.js';
 import type { LockEntries, NewEntry } from './entries.js';
-import { Gatherer, SentWrite } from './gatherer.js';
 
+/** How long the record of a run waits for others, ms: a second is enough for it and its write, unless the server is overloaded. */
+export const RECORDS_WAIT = 250;
+/** A write without an answer delays later writes, and readers, for so long at most, ms. */
+const WRITE_LIMIT = 10_000;
 /** The most entries for one write. */
 const BATCH_SIZE = 100;
 /** How many records wait at most: more than the runs of a process that end at one moment. They take up to 10 MB while nobody answers. */
 const MOST_WAITING = 10_000;
-/** For how many kinds of entries, each of one lock, a clean-up looks at once. */
-const TRIMMED = 10;
 /** How many entries of one kind a clean-up deletes at most. */
 const MOST_DROPPED = 1_000;
 /** So many kinds of entries of locks are counted: when there are more, counting starts anew. */
@@ -23,10 +24,16 @@ export interface KeptEntry {
 /**
  * Writes the entries of histories, and deletes the oldest ones beyond their number now and then: a tenth of that number too many may stay,
  * for each instance.
+ *
+ * Nobody waits for the record of a run, and one that cannot be written is lost. Records go out at once, or after a pause, and while the
+ * answer is awaited they gather for the next write: where many jobs end in one second, they cost two or three writes.
  */
 export class HistoryWriter {
-  readonly #records: Gatherer<KeptEntry>;
-  readonly #trims = new Set<SentWrite>();
+  /** By their locks and ids, in the order in which they came. */
+  readonly #waiting = new Map<string, KeptEntry>();
+  /** What is being written. */
+  #batch: Promise<void> | undefined;
+  #timer: Timer | undefined;
   /** How many entries were written since the last clean-up, by lock and kind. */
   readonly #counts = new Map<string, number>();
 
@@ -34,53 +41,85 @@ export class HistoryWriter {
   constructor(
     private readonly entries: LockEntries,
     private readonly clock: Clock,
-    pause: number,
-  ) {
-    this.#records = new Gatherer(clock, {
-      pause,
-      atOnce: BATCH_SIZE,
-      most: MOST_WAITING,
-      replaces: ({ entry: { over } }, { entry: { version } }) => over === 'any' || over.includes(version),
-      write: async (records) => {
-        await this.entries.put(records.map(trimmed));
-        await this.#trim(records);
-      },
-    });
-  }
+    private readonly pause: number,
+  ) {}
 
-  /** Writes a record soon. A record that cannot be written is lost. */
+  /** Writes a record soon. While nobody answers, the oldest are lost. */
   add(record: KeptEntry): void {
-    const { lock, id } = record.entry;
-    this.#records.add(JSON.stringify([lock, id]), record);
+    const { lock, id, over } = record.entry;
+    const key = JSON.stringify([lock, id]);
+    // A release that was sent again, or that another one of the same lease has forestalled.
+    const known = this.#waiting.get(key);
+    if (known !== undefined && over !== 'any' && !over.includes(known.entry.version)) return;
+    this.#waiting.delete(key);
+    this.#waiting.set(key, record);
+    if (this.#waiting.size > MOST_WAITING) this.#take(1);
+    if (this.#batch !== undefined) return;
+    if (this.pause === 0) this.#begin();
+    else this.#timer ??= this.clock.setTimer(() => this.#begin(), this.pause);
   }
 
   /** Resolves when all records that were added before are written, or lost, or nobody answers for long. */
   async flush(): Promise<void> {
-    await this.#records.flush();
-    for (const trim of this.#trims) if (!trim.isStuck()) await trim.over;
+    if (this.#timer !== undefined) this.#begin();
+    // Those that come meanwhile may follow each other without end.
+    const batches = 1 + Math.ceil(this.#waiting.size / BATCH_SIZE);
+    for (let i = 0; i < batches && this.#batch !== undefined; i++) await this.#batch;
   }
 
   /** Writes entries now. Returns for each whether it was written. */
   async put(all: readonly KeptEntry[]): Promise<boolean[]> {
     const written = await this.entries.put(all.map(trimmed));
     // The caller does not wait for this.
-    const trim = new SentWrite(this.#trim(all), this.clock);
-    this.#trims.add(trim);
-    void trim.over.then(() => this.#trims.delete(trim));
+    void this.#trim(all).catch(() => undefined);
     return written;
   }
 
-  /** Deletes what is too much, where it is time to: of a few locks at once, as locks use the same connections. Never rejects. */
+  /** Sends what waits, one batch after another. */
+  #begin(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#batch === undefined) void this.#send();
+  }
+
+  async #send(): Promise<void> {
+    while (this.#waiting.size > 0) {
+      this.#batch = noLongerThan(WRITE_LIMIT, this.#write(this.#take(BATCH_SIZE)), this.clock);
+      await this.#batch;
+    }
+    this.#batch = undefined;
+  }
+
+  async #write(records: readonly KeptEntry[]): Promise<void> {
+    try {
+      await this.entries.put(records.map(trimmed));
+      await this.#trim(records);
+    } catch {
+      // An entry of a history is not worth more tries.
+    }
+  }
+
+  /** Takes the first ones out. */
+  #take(count: number): KeptEntry[] {
+    const taken: KeptEntry[] = [];
+    for (const [key, record] of this.#waiting) {
+      if (taken.length === count) break;
+      taken.push(record);
+      this.#waiting.delete(key);
+    }
+    return taken;
+  }
+
+  /** Deletes what is too much, where it is time to. */
   async #trim(written: readonly KeptEntry[]): Promise<void> {
     if (this.entries.trims === true) return;
-    const due = new Map<string, KeptEntry>();
-    for (const one of written) {
-      const key = JSON.stringify([one.entry.lock, one.entry.kind]);
-      if (this.#isDue(key, one.kept)) due.set(key, one);
+    for (const { entry, kept } of written) {
+      const { lock, kind } = entry;
+      if (!this.#isDue(JSON.stringify([lock, kind]), kept)) continue;
+      const beyond = { newest: true, bare: true, skip: kept.count, limit: MOST_DROPPED } as const;
+      const { entries } = await this.entries.list({ lock, kinds: [kind], ...beyond });
+      if (entries.length > 0) await this.entries.drop(entries);
     }
-    const all = [...due.values()];
-    for (let i = 0; i < all.length; i += TRIMMED)
-      await this.#trimSome(all.slice(i, i + TRIMMED)).catch(() => undefined);
   }
 
   #isDue(key: string, { count }: Retention): boolean {
@@ -90,23 +129,6 @@ export class HistoryWriter {
     const isDue = written >= most;
     this.#counts.set(key, isDue ? 0 : written);
     return isDue;
-  }
-
-  async #trimSome(some: readonly KeptEntry[]): Promise<void> {
-    const lists = await Promise.all(
-      some.map(({ entry: { lock, kind }, kept: { count } }) =>
-        this.entries.list({
-          lock,
-          kinds: [kind],
-          newest: true,
-          bare: true,
-          skip: count,
-          limit: MOST_DROPPED,
-        }),
-      ),
-    );
-    const beyond = lists.flatMap(({ entries }) => entries);
-    if (beyond.length > 0) await this.entries.drop(beyond);
   }
 }
 

@@ -46,29 +46,6 @@ export class Lines {
     return new Map(locks.map((lock, i) => [lock, all[i] ?? []]));
   }
 
-  /**
-   * The places of the first calls in the lines of these locks.
-   *
-   * @returns a function that tells of one lock. Its holder does not stand in line, whatever is still written there
-   */
-  async first(locks: readonly string[]): Promise<(lock: string, holder?: string) => FirstInLine> {
-    const [only] = locks;
-    if (only !== undefined && locks.length === 1) {
-      // Lists go along with others that are asked for in the same turn.
-      const read = async (kind: string) =>
-        (await this.entries.list({ lock: only, kinds: [kind], bare: true, limit: 2 })).entries;
-      const [waiting, draining] = await Promise.all([read(WAITS), read(DRAINS)]);
-      return (_, holder = '') => {
-        const first = (all: readonly Entry[]) => all.find(({ id }) => id !== idOf(holder))?.place;
-        return { waiting: first(waiting), draining: first(draining) };
-      };
-    }
-    const sums = await this.entries.sums({ locks, kinds: [WAITS, DRAINS] });
-    const placeOf = (lock: string, kind: string) =>
-      sums.find((sum) => sum.lock === lock && sum.kind === kind)?.place;
-    return (lock) => ({ waiting: placeOf(lock, WAITS), draining: placeOf(lock, DRAINS) });
-  }
-
   /** A call stands in line. Those that come in one moment share a write. @param now of the database, as the rule was told */
   enter(lock: string, call: Standing, now: number): Promise<void> {
     return new Promise((done, failed) => {
@@ -107,6 +84,15 @@ export class Lines {
       });
     this.#isOpen = true;
   }
+}
+
+/** Who is first of some calls. @param holder of the lock: it does not stand in line, whatever is still written there */
+export function firstOf(standing: readonly Standing[], holder?: string): FirstInLine {
+  const others = standing.filter(({ token }) => token !== holder);
+  return {
+    waiting: others.find(({ drains }) => drains !== true)?.place,
+    draining: others.find(({ drains }) => drains === true)?.place,
+  };
 }
 
 const idOf = (token: string): string => JSON.stringify([WAITS, token]);

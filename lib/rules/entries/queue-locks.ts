@@ -1,5 +1,5 @@
 import type { LeaseRef } from '../../contract/lock-store.js';
-import type { FirstInLine, Lines } from './lines.js';
+import { type FirstInLine, firstOf, type Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { type Decision, isTaken, type LockDocument } from '../lock/document.js';
 import { hasLine } from '../lock/mark.js';
@@ -47,12 +47,12 @@ export const documentLocks = (
     const all = locks.filter(({ lock }) => isTaken(lock, now));
     // Most locks have no line, and cost no read of it.
     const inLine = new Set(all.filter(({ lock }) => hasLine(lock, now)).map(({ name }) => name));
-    const first = inLine.size === 0 ? undefined : await lines.first([...inLine]);
+    const standing = await lines.shown([...inLine]);
     return new Map(
       all.map(({ name, lock }): [string, TakenLock] => {
         const isLive = lock.ended === undefined && lock.stranger === undefined;
-        const { waiting, draining } = (inLine.has(name) && first?.(name, lock.lease?.token)) || {};
-        return [name, { waiting, draining, ...(isLive && { lease: lock.lease }) }];
+        const first = firstOf(standing.get(name) ?? [], lock.lease?.token);
+        return [name, { ...first, ...(isLive && { lease: lock.lease }) }];
       }),
     );
   },

@@ -6,7 +6,7 @@ import {
   MAX_INSTANCES,
 } from '../../contract/history-store.js';
 import { isInstance, isJobs, readable, readEach, withDates } from '../../contract/readable.js';
-import type { Entry, LockEntries, NewEntry } from './entries.js';
+import type { Entry, EntryQuery, LockEntries, NewEntry } from './entries.js';
 import { asciiJson } from '../../base/wording.js';
 
 /** Instances belong to no lock. */
@@ -15,13 +15,9 @@ const LOCK = '';
 const [INSTANCE, DATES, JOBS] = ['instance', 'dates', 'jobs'];
 /** How long a list of jobs is kept, ms: longer than any instance that has it, as it is written again once a day at most. */
 const LIST_KEPT = INSTANCES_KEPT + 86_400_000;
-/** How many instances one clean-up forgets at most, and each how many beats of a process there is one. */
-const CLEAN_UP_SIZE = 100;
-const FORGETS_EACH = 100;
 
 /** Rule 18: the instances that were up in the last days, and their lists of jobs, each once. */
 export class Registry {
-  #beats = 0;
   /** The lists that were read last. A list never changes: its name is made from it. */
   #lists: ReadonlyMap<string, InstanceRecord['jobs']> = new Map();
 
@@ -37,8 +33,6 @@ export class Registry {
     // Older versions look for the dates here.
     const facts = instanceEntry(INSTANCE, told.instance, { ...told, next: [], last: [] }, listId(catalogue));
     await this.entries.put([facts, instanceEntry(DATES, told.instance, { next, last }), ...list]);
-    if (this.#beats++ % FORGETS_EACH === 0)
-      await Promise.all([INSTANCE, DATES].map((kind) => this.#forget(kind)));
     return { time, known: true };
   }
 
@@ -56,9 +50,9 @@ export class Registry {
     onUnreadable?: () => void,
     isDated?: (instance: string) => boolean,
   ): Promise<InstanceRecord[]> {
-    const { now: time, entries } = await this.entries.list({ lock: LOCK, kinds: [INSTANCE] });
+    const { now: time, entries } = await this.entries.list(newestOf(INSTANCE));
     const told = readEach(
-      entries.slice(-MAX_INSTANCES),
+      entries.toReversed(),
       ({ body, version: list, at: seenAt }) => {
         const one = readable(body, isInstance);
         return one && { list, one: { ...one, seenAt, time } };
@@ -89,27 +83,22 @@ export class Registry {
   /** @param instances `undefined`: all */
   async #datesOf(instances: readonly string[] | undefined): Promise<ReadonlyMap<string, string>> {
     if (instances?.length === 0) return new Map();
-    const which = instances && { ids: instances.map((instance) => idOf(DATES, instance)) };
-    const { entries } = await this.entries.list({ lock: LOCK, ...(which ?? { kinds: [DATES] }) });
+    const ids = instances?.map((instance) => idOf(DATES, instance));
+    const { entries } = await this.entries.list(ids === undefined ? newestOf(DATES) : { lock: LOCK, ids });
     return new Map(entries.map(({ id, body }) => [id, body]));
-  }
-
-  /** Forgets what was not written for longest, beyond the limit. */
-  async #forget(kind: string): Promise<void> {
-    const beyond = { skip: MAX_INSTANCES, limit: CLEAN_UP_SIZE };
-    const { entries } = await this.entries.list({
-      lock: LOCK,
-      kinds: [kind],
-      newest: true,
-      bare: true,
-      ...beyond,
-    });
-    if (entries.length > 0) await this.entries.drop(entries);
   }
 }
 
 const idOf = (kind: string, name: string): string => asciiJson([kind, name]);
 const listId = (catalogue: string): string => idOf(JOBS, catalogue);
+
+/** What is beyond the limit, goes with its time. */
+const newestOf = (kind: string): EntryQuery => ({
+  lock: LOCK,
+  kinds: [kind],
+  newest: true,
+  limit: MAX_INSTANCES,
+});
 
 /** What is kept of an instance. @param version names its list of jobs */
 const instanceEntry = (kind: string, instance: string, facts: object, version: string = kind): NewEntry => ({

@@ -61,7 +61,13 @@ export class MemoryDocuments implements LockDocuments {
   }
 
   async renew(renewals: readonly Renewal[]): Promise<boolean[]> {
-    return renewals.map(({ name, by, ttl }) => this.#renew(name, by, ttl));
+    return renewals.map(({ name, by, ttl }) => {
+      const row = this.#rows.get(name);
+      const time = this.#time();
+      if (row?.by !== by || !isTaken(row, time)) return false;
+      this.#rows.set(name, { ...row, end: time.monotonic + ttl });
+      return true;
+    });
   }
 
   /** Takes a lock away from its holder. */
@@ -88,14 +94,6 @@ export class MemoryDocuments implements LockDocuments {
     return true;
   }
 
-  #renew(name: string, by: string, ttl: number): boolean {
-    const row = this.#rows.get(name);
-    const time = this.#time();
-    if (row?.by !== by || !isTaken(row, time)) return false;
-    this.#rows.set(name, { ...row, end: time.monotonic + ttl });
-    return true;
-  }
-
   #time(): Time {
     return { now: this.clock.now(), monotonic: this.clock.monotonic() };
   }
@@ -114,7 +112,7 @@ export class MemoryDocuments implements LockDocuments {
 /** Until when a lock is taken, by the wall clock. */
 const untilOf = ({ end }: Stored, { now, monotonic }: Time): number => now + (end - monotonic);
 
-/** Calculated as a reader calculates it: a difference in the last digits would be one between a look and the write after it. */
+/** As a reader calculates it, digit by digit. */
 const isTaken = (row: Stored, time: Time): boolean => untilOf(row, time) > time.now;
 
 function isAsSeen(row: Stored | undefined, seen: SeenDocument | null, time: Time): boolean {

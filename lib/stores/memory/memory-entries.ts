@@ -10,14 +10,17 @@ import type {
   SumQuery,
 } from '../../rules/entries/entries.js';
 import { Moments } from '../../rules/entries/moments.js';
-import { Shelf } from './shelf.js';
+
+/** An entry, with what finds it. */
+type Kept = Entry & Pick<NewEntry, 'slot' | 'job'>;
 
 /** How many locks there have to be before those without entries are forgotten. */
 const MANY = 1_000;
 
 /** The entries of locks in the memory of this process. Each call takes effect before it returns its promise. */
 export class MemoryEntries implements LockEntries {
-  readonly #locks = new Map<string, Shelf>();
+  /** Those of each lock, in the order of their places. */
+  readonly #locks = new Map<string, readonly Kept[]>();
   /** Two entries of one microsecond, or after the clock was set back, keep their order. */
   readonly #moments = new Moments();
   /** At how many locks the next clean-up takes place. */
@@ -30,20 +33,20 @@ export class MemoryEntries implements LockEntries {
   }
 
   async list(query: EntryQuery): Promise<EntriesRead> {
-    return { now: this.#now(), entries: this.look(query) };
+    return { now: this.clock.now(), entries: this.look(query) };
   }
 
   /** Reads at once. */
-  look(query: EntryQuery): readonly Entry[] {
-    return this.#young(query.lock)?.list(query) ?? [];
+  look({ lock, newest, skip = 0, limit = Infinity, ...which }: EntryQuery): readonly Entry[] {
+    const found = this.#young(lock).filter((entry) => fits(entry, which));
+    return (newest === true ? found.reverse() : found).slice(skip, skip + limit);
   }
 
   async sums({ locks, limit = Infinity, after = '', ...which }: SumQuery): Promise<EntrySum[]> {
     const sums: EntrySum[] = [];
     for (const lock of [...new Set(locks ?? this.#locks.keys())].sort()) {
       if (sums.length >= limit) break;
-      if (after !== '' && lock <= after) continue;
-      sums.push(...sumsOf(lock, this.#young(lock)?.list(which) ?? []));
+      if (after === '' || lock > after) sums.push(...sumsOf(lock, this.look({ lock, ...which })));
     }
     return sums.slice(0, limit);
   }
@@ -54,48 +57,57 @@ export class MemoryEntries implements LockEntries {
 
   /** Whether there are entries of this lock. */
   has(lock: string): boolean {
-    return this.#young(lock) !== undefined;
+    return this.#young(lock).length > 0;
   }
 
   /** Writes an entry, at once. */
   set({ over, keep, place = this.#moments.at(this.clock.now()), ...entry }: NewEntry): boolean {
-    const shelf = this.#young(entry.lock) ?? new Shelf();
-    if (!shelf.mayPut(entry, over)) return false;
-    if (shelf.size === 0) this.#forget();
-    this.#locks.set(entry.lock, shelf);
-    const at = this.#now();
-    shelf.put({ ...entry, place, at, until: at + keep });
+    const { lock, id, slot } = entry;
+    const all = this.#young(lock);
+    const known = all.find((each) => each.id === id);
+    if (over !== 'any' && !over.includes(known?.version ?? null)) return false;
+    const others = all.filter((each) => each !== known);
+    if (slot !== undefined && others.some((each) => each.slot === slot)) return false;
+    const at = this.clock.now();
+    const behind = others.findLastIndex((each) => each.place <= place) + 1;
+    others.splice(behind, 0, { ...entry, place, at, until: at + keep });
+    if (!this.#locks.has(lock)) this.#forget();
+    this.#locks.set(lock, others);
     return true;
   }
 
   /** Deletes an entry, at once. */
   remove({ lock, id, version }: SeenEntry): boolean {
-    const shelf = this.#locks.get(lock);
-    const isSeen = shelf?.find(id)?.version === version;
-    if (isSeen) shelf.remove(id);
-    return isSeen;
+    const all = this.#locks.get(lock) ?? [];
+    const left = all.filter((each) => each.id !== id || each.version !== version);
+    if (left.length === 0) this.#locks.delete(lock);
+    else this.#locks.set(lock, left);
+    return left.length < all.length;
   }
 
-  /** The entries of a lock whose time is not over; `undefined`: there are none. */
-  #young(lock: string): Shelf | undefined {
-    const shelf = this.#locks.get(lock);
-    shelf?.forget(this.clock.now());
-    if (shelf?.size !== 0) return shelf;
-    this.#locks.delete(lock);
-    return undefined;
+  /** The entries of a lock whose time is not over. */
+  #young(lock: string): Kept[] {
+    const now = this.clock.now();
+    return (this.#locks.get(lock) ?? []).filter(({ until }) => until > now);
   }
 
   /** Forgets what is over whenever there are twice as many locks as after the last time. */
   #forget(): void {
     if (this.#locks.size < this.#full) return;
-    for (const lock of this.#locks.keys()) this.#young(lock);
+    for (const lock of this.#locks.keys()) if (!this.has(lock)) this.#locks.delete(lock);
     this.#full = Math.max(MANY, this.#locks.size * 2);
   }
-
-  #now(): number {
-    return Math.trunc(this.clock.now());
-  }
 }
+
+const fits = (
+  { id, kind, slot, job, place }: Kept,
+  { ids, kinds, slots, jobs, before = Infinity }: Partial<EntryQuery>,
+): boolean =>
+  place < before &&
+  ids?.includes(id) !== false &&
+  kinds?.includes(kind) !== false &&
+  (slots === undefined || (slot !== undefined && slots.includes(slot))) &&
+  (jobs === undefined || (job !== undefined && jobs.includes(job)));
 
 /** @param entries of one lock, in their order */
 function sumsOf(lock: string, entries: readonly Entry[]): readonly EntrySum[] {

@@ -3,10 +3,14 @@
  * May not enter: rules of its own; those of lib/rules decide.
  */
 import { systemClock, type Clock } from '../../base/clock.js';
+import { RETENTION, TICK_RETENTION } from '../../contract/allowances.js';
+import type { Standing } from '../../contract/line.js';
+import { changeOf, lookAt } from '../../rules/documents/changes.js';
+import type { Decision, LockDocument } from '../../rules/lock/document.js';
 import { extend } from '../../rules/lock/extend.js';
 import { acquireInLine, lineInfo, releaseInLine } from '../../rules/lock/in-line.js';
 import { inspect } from '../../rules/lock/inspect.js';
-import { callsIn, lineOf, Lines } from '../../rules/entries/lines.js';
+import { callsIn, entryOfCall, lineOf, Lines, seenCall } from '../../rules/entries/lines.js';
 import { Moments } from '../../rules/entries/moments.js';
 import { EntryHistory, startsOf } from '../../rules/entries/history.js';
 import type { RunRecords } from '../../rules/entries/keeping.js';
@@ -27,7 +31,6 @@ import {
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { MemoryHints } from './hints.js';
-import { MemoryLocks, retentionOf } from './locks.js';
 import { MemoryDocuments } from './memory-documents.js';
 import { MemoryEntries } from './memory-entries.js';
 
@@ -42,51 +45,45 @@ export class MemoryLockStore implements LockStore {
   readonly history: HistoryStore & RunRecords;
   readonly #hints = new MemoryHints();
   readonly #moments = new Moments();
-  readonly #locks: MemoryLocks;
+  readonly #clock: Clock;
   readonly #documents: MemoryDocuments;
   readonly #entries: MemoryEntries;
 
   constructor({ clock = systemClock }: { clock?: Clock } = {}) {
     const documents = new MemoryDocuments(clock);
     const entries = new MemoryEntries(clock);
-    const locks = new MemoryLocks(documents, entries, this.#hints, clock);
+    this.#clock = clock;
     this.#documents = documents;
     this.#entries = entries;
-    this.#locks = locks;
     this.history = new EntryHistory(entries, startsOf(documents), clock);
     this.queuedCalls = new EntryQueue(entries, {
-      locks: documentLocks(documents, new Lines(entries), async (name, rule) => locks.decide(name, rule)),
+      locks: documentLocks(documents, new Lines(entries), async (name, rule) => this.#decide(name, rule)),
       history: this.history,
       moments: this.#moments,
       clock,
       announce: (text) => this.#hints.announce(text),
     });
-    documents.retention = (read) => (entries.has(read.name) ? Infinity : retentionOf(read));
+    documents.retention = (read) => {
+      if (entries.has(read.name)) return Infinity;
+      return readableLock(read).starts.size === 0 ? RETENTION : TICK_RETENTION;
+    };
   }
 
   /** Like all calls, it takes effect before it returns its promise. */
   async acquire(request: AcquireRequest): Promise<AcquireResult> {
-    let at: number | undefined;
-    return this.#locks.decide(request.name, (document, now, line) =>
-      acquireInLine(
-        document,
-        now,
-        request.wait ? { ...request, at: (at ??= this.#moments.at(now)) } : request,
-        line,
-      ),
-    );
+    const at = this.#moments.at(this.#clock.now());
+    const asked = request.wait === undefined ? request : { ...request, at };
+    return this.#decide(request.name, (document, now, line) => acquireInLine(document, now, asked, line));
   }
 
   async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
-    return leases.map((lease) =>
-      this.#locks.decide(lease.name, (document, now) => extend(document, now, lease)),
-    );
+    return leases.map((lease) => this.#decide(lease.name, (document, now) => extend(document, now, lease)));
   }
 
   async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const ending = this.queuedCalls.end(lease, options.outcome ?? 'completed');
     if (ending !== undefined) await ending;
-    const result = this.#locks.decide(lease.name, (document, now, line) =>
+    const result = this.#decide(lease.name, (document, now, line) =>
       releaseInLine(document, now, lease, options, line),
     );
     this.history.ended(lease, options, !result.released);
@@ -110,5 +107,29 @@ export class MemoryLockStore implements LockStore {
   /** Takes a lock away from its holder. @internal for tests */
   evict(name: string): void {
     this.#documents.free(name);
+  }
+
+  /** Applies the decision of a rule to a lock. */
+  #decide<T>(
+    name: string,
+    decide: (document: LockDocument | undefined, now: number, standing: readonly Standing[]) => Decision<T>,
+  ): T {
+    // Its lease may end between the look and the write, which the next look finds.
+    for (;;) {
+      const { now, documents } = this.#documents.look([name]);
+      const look = lookAt(documents[0], now, this.#clock.monotonic());
+      const standing = callsIn(this.#entries.look(lineOf(name)));
+      const { answer, change, hint, first, over = [] } = decide(look.document, now, standing);
+      if (first !== undefined) {
+        if (first.enters !== undefined) this.#entries.set(entryOfCall(name, first.enters, now));
+        if (first.leaves !== undefined) this.#entries.remove(seenCall(name, first.leaves));
+        continue;
+      }
+      if (change === undefined) return answer;
+      if (!this.#documents.set(changeOf(name, look, change, now).change)) continue;
+      for (const call of over) this.#entries.remove(seenCall(name, call));
+      if (hint !== undefined) this.#hints.send(hint.process, hint.token);
+      return answer;
+    }
   }
 }

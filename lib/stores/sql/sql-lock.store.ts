@@ -5,7 +5,7 @@
 import { type Clock, systemClock } from '../../base/clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../base/errors.js';
 import { RememberingLockStore } from '../../rules/documents/document-lock-store.js';
-import { RECORDS_WAIT } from '../../rules/entries/gatherer.js';
+import { RECORDS_WAIT } from '../../rules/entries/keeper.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { type SqlDialect, TRY_LIMIT } from './dialect.js';
 import { SqlDocuments } from './documents.js';
