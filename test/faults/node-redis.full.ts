@@ -99,7 +99,7 @@ describe.each(VERSIONS)('%s', (_version, create) => {
     await until(() => logged().length > 0);
     expect(logged()).toEqual([
       expect.stringMatching(
-        /^warn: The node-redis client keeps commands .* Give createClient\(\) `disableOfflineQueue: true`\.$/,
+        /^warn: The node-redis client keeps commands .* Give it `disableOfflineQueue: true` \(a Cluster in `defaults`\)\.$/,
       ),
     ]);
   });
