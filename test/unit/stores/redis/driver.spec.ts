@@ -1,5 +1,7 @@
 import { beforeEach, expect, jest, test } from '@jest/globals';
+import { systemClock } from '../../../../lib/base/clock.js';
 import { loadDriver, loadEither } from '../../../../lib/stores/redis/driver.js';
+import { createClient as createOwnClient } from '../../../../lib/stores/redis/own-client.js';
 
 class Redis {}
 
@@ -78,4 +80,14 @@ test('of both drivers ioredis is taken, and without either it is asked for', asy
   provide(missing('ioredis'));
   jest.unstable_mockModule('redis', missing('redis'));
   await expect(loadEither()).rejects.toThrow(/"ioredis" is needed .* is not installed/);
+});
+
+test('options of ioredis without ioredis are refused with what fits', async () => {
+  provide(missing('ioredis'));
+  jest.unstable_mockModule('redis', () => ({ createClient }));
+  await expect(createOwnClient(systemClock, { host: 'localhost' })).rejects.toMatchObject({
+    problems: [
+      'connection: options are those of ioredis, which could not be loaded. Run: npm install ioredis, or give a URL or a client of node-redis.',
+    ],
+  });
 });
