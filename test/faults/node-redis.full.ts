@@ -94,16 +94,6 @@ describe.each(VERSIONS)('%s', (_version, create) => {
     expect(logged(/not available/)).toEqual([expect.stringMatching(/"end": it has been closed/)]);
   });
 
-  test('a client that queues is warned of once, at the start', async () => {
-    await start(make({ disableOfflineQueue: false }));
-    await until(() => logged().length > 0);
-    expect(logged()).toEqual([
-      expect.stringMatching(
-        /^warn: The node-redis client keeps commands .* Give it `disableOfflineQueue: true` \(a Cluster in `defaults`\)\.$/,
-      ),
-    ]);
-  });
-
   test('a Redis that is away at the start is an outage, and its end another line', async () => {
     await redis.proxy.refuse();
     const app = await start();

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { type Clock, systemClock, type Timer } from '../../base/clock.js';
-import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { RedisClient } from './connection-options.js';
 import type { SubscribingClient } from './hints.js';
 import { type NodeRedisClient, type NodeRedisKind, nodeRedisKind } from './node-redis-kind.js';
@@ -11,13 +11,13 @@ interface AnyClient extends NodeRedisClient {
   /** How many times it has been connected. */
   readonly socketEpoch?: number;
   readonly options?: ClientOptions;
-  /** How many commands are under way, ours and others. Older ones do not have it. */
-  _getQueue?(): { readonly pendingCount?: number };
   /** Of a Cluster. */
   readonly _options?: { readonly defaults?: ClientOptions };
   /** Only version 6 has that. */
   readonly _keyPrefix?: string;
   readonly masters?: readonly { readonly client?: AnyClient | undefined }[];
+  /** How many commands are under way, ours and others. Older ones do not have it. */
+  _getQueue?(): { readonly pendingCount?: number };
   nodeClient?(node: object): Promise<AnyClient> | AnyClient;
   getMasterNode?(): unknown;
   duplicate?(): AnyClient;
@@ -29,7 +29,6 @@ interface AnyClient extends NodeRedisClient {
 interface ClientOptions {
   readonly username?: string;
   readonly database?: number;
-  readonly disableOfflineQueue?: boolean;
   readonly socket?: object;
 }
 
@@ -41,9 +40,7 @@ const LOOK_EVERY = 100;
 /** The pause before a Cluster or Sentinels that could not be reached are tried again, ms: they give up themselves. */
 const PAUSE = 1_000;
 /** Events after which a client may have become connected, or disconnected. */
-const CHANGES = 'ready connect reconnecting end disconnect node-ready node-disconnect topology-change'.split(
-  ' ',
-);
+const CHANGES = 'ready reconnecting end disconnect node-disconnect topology-change'.split(' ');
 const ERRORS = ['error', 'node-error', 'client-error'];
 /** Errors of the server begin with a code such as `WRONGTYPE` or `ERR`; those of the client and of the network with a word. */
 const REPLY = /^[A-Z][A-Z0-9_-]+ /;
@@ -59,8 +56,14 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   readonly options: object;
   /** Our commands without an answer, the oldest in front; none while others are under way, one of which may block the connection. */
   readonly commandQueue = {
-    peekFront: () => (this.#isAlone ? this.#underWay.values().next().value : undefined),
+    peekFront: () => {
+      const isAlone = this.#client._getQueue?.().pendingCount === this.#underWay.size;
+      return isAlone ? this.#underWay.values().next().value : undefined;
+    },
   };
+  readonly isCluster: boolean;
+  /** Whether it can be connected anew: clients of a Cluster and of Sentinels manage their connections themselves. */
+  readonly isSingle: boolean;
   readonly #kind: NodeRedisKind;
   readonly #client: AnyClient;
   readonly #underWay = new Set<{ readonly command: { readonly name: string } }>();
@@ -80,35 +83,12 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   ) {
     this.#client = client as AnyClient;
     this.#kind = nodeRedisKind(client) ?? 'client';
-    const { username, database, socket } = this.#given ?? {};
+    this.isCluster = this.#kind === 'cluster';
+    this.isSingle = this.#kind === 'client';
+    const { options, _options, _keyPrefix: keyPrefix } = this.#client;
+    const { username, database: db, socket } = (this.isCluster ? _options?.defaults : options) ?? {};
     const sentinels = this.#kind === 'sentinel' ? { sentinels: [] } : undefined;
-    this.options = { keyPrefix: this.#client._keyPrefix, username, db: database, ...socket, ...sentinels };
-  }
-
-  get isCluster(): boolean {
-    return this.#kind === 'cluster';
-  }
-
-  /** Whether it can be connected anew: clients of a Cluster and of Sentinels manage their connections themselves. */
-  get isSingle(): boolean {
-    return this.#kind === 'client';
-  }
-
-  get #given(): ClientOptions | undefined {
-    return this.isCluster ? this.#client._options?.defaults : this.#client.options;
-  }
-
-  get #isAlone(): boolean {
-    return this.#client._getQueue?.().pendingCount === this.#underWay.size;
-  }
-
-  /** What to say of the client at the start. The options of a Sentinel client cannot be read. */
-  get warning(): string | undefined {
-    if (this.#kind === 'sentinel' || this.#given?.disableOfflineQueue === true) return undefined;
-    return (
-      'The node-redis client keeps commands while it is not connected, and sends them later: one of a lock may come when nobody waits ' +
-      'for it any more, and then has to be taken back. Give it `disableOfflineQueue: true` (a Cluster in `defaults`).'
-    );
+    this.options = { keyPrefix, username, db, ...socket, ...sentinels };
   }
 
   /** What to do if Redis does not answer. */
@@ -136,18 +116,17 @@ export class NodeRedis implements RedisClient, SubscribingClient {
     return this.isSingle || masters.some(({ client }) => client === undefined || client.isReady === true);
   }
 
-  /** Resolves when it is connected. Clients of a Cluster and of Sentinels give up: this makes them try again while somebody listens. */
+  /** Clients of a Cluster and of Sentinels give up: they try again as long as somebody listens. */
   async connect(): Promise<void> {
-    for (;;) {
-      try {
-        await this.#client.connect();
-        return this.#look();
-      } catch (error) {
-        this.#tell(error);
-        if (this.isSingle) throw error;
-      }
-      await new Promise<void>((resolve) => this.clock.setTimer(resolve, PAUSE));
-      if (!this.#isHeard || this.#client.isOpen) return;
+    try {
+      await this.#client.connect();
+      this.#look();
+    } catch (error) {
+      this.#tell(error);
+      if (this.isSingle) throw error;
+      this.clock.setTimer(() => {
+        if (this.#isHeard && !this.#client.isOpen) void this.connect();
+      }, PAUSE);
     }
   }
 
@@ -192,7 +171,6 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   }
 
   readonly #look = (): void => {
-    if (!this.#isHeard) return;
     const before = this.#connected;
     this.#connected = this.status === 'ready';
     if (before !== this.#connected) this.#events.emit(before ? 'close' : 'ready');
@@ -270,22 +248,12 @@ export class NodeRedis implements RedisClient, SubscribingClient {
       // Answers come as Redis gives them, whatever mapping of types the client has.
       return await send(...before, args, { typeMapping: {} });
     } catch (error) {
-      throw this.#asIoredisSays(error);
+      const { message } = error instanceof Error ? error : new Error(String(error));
+      throw Object.assign(new Error(message), { name: REPLY.test(message) ? 'ReplyError' : 'Error' });
     } finally {
       this.#underWay.delete(sent);
       this.stream.bytesRead += 1;
     }
-  }
-
-  #asIoredisSays(error: unknown): Error {
-    const { message } = error instanceof Error ? error : new Error(String(error));
-    if (REPLY.test(message)) return Object.assign(new Error(message), { name: 'ReplyError' });
-    // Sentinels send a command again: it may have been sent before.
-    if (this.#kind === 'sentinel' || !/^The client is (?:offline|closed)$/.test(message))
-      return new Error(message);
-    return new StoreUnavailableError('Redis is not connected (the connection has just been lost).', {
-      outcome: 'not-applied',
-    });
   }
 
   /** Another connection that can subscribe to a channel. Clients of a Cluster and of Sentinels make one for that themselves. */

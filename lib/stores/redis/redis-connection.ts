@@ -216,11 +216,6 @@ export class RedisConnection {
     return client?.duplicate?.(SUBSCRIBING);
   }
 
-  /** What to say of the user's client at the start. */
-  get warning(): string | undefined {
-    return this.source instanceof NodeRedis ? this.source.warning : undefined;
-  }
-
   onReady(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

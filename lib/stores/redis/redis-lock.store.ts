@@ -177,10 +177,9 @@ export class RedisLockStore implements LockStore {
     );
   }
 
-  /** Warns of a server that may delete keys, if the user may read `INFO memory`, and of options of your node-redis client. */
+  /** Warns of a server that may delete keys, if the user may read `INFO memory`. */
   async warning(): Promise<string | undefined> {
-    const eviction = await evictionWarning(await this.#connection.connected(), this.label);
-    return [eviction, this.#connection.warning].filter(Boolean).join(' ') || undefined;
+    return evictionWarning(await this.#connection.connected(), this.label);
   }
 
   reconnect(): Promise<void> {
