@@ -227,7 +227,7 @@ describe.each(VERSIONS)('%s', (_version, create) => {
     test('without a right stops the start, with the command that gives it', async () => {
       await user(ACL_COMMANDS.filter((right) => right !== '+hset'));
       const problem = await problemsOf(start(as(PASSWORD)));
-      expect(problem).toMatch(/may not run HSET, .*ACL SETUSER jobs /);
+      expect(problem).toMatch(/may not run HSET, .*scheduler-lock acl/);
       expect(problem).not.toContain(PASSWORD);
     });
 

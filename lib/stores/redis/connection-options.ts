@@ -104,7 +104,7 @@ function urlProblem(source: string): string | undefined {
   if (hash !== '' || `${pathname}${search}`.includes('@')) {
     return 'connection: a "#", "/" or "?" cuts the user name or password of the Redis URL off. Percent-encode special characters there: encodeURIComponent(password).';
   }
-  if ([username, password].some((part) => part !== '' && decoded(part) === undefined)) {
+  if (![username, password].every(isDecodable)) {
     return 'connection: a "%" in the user name or password of the Redis URL encodes no character. Write %25 for it.';
   }
   if (hostname === '') return 'connection: the Redis URL names no host.';
@@ -138,11 +138,10 @@ export function isRedisClient(source: unknown): source is RedisClient {
   );
 }
 
-/** A part of a URL; `undefined` if it is empty, or cannot be read. */
-export function decoded(part: string): string | undefined {
+function isDecodable(part: string): boolean {
   try {
-    return decodeURIComponent(part) || undefined;
+    return decodeURIComponent(part).length >= 0;
   } catch {
-    return undefined;
+    return false;
   }
 }

@@ -27,7 +27,6 @@ interface AnyClient extends NodeRedisClient {
 }
 
 interface ClientOptions {
-  readonly username?: string;
   readonly database?: number;
   readonly socket?: object;
 }
@@ -86,9 +85,9 @@ export class NodeRedis implements RedisClient, SubscribingClient {
     this.isCluster = this.#kind === 'cluster';
     this.isSingle = this.#kind === 'client';
     const { options, _options, _keyPrefix: keyPrefix } = this.#client;
-    const { username, database: db, socket } = (this.isCluster ? _options?.defaults : options) ?? {};
+    const { database: db, socket } = (this.isCluster ? _options?.defaults : options) ?? {};
     const sentinels = this.#kind === 'sentinel' ? { sentinels: [] } : undefined;
-    this.options = { keyPrefix, username, db, ...socket, ...sentinels };
+    this.options = { keyPrefix, db, ...socket, ...sentinels };
   }
 
   /** What to do if Redis does not answer. */

@@ -1,7 +1,6 @@
 import { type Clock, systemClock } from '../../base/clock.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
 import {
-  decoded,
   isRedisClient,
   type RedisClient,
   type RedisConnectionOptions,
@@ -87,17 +86,6 @@ export class RedisConnection {
       this.keyPrefix = typeof target === 'string' ? '' : (target.keyPrefix ?? '');
       this.#create = (more) => createClient(this.clock, target, more);
     }
-  }
-
-  /** The name of the user, if one was given. */
-  get user(): string | undefined {
-    const { source } = this;
-    if (typeof source === 'string')
-      return URL.canParse(source) ? decoded(new URL(source).username) : undefined;
-    const { options } = source as { options?: { redisOptions?: object } };
-    const given = isRedisClient(source) ? (options?.redisOptions ?? options) : source;
-    const { username }: RedisConnectionOptions = given ?? {};
-    return username || undefined;
   }
 
   get isCluster(): boolean {

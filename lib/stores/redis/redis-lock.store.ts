@@ -29,7 +29,6 @@ import {
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { FastPort, Caller } from '../../contract/fast-port.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
-import { aclCommand } from './acl.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { LockLooks } from './inspect.js';
 import { type EntryPart, RedisEntries } from './entries.js';
@@ -98,8 +97,6 @@ export class RedisLockStore implements LockStore {
   readonly #waits: LeaseCalls<AcquireResult>;
   readonly #leaves: LeaseCalls<void>;
   readonly #looks: LockLooks;
-  /** The command that gives the user all rights that are needed. */
-  readonly #rights: () => string;
   /** The prefix of the channels of processes. */
   readonly #channels: string;
   readonly #renewals: Renewals;
@@ -116,8 +113,6 @@ export class RedisLockStore implements LockStore {
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     const { keyPrefix = DEFAULT_KEY_PREFIX, key = (name) => `${keyPrefix}:${name}:lock` } = options;
     this.#connection = new RedisConnection(connection);
-    const { user, keyPrefix: clientPrefix } = this.#connection;
-    this.#rights = () => aclCommand({ user, keyPrefix, clientPrefix, ownKeys: options.key !== undefined });
     const own = ownKeys(keyPrefix);
     this.#commands = new LeaseCommands(this.#connection, key, Object.values(own), own.instances);
     this.#renewals = new Renewals(this.#connection, this.#commands);
@@ -128,8 +123,8 @@ export class RedisLockStore implements LockStore {
     this.#looks = new LockLooks(this.#connection, this.#commands);
     this.#channels = `${keyPrefix}:wake:`;
     const { clock } = this.#connection;
-    const entriesOf = (part: Omit<EntryPart, 'rights'>): RedisEntries =>
-      new RedisEntries(this.#connection, this.#commands, { ...part, rights: this.#rights });
+    const entriesOf = (part: EntryPart): RedisEntries =>
+      new RedisEntries(this.#connection, this.#commands, part);
     const kept = entriesOf({ keys: OF_HISTORY, users: 'histories' });
     this.history = new EntryHistory(kept, (name) => this.#starts(name), clock, {
       recordsWait: RECORDS_WAIT,
@@ -172,7 +167,7 @@ export class RedisLockStore implements LockStore {
     const keys = unusedKeys(this.#commands);
     if (keys === undefined) return;
     const [lock, state] = keys;
-    await checkRights(this.#connection, [lock, state], this.#rights()).catch((error: unknown) =>
+    await checkRights(this.#connection, [lock, state]).catch((error: unknown) =>
       Promise.reject(failure(error)),
     );
   }
@@ -255,7 +250,7 @@ export class RedisLockStore implements LockStore {
    */
   hints(process: string, called: (token: string) => void): HintChannel {
     const channels = [this.#channels + process, this.#channels + LOOK_FOR_QUEUED];
-    return new Hints(() => this.#connection.another(), channels, called, this.#rights);
+    return new Hints(() => this.#connection.another(), channels, called);
   }
 
   #wait(request: AcquireRequest, wait: WaitRequest, told: Caller<AcquireResult>): void {
