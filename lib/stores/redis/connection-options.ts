@@ -75,19 +75,6 @@ export function connectionProblem(source: unknown): string | undefined {
 const classOf = (source: { constructor?: { name?: string } }): string =>
   source.constructor?.name ?? 'unknown';
 
-/** The stores of databases, by how a URL of theirs begins. */
-const DATABASES: readonly (readonly [begin: RegExp, store: string])[] = [
-  [/^postgres/, 'PostgresLockStore, of nestjs-scheduler-lock/postgres'],
-  [/^(mysql|mariadb)/, 'MysqlLockStore, of nestjs-scheduler-lock/mysql'],
-  [/^mongodb/, 'MongoLockStore, of nestjs-scheduler-lock/mongo'],
-];
-
-/** What to give instead of a URL of this protocol, as the end of a message. */
-function storeFor(protocol: string): string {
-  const found = DATABASES.find(([begin]) => begin.test(protocol));
-  return found === undefined ? '' : ` For that database give the module a store instead: ${found[1]}.`;
-}
-
 function urlProblem(source: string): string | undefined {
   if (/^\/(?!\/)/.test(source)) return undefined; // a Unix socket; behind two slashes ioredis reads user, password and host
   if (source === '') {
@@ -98,7 +85,7 @@ function urlProblem(source: string): string | undefined {
   }
   const { protocol, pathname, hostname, search, hash, username, password } = new URL(source);
   if (protocol !== 'redis:' && protocol !== 'rediss:') {
-    return `connection: a Redis URL begins with redis:// or rediss://, this one with ${protocol}${storeFor(protocol)}`;
+    return `connection: a Redis URL begins with redis:// or rediss://, this one with ${protocol} A database needs another store: docs/stores/choose.md.`;
   }
   // A parser would take the part before this character for the host, look it up, and log it.
   if (hash !== '' || `${pathname}${search}`.includes('@')) {

@@ -2,60 +2,35 @@ import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { NodeRedisClient } from './node-redis-kind.js';
 import { describeError } from './redact.js';
 
+type Ioredis<Client> = new (...target: unknown[]) => Client;
 type NodeRedisFactory = (options: object) => NodeRedisClient;
 
-type Driver<Client> = new (...target: unknown[]) => Client;
-
 /**
- * The class `Redis` of ioredis. The driver is optional and typed structurally: neither the package nor its types need
- * it.
- *
- * @throws SchedulerLockConfigError if it cannot be loaded; the message says why
- */
-export async function loadDriver<Client>(): Promise<Driver<Client>> {
-  let cause: unknown;
-  try {
-    const { Redis, default: whole } = (await import('ioredis')) as unknown as {
-      Redis?: Driver<Client>;
-      default?: { Redis?: Driver<Client> };
-    };
-    // A module that the loader only knows as CommonJS has no named exports.
-    const driver = Redis ?? whole?.Redis;
-    if (driver !== undefined) return driver;
-  } catch (error) {
-    cause = error;
-  }
-  throw new SchedulerLockConfigError([`connection: ${problemOf(cause)}`], { cause });
-}
-
-/**
- * Loads ioredis, or `createClient()` of node-redis if only that is there.
+ * The class `Redis` of ioredis, or `createClient()` of node-redis if only that is there. The drivers are optional and typed structurally:
+ * neither the packages nor their types need to be there.
  *
  * @throws SchedulerLockConfigError if neither can be loaded; the message is about ioredis
  */
-export async function loadEither<Client>(): Promise<
-  { Redis: Driver<Client> } | { createClient: NodeRedisFactory }
+export async function loadDriver<Client>(): Promise<
+  { Redis: Ioredis<Client> } | { createClient: NodeRedisFactory }
 > {
+  let cause: unknown;
+  // Within `try`: so bundlers know that a package may be missing. A module that the loader only knows as CommonJS has no named exports.
   try {
-    return { Redis: await loadDriver<Client>() };
+    const whole = (await import('ioredis')) as { Redis?: unknown; default?: { Redis?: unknown } };
+    const Redis = (whole.Redis ?? whole.default?.Redis) as Ioredis<Client> | undefined;
+    if (Redis !== undefined) return { Redis };
   } catch (error) {
-    const createClient = await loadNodeRedis();
-    if (createClient !== undefined) return { createClient };
-    throw error;
+    cause = error;
   }
-}
-
-async function loadNodeRedis(): Promise<NodeRedisFactory | undefined> {
-  // Within `try`: so bundlers know that the package may be missing.
   try {
-    const { createClient, default: whole } = (await import('redis')) as unknown as {
-      createClient?: NodeRedisFactory;
-      default?: { createClient?: NodeRedisFactory };
-    };
-    return createClient ?? whole?.createClient;
+    const whole = (await import('redis')) as { createClient?: unknown; default?: { createClient?: unknown } };
+    const createClient = (whole.createClient ?? whole.default?.createClient) as NodeRedisFactory | undefined;
+    if (createClient !== undefined) return { createClient };
   } catch {
-    return undefined;
+    // The error is about ioredis.
   }
+  throw new SchedulerLockConfigError([`connection: ${problemOf(cause)}`], { cause });
 }
 
 function problemOf(cause: unknown): string {

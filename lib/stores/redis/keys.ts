@@ -101,8 +101,6 @@ const ENTRIES = ':state:entries';
 const ORDER = ':state:order';
 const HISTORY = ':state:history';
 const PLACES = ':state:places';
-/** Streams of versions before 0.2, which expire by themselves. */
-const FORMER = [':state:runs', ':state:bad'];
 
 /**
  * Whether a key, prefix included, is or could be the key of a state. Then no lock can have it, even if the lock of that state does
@@ -110,7 +108,7 @@ const FORMER = [':state:runs', ':state:bad'];
  */
 export function isStateKey(stored: string): boolean {
   return (
-    [STATE, LINE, WHO, ENTRIES, ORDER, HISTORY, PLACES, ...FORMER].some((end) => stored.endsWith(end)) &&
+    [STATE, LINE, WHO, ENTRIES, ORDER, HISTORY, PLACES].some((end) => stored.endsWith(end)) &&
     hashTag(stored) !== undefined
   );
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { RedisClient, RedisConnectionOptions } from './connection-options.js';
-import { loadEither } from './driver.js';
+import { loadDriver } from './driver.js';
 import type { SubscribingClient } from './hints.js';
 import { NodeRedis } from './node-redis.js';
 
@@ -39,7 +39,7 @@ export async function createClient(
   target: string | RedisConnectionOptions,
   more: object = {},
 ): Promise<OwnRedisClient> {
-  const driver = await loadEither<OwnRedisClient>();
+  const driver = await loadDriver<OwnRedisClient>();
   if ('createClient' in driver) {
     if (typeof target !== 'string') throw new SchedulerLockConfigError([NEEDS_IOREDIS]);
     return new NodeRedis(driver.createClient(nodeRedisOptions(target)), true, clock);

@@ -94,9 +94,9 @@ export class RedisConnection {
 
   /** What to do if Redis does not answer. Only a user's client may owe other answers that take their time. */
   get onSilence(): string | undefined {
-    if (this.#create !== undefined || hasSocketTimeout(this.source)) return undefined;
+    if (this.#create !== undefined) return undefined;
     if (this.source instanceof NodeRedis) return this.source.onSilence;
-    return 'If that lasts while Redis is up, its connection may have died unnoticed: give your client `socketTimeout: 10_000`.';
+    return 'If that lasts while Redis is up, its connection may have died unnoticed: give your client `socketTimeout: 10_000`, if it has none.';
   }
 
   /** Whether a call would be sent at once. */
@@ -270,13 +270,6 @@ function connectsAgain(client: RedisClient): boolean {
   return (
     client.isCluster === true || client instanceof NodeRedis || typeof options?.retryStrategy === 'function'
   );
-}
-
-function hasSocketTimeout(client: unknown): boolean {
-  const { options } = client as {
-    options?: { socketTimeout?: number; redisOptions?: { socketTimeout?: number } };
-  };
-  return (options?.socketTimeout ?? options?.redisOptions?.socketTimeout) !== undefined;
 }
 
 /** `keyPrefix` of the user's client; a Cluster keeps it in the options of its nodes as well. */

@@ -71,7 +71,10 @@ describe('refuses, when it is made,', () => {
       'connection: it is undefined. Perhaps a variable of the environment is not set. Give the URL of your Redis.',
     ],
     ['', 'connection: the URL is empty. Perhaps a variable of the environment is not set.'],
-    ['http://host', 'connection: a Redis URL begins with redis:// or rediss://, this one with http:'],
+    [
+      'http://host',
+      'connection: a Redis URL begins with redis:// or rediss://, this one with http: A database needs another store: docs/stores/choose.md.',
+    ],
   ])('the connection %p', (connection, problem) => {
     expect(problemsOf(() => new RedisLockStore(connection as string))).toEqual([problem]);
   });
