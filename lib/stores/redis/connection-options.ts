@@ -19,6 +19,18 @@ export interface RedisClient {
   off(event: string, listener: (argument?: unknown) => void): unknown;
 }
 
+/** The further members of a client with which a server is looked at. */
+export interface AskedClient extends RedisClient {
+  info?(section: string): Promise<string>;
+  scan(cursor: string, ...options: (string | number)[]): Promise<[cursor: string, keys: string[]]>;
+  /** Only a Cluster has it. */
+  nodes?(role: 'master'): AskedClient[];
+}
+
+/** A client for each primary. */
+export const primaries = (client: AskedClient): AskedClient[] =>
+  client.isCluster === true ? (client.nodes?.('master') ?? [client]) : [client];
+
 /**
  * The usual options of ioredis for one server or a group behind Sentinel; any other option of ioredis may be given
  * as well. This library sets the options that make calls fail fast itself.

@@ -55,10 +55,8 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   readonly options: object;
   /** Our commands without an answer, the oldest in front; none while others are under way, one of which may block the connection. */
   readonly commandQueue = {
-    peekFront: () => {
-      const isAlone = this.#client._getQueue?.().pendingCount === this.#underWay.size;
-      return isAlone ? this.#underWay.values().next().value : undefined;
-    },
+    peekFront: () =>
+      this.#client._getQueue?.().pendingCount === this.#underWay.size ? [...this.#underWay][0] : undefined,
   };
   readonly isCluster: boolean;
   /** Whether it can be connected anew: clients of a Cluster and of Sentinels manage their connections themselves. */

@@ -117,14 +117,7 @@ export class RedisConnection {
     }
     if (isConnected(client)) return send(client);
     if (this.#readiness === undefined || patience.limit === 0) return failed(notConnected(client));
-    const sendLater = (): void => {
-      try {
-        this.use(NO_WAITING, send, failed);
-      } catch (error) {
-        failed(error as Error);
-      }
-    };
-    this.#readiness.wait(patience, sendLater, failed);
+    this.#readiness.wait(patience, () => this.use(NO_WAITING, send, failed), failed);
   }
 
   /** Promises a client that is connected. */

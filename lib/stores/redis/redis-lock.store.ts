@@ -123,8 +123,7 @@ export class RedisLockStore implements LockStore {
     this.#looks = new LockLooks(this.#connection, this.#commands);
     this.#channels = `${keyPrefix}:wake:`;
     const { clock } = this.#connection;
-    const entriesOf = (part: EntryPart): RedisEntries =>
-      new RedisEntries(this.#connection, this.#commands, part);
+    const entriesOf = (part: EntryPart) => new RedisEntries(this.#connection, this.#commands, part);
     const kept = entriesOf({ keys: OF_HISTORY, users: 'histories' });
     this.history = new EntryHistory(kept, (name) => this.#starts(name), clock, {
       recordsWait: RECORDS_WAIT,
@@ -190,20 +189,12 @@ export class RedisLockStore implements LockStore {
     }
   }
 
-  /**
-   * Why names cannot have locks side by side: `key` gives them one key, or none.
-   *
-   * @internal
-   */
+  /** Why names cannot have locks side by side: `key` gives them one key, or none. @internal */
   sharedKeys(names: Iterable<string>): string[] {
     return sharedKeys(names, this.#commands.key, this.#commands.own);
   }
 
-  /**
-   * The key of a lock. `undefined` if `key` gives it none.
-   *
-   * @internal
-   */
+  /** The key of a lock. `undefined` if `key` gives it none. @internal */
   keyOf(name: string): string | undefined {
     try {
       return lockKey(name, this.#commands.key);

@@ -81,7 +81,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   base: { ceiling: 687, aim: 650 },
   contract: { ceiling: 1_701, aim: 1_500 },
   rules: { ceiling: 3_944, aim: 3_100 },
-  'stores/redis': { ceiling: 4_424, aim: 4_400 },
+  'stores/redis': { ceiling: 4_396, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_763, aim: 3_100 },
   'stores/mongo': { ceiling: 1_004, aim: 800 },
   'stores/memory': { ceiling: 520, aim: 400 },
