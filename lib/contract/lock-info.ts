@@ -1,4 +1,4 @@
-import type { ReleaseOutcome } from './lease-ref.js';
+import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 import type { DeadLetter } from './queued-call-store.js';
 
 /** A lock, as the store knows it. */
@@ -54,12 +54,8 @@ export interface InLine {
 export const withoutToken = ({ token: _token, ...info }: LockInfo): LockInfo => info;
 
 /** The last start of a job. */
-export interface JobInfo {
+export interface JobInfo extends Pick<LeaseRef, 'tick' | 'attempt'> {
   readonly job: string;
-  /** Scheduled fire time, epoch milliseconds. Absent for an interval. */
-  readonly tick?: number;
-  /** Which run of the tick it was, from 1. */
-  readonly attempt?: number;
   /** How the run of the tick ended. Absent while it is going on, and if its holder died. */
   readonly outcome?: ReleaseOutcome;
   /** When an interval is due again, by the store's clock, epoch milliseconds. */

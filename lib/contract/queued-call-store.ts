@@ -1,10 +1,7 @@
 import type { RunRecord } from './history-store.js';
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 
-/**
- * Where queued calls are kept until their run has ended: a queue for each lock. The rule that it keeps is number 15 of `LockStore`.
- * Its methods reject as the other calls of a store do.
- */
+/** Where queued calls are kept until their run has ended, by rule 15 of `LockStore`. Its methods reject as the other calls of a store do. */
 export interface QueuedCallStore {
   /**
    * Called once at the start if there are jobs whose calls are queued.
@@ -30,16 +27,11 @@ export interface QueuedCallStore {
    */
   left(jobs: readonly string[]): Promise<LeftCalls[]>;
   /**
-   * Puts the dead letters of a lock back to their places, with no deliveries counted, and keeps them for as long once more. Later
-   * queued calls with the same key do not merge with them. Returns how many.
-   *
-   * @param id puts only this one back
+   * Puts the dead letters of a lock, or only this one, back to their places, with no deliveries counted, and keeps them for as long once
+   * more. Later queued calls with the same key do not merge with them. Returns how many.
    */
   redeliver(name: string, id?: string): Promise<number>;
-  /**
-   * Called when somebody who does not run them has queued calls: sends the hint {@link LOOK_FOR_QUEUED} to every process whose channel for
-   * hints is open. A hint may be lost. Never rejects. Where no hints arrive, instances find the calls when they look.
-   */
+  /** Sends the hint {@link LOOK_FOR_QUEUED} to every process with a channel for hints. It may be lost. Never rejects. */
   announce(): Promise<void>;
 }
 
@@ -107,11 +99,7 @@ export type NextResult = {
 );
 
 /** A queued call that a lease has taken. */
-export interface DeliveredCall {
-  readonly id: string;
-  readonly job: string;
-  readonly key?: string;
-  readonly args: string;
+export interface DeliveredCall extends Pick<NewQueuedCall, 'id' | 'job' | 'key' | 'args'> {
   /** The number of this delivery, from 1. */
   readonly delivery: number;
   /** When it came, by the store's clock, epoch milliseconds. */
@@ -121,10 +109,7 @@ export interface DeliveredCall {
 }
 
 /** A queued call whose run failed, or was interrupted too often. Kept for 7 days, 100 of each lock. */
-export interface DeadLetter {
-  readonly id: string;
-  readonly job: string;
-  readonly key?: string;
+export interface DeadLetter extends Pick<NewQueuedCall, 'id' | 'job' | 'key'> {
   /** How often it was delivered. */
   readonly deliveries: number;
   readonly reason: 'failed' | 'timed-out' | 'interrupted';

@@ -1,39 +1,38 @@
 import type { SkipReason } from '../../base/errors.js';
 import type { ControlAct, MissReason } from '../history-store.js';
-import type { RefusalFacts } from '../lock-store.js';
+import type { LeaseRef, RefusalFacts } from '../lock-store.js';
+import type { DeadLetter } from '../queued-call-store.js';
 import type { LockFacts } from './lease-events.js';
 
+/** What is known of a call that stands in line, or did. */
+interface CallFacts extends LockFacts {
+  /** Scheduled fire time that the call belongs to, epoch milliseconds. */
+  readonly callTick?: number;
+  /** The locks that the calling code holds meanwhile: two calls that wait for each other's locks end only with their `wait`. */
+  readonly holding?: readonly string[];
+}
+
 /** A call found its lock taken, and stands in line from now on. */
-export interface WaitingEvent extends LockFacts {
+export interface WaitingEvent extends CallFacts, Pick<RefusalFacts, 'holder'> {
   readonly type: 'waiting';
   /** How many calls of the fleet stand before it. */
   readonly ahead: number;
   /** How long it waits at most, milliseconds. */
   readonly wait: number;
   readonly priority: number;
-  /** Instance id of the holder, if it is one of ours. */
-  readonly holder?: string;
-  /** Scheduled fire time that the call belongs to, epoch milliseconds. */
-  readonly callTick?: number;
-  /** The locks that the calling code holds meanwhile: two calls that wait for each other's locks end only with their `wait`. */
-  readonly holding?: readonly string[];
   /**
-   * Why no hint reaches this process when the turn of one of its calls comes, and what to do. Without hints its calls ask four times a
-   * second. Only one event of a process has it: a second one of a call, or one of a queued call that waits for its turn.
+   * Why no hint reaches this process when the turn of one of its calls comes, and what to do: its calls ask four times a second. Only one
+   * event of a process has it: a second one of a call, or one of a queued call that waits for its turn.
    */
   readonly problem?: string;
 }
 
 /** A call did not run its job. */
-export interface SkippedEvent extends LockFacts, RefusalFacts {
+export interface SkippedEvent extends CallFacts, RefusalFacts {
   readonly type: 'skipped';
   readonly reason: SkipReason;
   /** How long the call stood in line, milliseconds. Absent if it did not. */
   readonly waited?: number;
-  /** The locks that the calling code held while it stood in line. */
-  readonly holding?: readonly string[];
-  /** Scheduled fire time that the call belongs to, epoch milliseconds. */
-  readonly callTick?: number;
   /** What went wrong, for `store-unavailable` and `invalid-name`. */
   readonly error?: Error;
 }
@@ -52,13 +51,9 @@ export interface QueuedEvent extends LockFacts {
  * A queued call will not be run any more: its run failed or passed its `timeout`, or was interrupted too often. `inspect()` shows
  * it, and `redeliver(lock)` puts it back.
  */
-export interface DeadLetteredEvent extends LockFacts {
+export interface DeadLetteredEvent extends LockFacts, Pick<DeadLetter, 'key' | 'reason' | 'deliveries'> {
   readonly type: 'dead-lettered';
   readonly job: string;
-  readonly key?: string;
-  readonly reason: 'failed' | 'timed-out' | 'interrupted';
-  /** How often it was delivered. */
-  readonly deliveries: number;
   /** What its run threw, for the reason `failed`. */
   readonly error?: unknown;
 }
@@ -70,13 +65,7 @@ export interface DeadLetteredEvent extends LockFacts {
 export interface InterruptedEvent extends LockFacts {
   readonly type: 'interrupted';
   /** The run, as far as the store knows it. `instance`: the one that had it. */
-  readonly run: {
-    readonly instance: string;
-    readonly fencingToken: number;
-    readonly tick?: number;
-    /** Which run of the tick it was, from 1. */
-    readonly attempt?: number;
-  };
+  readonly run: Pick<LeaseRef, 'fencingToken' | 'tick' | 'attempt'> & { readonly instance: string };
 }
 
 /**

@@ -1,16 +1,17 @@
 import type { RevokedReason } from '../../base/errors.js';
-import type { LeaseFacts } from './lease-events.js';
+import type { LeaseFacts, LockFacts } from './lease-events.js';
+
+/** Fields of every event. */
+type InstanceFacts = Pick<LockFacts, 'instance' | 'at'>;
 
 /**
  * The store began to fail: as a whole, on one of its servers, for one kind of call, or for one lock whose entry is broken. Emitted
  * once, however many calls fail until the outage ends.
  */
-export interface OutageStartedEvent {
+export interface OutageStartedEvent extends InstanceFacts {
   readonly type: 'outage-started';
   /** The one lock that fails; absent if the store itself does. */
   readonly lock?: string;
-  readonly instance: string;
-  readonly at: number;
   readonly error: Error;
   /** The store could not be reached when the application started. */
   readonly atStart: boolean;
@@ -22,11 +23,9 @@ export interface OutageStartedEvent {
  * (`LockStore.partitioned`), only a call for a lock that had failed does. When no call has failed for ten minutes, any answered
  * call ends these too.
  */
-export interface OutageEndedEvent {
+export interface OutageEndedEvent extends InstanceFacts {
   readonly type: 'outage-ended';
   readonly lock?: string;
-  readonly instance: string;
-  readonly at: number;
   /** How long it lasted, milliseconds. */
   readonly duration: number;
   /** How many calls were skipped meanwhile. */
@@ -34,20 +33,14 @@ export interface OutageEndedEvent {
 }
 
 /** A run that a shutdown has to deal with. */
-export interface UnfinishedRun {
-  readonly lock: string;
-  /** Identity of the job, if the lock was taken for one. */
-  readonly job?: string;
-}
+export type UnfinishedRun = Pick<LockFacts, 'lock' | 'job'>;
 
 /** A shutdown begins while jobs run, and waits for them. */
-export interface ShutdownWaitingEvent {
+export interface ShutdownWaitingEvent extends InstanceFacts {
   readonly type: 'shutdown-waiting';
   /** It is about many. */
   readonly lock?: undefined;
   readonly runs: readonly UnfinishedRun[];
-  readonly instance: string;
-  readonly at: number;
   /** How long the shutdown waits at most before it aborts their signals, milliseconds: the option `shutdownTimeout`. */
   readonly timeout: number;
 }
@@ -55,7 +48,7 @@ export interface ShutdownWaitingEvent {
 /**
  * A shutdown waits no longer for jobs that still run. Their leases are left to expire, so that no other instance runs beside them.
  */
-export interface ShutdownLeftEvent {
+export interface ShutdownLeftEvent extends InstanceFacts {
   readonly type: 'shutdown-left';
   /** It is about many. */
   readonly lock?: undefined;
@@ -63,8 +56,6 @@ export interface ShutdownLeftEvent {
     /** Milliseconds until the lease expires, and another instance can take the lock; absent if it was lost before. */
     readonly expiresIn?: number;
   })[];
-  readonly instance: string;
-  readonly at: number;
 }
 
 /** This instance leads: it won the election that `lock` names. */

@@ -1,5 +1,5 @@
 import type { LostReason } from '../../base/errors.js';
-import type { ReleaseOutcome } from '../lock-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 
 /** Fields of every event about one lock. */
 export interface LockFacts {
@@ -13,13 +13,9 @@ export interface LockFacts {
 }
 
 /** Further fields of every event about a lease. */
-export interface LeaseFacts extends LockFacts {
+export interface LeaseFacts extends LockFacts, Pick<LeaseRef, 'tick' | 'attempt'> {
   /** 0 if the job runs without its lock, by `onStoreError: 'run'`. */
   readonly fencingToken: number;
-  /** Scheduled fire time that the run belongs to, epoch milliseconds. */
-  readonly tick?: number;
-  /** Which run of the tick this is, from 1. */
-  readonly attempt?: number;
 }
 
 /** A lease was granted; its job begins. */
