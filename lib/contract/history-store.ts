@@ -5,11 +5,7 @@ import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
  * no lock fails because of it. Its methods reject as the other calls of a store do.
  */
 export interface HistoryStore {
-  /**
-   * Called once at the start if histories are kept.
-   *
-   * @returns why none can be kept, and what to do (a missing right, a missing table), for the log; `undefined` if they can
-   */
+  /** Called once at the start. @returns why no histories can be kept, and what to do, for the log; `undefined` if they can */
   init?(): Promise<string | undefined>;
   /** Writes the records that wait, and resolves when they are kept, or lost. Called at a shutdown, after all runs. Absent: none waits. */
   flush?(): Promise<void>;
@@ -24,12 +20,10 @@ export interface HistoryStore {
   /** An instance shows that it is up, and which jobs it knows. */
   beat(beat: Beat): Promise<BeatResult>;
   /**
-   * The instances that were up within the last {@link INSTANCES_KEPT} ms, and the jobs that they know. Leaves out those that it cannot
-   * read; one whose list of jobs it cannot read has none.
+   * The instances that were up within the last {@link INSTANCES_KEPT} ms, and the jobs that they know: none if their list is unreadable.
    *
-   * @param onUnreadable called for each record that it leaves out, before this resolves
-   * @param isDated whether somebody will ask for the dates of an instance, by its id: of others, the store may leave `next` and `last` empty,
-   * which are most of a record. @default all
+   * @param onUnreadable called for each record that it cannot read, and leaves out, before this resolves
+   * @param isDated whether somebody needs `next` and `last` of an instance, by its id: they are most of a record, and may be empty. @default all
    */
   instances(onUnreadable?: () => void, isDated?: (instance: string) => boolean): Promise<InstanceRecord[]>;
 }
@@ -85,10 +79,7 @@ export interface RunRecord extends Annotation {
   readonly traceId?: string;
 }
 
-/**
- * A run whose lease ended by itself. With `by` it is no run, but an act of a person on the lock: its fencing token is that of no lease, and
- * only says when the person acted.
- */
+/** A run whose lease ended by itself. With `by`: an act of a person on the lock, with a fencing token that only says when. */
 export interface Interruption
   extends Pick<LeaseRef, 'name' | 'fencingToken' | 'holder' | 'job' | 'tick' | 'attempt'>, Annotation {
   readonly kept: Retention;

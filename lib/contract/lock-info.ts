@@ -16,10 +16,7 @@ export interface LockInfo {
   readonly expiresIn?: number;
   /** Fencing token of the newest lease of this library. */
   readonly fencingToken?: number;
-  /**
-   * Token of the lease that has the lock, if this library granted it: with it, a person can end that lease. Only the switches need it: do
-   * not show it. Absent if the lock is not held.
-   */
+  /** Token of the lease that has the lock, if it is one of this library: whoever has it can end that lease, so do not show it. */
   readonly token?: string;
   /** The job of the newest lease, where the store knows it. */
   readonly job?: string;
@@ -27,10 +24,7 @@ export interface LockInfo {
   readonly interrupted?: true;
   /** The last start of each job under this lock that has ticks or an interval. */
   readonly jobs: readonly JobInfo[];
-  /**
-   * The calls that wait in line for the lock, in their order, a hundred at most. A call whose process has died stays in the list until its
-   * wait is over, or its turn has come. Absent: none.
-   */
+  /** The calls in line, in their order, a hundred at most; also those of dead processes until their turn or end. Absent: none. */
   readonly line?: readonly InLine[];
   /** How many queued calls wait for their run, or have begun it. Absent: none. */
   readonly queued?: number;

@@ -3,28 +3,13 @@ import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 
 /** Where queued calls are kept until their run has ended, by rule 15 of `LockStore`. Its methods reject as the other calls of a store do. */
 export interface QueuedCallStore {
-  /**
-   * Called once at the start if there are jobs whose calls are queued.
-   *
-   * @throws SchedulerLockConfigError to stop the start: a missing right, a missing table
-   * @throws StoreUnavailableError if the store cannot be reached now
-   */
+  /** Called once at the start if there are jobs whose calls are queued. Rejects as `init` of the store does. */
   init?(): Promise<void>;
-  /**
-   * Keeps a queued call, or gives its arguments to one that waits with the same job and key, by `mergedArguments`: the person who asked for
-   * that one first stays. Idempotent per `id`.
-   */
+  /** Keeps a queued call, or gives its arguments to one that waits with the same job and key, by `mergedArguments`. Idempotent per `id`. */
   enqueue(queuedCall: NewQueuedCall, options?: CallOptions): Promise<Enqueued>;
-  /**
-   * Ends the queued call of a lease, and takes the next one for it. Between the two, nobody else gets the lock.
-   *
-   * @param lease with the `queuedCall` that it has taken, if it has one
-   */
+  /** Ends the `queuedCall` of a lease, if it has one, and takes the next one. Between the two, nobody else gets the lock. */
   next(lease: LeaseRef, options: NextOptions): Promise<NextResult>;
-  /**
-   * Locks with queued calls of these jobs that perhaps no process is about to run: the lock is free, or no call in line for it has the
-   * priority of the first queued call.
-   */
+  /** Locks with queued calls of these jobs that perhaps no process is about to run: free, or without a call of that priority in line. */
   left(jobs: readonly string[]): Promise<LeftCalls[]>;
   /**
    * Puts the dead letters of a lock, or only this one, back to their places, with no deliveries counted, and keeps them for as long once

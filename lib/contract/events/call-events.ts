@@ -20,10 +20,7 @@ export interface WaitingEvent extends CallFacts, Pick<RefusalFacts, 'holder'> {
   /** How long it waits at most, milliseconds. */
   readonly wait: number;
   readonly priority: number;
-  /**
-   * Why no hint reaches this process when the turn of one of its calls comes, and what to do: its calls ask four times a second. Only one
-   * event of a process has it: a second one of a call, or one of a queued call that waits for its turn.
-   */
+  /** Why no hints reach this process, so that its calls ask four times a second, and what to do. Only one event of a process has it. */
   readonly problem?: string;
 }
 
@@ -47,10 +44,7 @@ export interface QueuedEvent extends LockFacts {
   readonly merged: number;
 }
 
-/**
- * A queued call will not be run any more: its run failed or passed its `timeout`, or was interrupted too often. `inspect()` shows
- * it, and `redeliver(lock)` puts it back.
- */
+/** A queued call will not be run any more. `inspect()` shows it, and `redeliver(lock)` puts it back. */
 export interface DeadLetteredEvent extends LockFacts, Pick<DeadLetter, 'key' | 'reason' | 'deliveries'> {
   readonly type: 'dead-lettered';
   readonly job: string;
@@ -58,20 +52,14 @@ export interface DeadLetteredEvent extends LockFacts, Pick<DeadLetter, 'key' | '
   readonly error?: unknown;
 }
 
-/**
- * The lease before the one that was granted now had ended by itself: its process was killed or froze, or could not reach the store. The
- * instance that gets the lock next sends this event, if runs are remembered (`history`): until then no instance knows.
- */
+/** A lease had ended by itself. The instance that gets the lock next finds that out, if runs are remembered (`history`). */
 export interface InterruptedEvent extends LockFacts {
   readonly type: 'interrupted';
   /** The run, as far as the store knows it. `instance`: the one that had it. */
   readonly run: Pick<LeaseRef, 'fencingToken' | 'tick' | 'attempt'> & { readonly instance: string };
 }
 
-/**
- * No instance has started a tick in time (`overdue`), and no run of its job was going on: an alert. One event for each tick over the whole
- * fleet, on the instance that found out first.
- */
+/** An alert: no instance has started a tick in time (`overdue`), and no run of its job went on. One event for each tick over the fleet. */
 export interface OverdueEvent extends LockFacts {
   readonly type: 'overdue';
   readonly job: string;
@@ -82,8 +70,8 @@ export interface OverdueEvent extends LockFacts {
 }
 
 /**
- * A person has used a switch of this application, or a run that a person has asked for begins here: see `docs/production/control.md`. No
- * application emits the event for a switch that was used elsewhere, such as in the shell: `SchedulerLockInsight.controls()` has those, too.
+ * A person has used a switch of this application, or a run that a person has asked for begins here: see `docs/production/control.md`.
+ * Switches that were used elsewhere, such as in the shell, are only in `SchedulerLockInsight.controls()`.
  */
 export interface ControlledEvent extends LockFacts, ControlAct {
   readonly type: 'controlled';

@@ -4,10 +4,7 @@ import type { LeaseFacts, LockFacts } from './lease-events.js';
 /** Fields of every event. */
 type InstanceFacts = Pick<LockFacts, 'instance' | 'at'>;
 
-/**
- * The store began to fail: as a whole, on one of its servers, for one kind of call, or for one lock whose entry is broken. Emitted
- * once, however many calls fail until the outage ends.
- */
+/** The store began to fail: as a whole, on one server, for one kind of call, or for one broken lock. Emitted once until the outage ends. */
 export interface OutageStartedEvent extends InstanceFacts {
   readonly type: 'outage-started';
   /** The one lock that fails; absent if the store itself does. */
@@ -18,10 +15,9 @@ export interface OutageStartedEvent extends InstanceFacts {
 }
 
 /**
- * The store answers again. Any answered call ends an outage, with two exceptions. If the store had refused calls
- * (`StoreUnavailableError.refused`), only a call of the same kind ends it. If its locks live on several servers
- * (`LockStore.partitioned`), only a call for a lock that had failed does. When no call has failed for ten minutes, any answered
- * call ends these too.
+ * The store answers again. If it had refused calls (`StoreUnavailableError.refused`), only a call of the same kind ends the outage; if its
+ * locks live on several servers (`LockStore.partitioned`), only a call for a lock that had failed; and after ten minutes without a failure
+ * any answered call.
  */
 export interface OutageEndedEvent extends InstanceFacts {
   readonly type: 'outage-ended';
@@ -38,19 +34,15 @@ export type UnfinishedRun = Pick<LockFacts, 'lock' | 'job'>;
 /** A shutdown begins while jobs run, and waits for them. */
 export interface ShutdownWaitingEvent extends InstanceFacts {
   readonly type: 'shutdown-waiting';
-  /** It is about many. */
   readonly lock?: undefined;
   readonly runs: readonly UnfinishedRun[];
   /** How long the shutdown waits at most before it aborts their signals, milliseconds: the option `shutdownTimeout`. */
   readonly timeout: number;
 }
 
-/**
- * A shutdown waits no longer for jobs that still run. Their leases are left to expire, so that no other instance runs beside them.
- */
+/** A shutdown waits no longer for jobs that still run. Their leases are left to expire, so that no other instance runs beside them. */
 export interface ShutdownLeftEvent extends InstanceFacts {
   readonly type: 'shutdown-left';
-  /** It is about many. */
   readonly lock?: undefined;
   readonly runs: readonly (UnfinishedRun & {
     /** Milliseconds until the lease expires, and another instance can take the lock; absent if it was lost before. */

@@ -79,7 +79,7 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 687, aim: 650 },
-  contract: { ceiling: 1_630, aim: 1_500 },
+  contract: { ceiling: 1_498, aim: 1_500 },
   rules: { ceiling: 3_944, aim: 3_100 },
   'stores/redis': { ceiling: 4_396, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_763, aim: 3_100 },
