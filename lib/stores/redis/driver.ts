@@ -1,6 +1,6 @@
 import { SchedulerLockConfigError } from '../../base/errors.js';
+import { asClause, notLoaded } from '../../base/wording.js';
 import type { NodeRedisClient } from './node-redis-kind.js';
-import { describeError } from './redact.js';
 
 type Ioredis<Client> = new (...target: unknown[]) => Client;
 type NodeRedisFactory = (options: object) => NodeRedisClient;
@@ -35,14 +35,10 @@ export async function loadDriver<Client>(): Promise<
 
 function problemOf(cause: unknown): string {
   const needed = 'the package "ioredis" is needed to connect to Redis and';
-  const { code, message } = Object(cause) as { code?: unknown; message?: unknown };
-  // The code of Node and Jest, and of bundlers for a module that was missing when they made the bundle.
-  if (String(code).endsWith('MODULE_NOT_FOUND') && /['"]ioredis['"]/.test(String(message))) {
-    return `${needed} is not installed. Run: npm install ioredis (or redis, its 5 or 6)`;
-  }
-  const [why = ''] = cause === undefined ? ['it has no class "Redis"'] : describeError(cause).split('\n');
-  return (
-    `${needed} could not be loaded: ${why}. ` +
-    'Of a bundle, see that all chunks are deployed, or leave "ioredis" out of it (`externals`, `external`).'
-  );
+  if (cause === undefined) return `${needed} could not be loaded: it has no class "Redis".`;
+  const why = notLoaded('ioredis', cause);
+  if (why.startsWith('is not installed')) return `${needed} ${why} (or redis, its 5 or 6)`;
+  const help =
+    'Of a bundle, see that all chunks are deployed, or leave "ioredis" out of it (`externals`, `external`).';
+  return `${needed} ${asClause(why)}. ${help}`;
 }

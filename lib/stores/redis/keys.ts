@@ -1,18 +1,14 @@
 import { SchedulerLockConfigError } from '../../base/errors.js';
-import { nearest, show } from '../../base/wording.js';
+import { show, unknownNames } from '../../base/wording.js';
 
 /** The default of the option `keyPrefix`. */
 export const DEFAULT_KEY_PREFIX = 'scheduler';
 
 /** What is wrong with the options that name keys, one sentence each. An unknown option would silently have its default. */
 export function keyProblems(options: object): string[] {
-  const { keyPrefix, key, ...others } = options as { keyPrefix?: unknown; key?: unknown };
-  const problems = Object.entries(others).flatMap(([name, value]) => {
-    if (value === undefined) return [];
-    const meant = nearest(name, ['keyPrefix', 'key']);
-    const advice = meant === undefined ? 'There are keyPrefix and key.' : `Did you mean \`${meant}\`?`;
-    return [`${name}: there is no such option here. ${advice}`];
-  });
+  const { keyPrefix, key } = options as { keyPrefix?: unknown; key?: unknown };
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const problems = unknownNames(Object.fromEntries(given), ['keyPrefix', 'key']);
   if (keyPrefix !== undefined && (typeof keyPrefix !== 'string' || keyPrefix === '')) {
     problems.push(`keyPrefix: ${show(keyPrefix)} is not valid. Give a text that is not empty.`);
   }

@@ -78,10 +78,10 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  * ceiling says in the commit what it buys; whoever makes a room smaller lowers it in the same commit.
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
-  base: { ceiling: 687, aim: 650 },
+  base: { ceiling: 645, aim: 650 },
   contract: { ceiling: 1_498, aim: 1_500 },
   rules: { ceiling: 3_944, aim: 3_100 },
-  'stores/redis': { ceiling: 4_396, aim: 4_400 },
+  'stores/redis': { ceiling: 4_388, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_763, aim: 3_100 },
   'stores/mongo': { ceiling: 1_004, aim: 800 },
   'stores/memory': { ceiling: 520, aim: 400 },

@@ -87,7 +87,7 @@ describe('refuses, when it is made,', () => {
       "key: 'locks:' is no function. Give one that makes the Redis key of a lock from its name.",
     ],
     [{ keyprefix: 'jobs' }, 'keyprefix: there is no such option here. Did you mean `keyPrefix`?'],
-    [{ ttl: '1m' }, 'ttl: there is no such option here. There are keyPrefix and key.'],
+    [{ ttl: '1m' }, 'ttl: there is no such option here. There are keyPrefix, key.'],
   ])('the options %p', (options, problem) => {
     expect(problemsOf(() => new RedisLockStore(URL, options))).toEqual([problem]);
   });
