@@ -11,28 +11,22 @@ if (typeof AsyncLocalStorage.snapshot !== 'function') {
   throw new Error(`nestjs-scheduler-lock needs Node.js 20 or newer, and this is ${process.version}.`);
 }
 
-/**
- * The only way time enters this library. Tests pass a manual clock.
- */
+/** The only way time enters this library. Tests pass a manual clock. */
 export interface Clock {
   /** Wall-clock time, epoch milliseconds. Never used to measure durations. */
   now(): number;
   /** Milliseconds on a clock that never jumps or runs backwards; only differences mean something. */
   monotonic(): number;
   /**
-   * Calls `callback` once, `delay` milliseconds from now or later. Works for delays of any length, also beyond the 24.8 days above
-   * which `setTimeout` fires at once.
-   *
-   * A timer does not keep the process alive unless `keepAlive` is set. It does not fire in the async context of the code that set
-   * it.
+   * Calls `callback` once, `delay` milliseconds from now or later, also beyond the 24.8 days above which `setTimeout` fires at once. Keeps
+   * the process alive only with `keepAlive`. Does not fire in the async context of the code that set it.
    */
   setTimer(callback: () => void, delay: number, options?: { keepAlive?: boolean }): Timer;
 }
 
 /**
- * Calls `callback` in the async context in which this module was loaded. Code that serves many callers, or runs later by itself,
- * must not run in the context of one of them. Traces and request ids of different requests would mix, and locks would be nested by
- * accident.
+ * Calls `callback` in the async context in which this module was loaded. Code that serves many callers, or runs later, must not run in the
+ * context of one of them: traces and request ids would mix, and locks would be nested by accident.
  */
 export const inModuleContext: <A extends unknown[], T>(callback: (...args: A) => T, ...args: A) => T =
   AsyncLocalStorage.snapshot();
@@ -40,10 +34,7 @@ export const inModuleContext: <A extends unknown[], T>(callback: (...args: A) =>
 /** The longest delay that Node's `setTimeout` keeps (2^31 - 1 ms); a longer one fires at once. */
 const MAX_DELAY = 2_147_483_647;
 
-/**
- * The clock of this machine: `Date.now`, `process.hrtime` and `setTimeout`. Timers are set, and therefore fire,
- * {@link inModuleContext}.
- */
+/** The clock of this machine: `Date.now`, `process.hrtime` and `setTimeout`. Timers fire {@link inModuleContext}. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => {
@@ -117,11 +108,7 @@ export class AlarmClock {
   }
 }
 
-/**
- * Waits for `work`, but no longer than `limit` milliseconds. The work itself is not ended.
- *
- * @returns what the work resolves to; `undefined` if the limit came first
- */
+/** Waits for `work`, but no longer than `limit` milliseconds: `undefined` then. The work itself is not ended. */
 export async function noLongerThan<T>(
   limit: number,
   work: Promise<T>,

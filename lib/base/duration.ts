@@ -17,11 +17,7 @@ export const UNITS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/**
- * Reads a {@link Duration}.
- *
- * @returns whole milliseconds, or `undefined` if `value` is not a positive, finite duration
- */
+/** Reads a {@link Duration}: whole milliseconds, or `undefined` if `value` is not a positive, finite duration. */
 export function parseDuration(value: unknown): number | undefined {
   let milliseconds = Number.NaN;
   if (typeof value === 'number') {
@@ -34,17 +30,16 @@ export function parseDuration(value: unknown): number | undefined {
   return Number.isFinite(milliseconds) && whole >= 1 ? whole : undefined;
 }
 
+/** Units as people read them, the largest in front. */
+const SIZES: readonly (readonly [string, number])[] = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+];
+
 /** Formats milliseconds for people: `340 ms`, `2.5 s`, `10 min`. */
 export function formatDuration(milliseconds: number): string {
-  const [unit, size] =
-    milliseconds < 1_000
-      ? ['ms', 1]
-      : milliseconds < 60_000
-        ? ['s', 1_000]
-        : milliseconds < 3_600_000
-          ? ['min', 60_000]
-          : milliseconds < 86_400_000
-            ? ['h', 3_600_000]
-            : (['d', 86_400_000] as const);
+  const [unit, size] = SIZES.find(([, size]) => milliseconds >= size) ?? ['ms', 1];
   return `${Number((milliseconds / size).toFixed(unit === 'ms' ? 0 : 1))} ${unit}`;
 }

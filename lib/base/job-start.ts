@@ -8,10 +8,7 @@ export interface JobStart {
   readonly meant?: true;
   /** With a `tick`: how often its run may be repeated if it was interrupted. @default 0 */
   readonly rerun?: number;
-  /**
-   * With a `tick`: `known` refuses it if the job never started before, `interrupted` unless this very tick was started
-   * and interrupted.
-   */
+  /** With a `tick`: `known` refuses it if the job never started before, `interrupted` unless this very tick was interrupted. */
   readonly only?: 'known' | 'interrupted';
   /** Milliseconds between two starts of the job, on the store's clock, instead of a `tick`. */
   readonly interval?: number;

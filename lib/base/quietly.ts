@@ -11,11 +11,7 @@ export const quietly: Wrap = (send) => {
   return within === undefined ? send() : within(send);
 };
 
-/**
- * Wraps all that the stores send from now on.
- *
- * @returns a function that ends this
- */
+/** Wraps all that the stores send from now on. Returns a function that ends this. */
 export function sendWithin(wrap: Wrap): () => void {
   wraps.add(wrap);
   return () => void wraps.delete(wrap);

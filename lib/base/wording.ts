@@ -9,11 +9,7 @@ export function show(value: unknown): string {
 /** `1 tick`, `2 ticks`. */
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
-/**
- * The known name that an unknown one probably means: one or two slips away, or one that begins with it.
- *
- * @returns `undefined` if no name is near
- */
+/** The known name that an unknown one probably means: one or two slips away, or one that begins with it. `undefined`: none. */
 export function nearest(given: string, names: readonly string[]): string | undefined {
   const wanted = given.toLowerCase();
   const slips = wanted.length < 5 ? 1 : 2;
@@ -25,11 +21,7 @@ export function nearest(given: string, names: readonly string[]): string | undef
   return names.find((name) => name.toLowerCase().startsWith(wanted));
 }
 
-/**
- * Names in `given` that are not among `names`: a misspelt option would silently have its default.
- *
- * @returns one sentence each
- */
+/** Names in `given` that are not among `names`, a sentence each: a misspelt option would silently have its default. */
 export function unknownNames(given: object, names: readonly string[]): string[] {
   return Object.keys(given)
     .filter((name) => !names.includes(name))
@@ -40,10 +32,7 @@ export function unknownNames(given: object, names: readonly string[]): string[] 
     });
 }
 
-/**
- * How many letters have to be inserted, deleted, replaced, or swapped with their neighbour to turn one text into the
- * other.
- */
+/** How many letters have to be inserted, deleted, replaced, or swapped with their neighbour to turn one text into the other. */
 function distance(one: string, other: string): number {
   let [before, last]: number[][] = [[], Array.from({ length: other.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= one.length; i++) {
@@ -104,11 +93,7 @@ export function notLoaded(name: string, error: unknown): string {
 // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
 const NOT_ASCII = /[^\u0000-\u007f]/g;
 
-/**
- * `JSON.stringify` in ASCII alone. A database that lacks a character, as one in LATIN1 does, would refuse the whole statement.
- *
- * @param value that JSON has
- */
+/** `JSON.stringify` in ASCII alone: a database that lacks a character, as one in LATIN1 does, would refuse the whole statement. */
 export const asciiJson = (value: unknown): string =>
   JSON.stringify(value).replaceAll(
     NOT_ASCII,

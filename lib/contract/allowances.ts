@@ -1,13 +1,11 @@
 import type { AcquireRefusal, ReleaseOutcome } from './lock-store.js';
 
 /*
- * The rules of ticks and intervals that every store follows: Redis in Lua, the others by `rules/lock`. The contract suite tests them on
- * each.
+ * The rules of ticks and intervals that every store follows: Redis in Lua, the others by `rules/lock`. The contract suite tests them.
  *
  * A tick is refused if it lies further in the future of the store than `maxClockSkew`, and if it or a newer one was started, unless its
- * run was interrupted and may be repeated. `only` refuses more. An interval is due one interval after the due time of its last start, or after that start if it was late. It counts with the
- * present interval, which a deploy may have changed. A due time further ahead than a start can put it is ignored: then the
- * store's clock was set back, and the job would not run for that long.
+ * run was interrupted and may be repeated. `only` refuses more. An interval is due one interval, the present one, after the due time of its
+ * last start, or after that start if it was late. A due time further ahead than a start can put it is ignored: the store's clock was set back.
  *
  * A start that is abandoned is taken back: the one that it replaced counts again.
  */
@@ -22,14 +20,11 @@ export const INTERRUPTED: ReleaseOutcome = 'aborted';
 /** The outcome of a lease under which nothing ran. */
 export const NOTHING_RAN: ReleaseOutcome = 'abandoned';
 
-/**
- * The last start of a job, for a refusal.
- *
- * @param outcome of its run; `null` or `undefined`: none yet
- */
-export function lastStart(tick: number, outcome: unknown): Pick<AcquireRefusal, 'tick' | 'finished'> {
-  return { tick, finished: !isInterrupted(outcome) };
-}
+/** The last start of a job, for a refusal. @param outcome of its run; `null` or `undefined`: none yet */
+export const lastStart = (tick: number, outcome: unknown): Pick<AcquireRefusal, 'tick' | 'finished'> => ({
+  tick,
+  finished: !isInterrupted(outcome),
+});
 
 /** Whether a run that is not going on any more counts as interrupted. */
 export const isInterrupted = (outcome: unknown): boolean => (outcome ?? INTERRUPTED) === INTERRUPTED;
@@ -39,12 +34,7 @@ export const CALLED = 2_000;
 /** By how much one step of priority comes before others, in microseconds, the unit of a place: longer than any line lasts. */
 export const STEP_OF_PRIORITY = 1e13;
 
-/**
- * Whether somebody in line runs a queued call when their turn comes. Whoever stands behind it may be without end, or not come to it: so
- * it is those at its place, or before it.
- *
- * @param first the place of the first in line who runs queued calls
- */
+/** Whether somebody at the place of a queued call, or before it, runs queued calls. @param first the place of the first who does */
 export const isAttended = ({ place }: { readonly place: number }, first: number | undefined): boolean =>
   first !== undefined && first <= place;
 

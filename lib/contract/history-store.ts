@@ -1,46 +1,29 @@
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 
 /**
- * Who ran what, and when: the runs under each lock, the ticks that nobody started, and the instances of the fleet. Rules 16 to 18 of
- * `LockStore` say what it keeps. It is for people: nothing here decides who gets a lock, and no lock fails because of it. Its methods
- * reject as the other calls of a store do.
+ * Who ran what, and when: rules 16 to 18 of `LockStore` say what it keeps. It is for people: nothing here decides who gets a lock, and
+ * no lock fails because of it. Its methods reject as the other calls of a store do.
  */
 export interface HistoryStore {
-  /**
-   * Called once at the start if histories are kept.
-   *
-   * @returns why none can be kept, and what to do (a missing right, a missing table), for the log; `undefined` if they can
-   */
+  /** Called once at the start. @returns why no histories can be kept, and what to do, for the log; `undefined` if they can */
   init?(): Promise<string | undefined>;
-  /**
-   * Writes the records that wait, and resolves when they are kept, or lost. Called at a shutdown when all runs have ended, while all parts of
-   * the application still have their connections. Absent: no record waits.
-   */
+  /** Writes the records that wait, and resolves when they are kept, or lost. Called at a shutdown, after all runs. Absent: none waits. */
   flush?(): Promise<void>;
   /** Keeps what no release can: that a run was interrupted, by the grant of the next lease; or what a person did to the lock. */
   interrupted(run: Interruption): Promise<void>;
-  /**
-   * The runs and misses of a lock, newest first: ends that the store has kept, not runs that go on. Leaves out unreadable entries.
-   */
+  /** The runs and misses of a lock, newest first: ends that the store has kept, not runs that go on. Leaves out unreadable entries. */
   entries(query: HistoryQuery): Promise<HistoryEntry[]>;
   /** Keeps that a tick was missed, unless that tick or a newer one was started. */
   miss(miss: Miss): Promise<MissResult>;
-  /**
-   * Notes that an instance has reported a missed tick to people: the first one that kept the miss, or, if that one has died before its
-   * report, another one, which asks some time later.
-   *
-   * @returns whether no instance had noted this for the tick, or for a newer one
-   */
+  /** Notes that an instance has reported a missed tick to people. @returns whether none had noted this for the tick, or for a newer one */
   told(alarm: Alarm): Promise<boolean>;
   /** An instance shows that it is up, and which jobs it knows. */
   beat(beat: Beat): Promise<BeatResult>;
   /**
-   * The instances that were up within the last {@link INSTANCES_KEPT} ms, and the jobs that they know. Leaves out those that it cannot
-   * read; one whose list of jobs it cannot read has none.
+   * The instances that were up within the last {@link INSTANCES_KEPT} ms, and the jobs that they know: none if their list is unreadable.
    *
-   * @param onUnreadable called for each record that it leaves out, before this resolves
-   * @param isDated whether somebody will ask for the dates of an instance, by its id: of others, the store may leave `next` and `last` empty,
-   * which are most of a record. @default all
+   * @param onUnreadable called for each record that it cannot read, and leaves out, before this resolves
+   * @param isDated whether somebody needs `next` and `last` of an instance, by its id: they are most of a record, and may be empty. @default all
    */
   instances(onUnreadable?: () => void, isDated?: (instance: string) => boolean): Promise<InstanceRecord[]>;
 }
@@ -96,10 +79,7 @@ export interface RunRecord extends Annotation {
   readonly traceId?: string;
 }
 
-/**
- * A run whose lease ended by itself. With `by` it is no run, but an act of a person on the lock: its fencing token is that of no lease, and
- * only says when the person acted.
- */
+/** A run whose lease ended by itself. With `by`: an act of a person on the lock, with a fencing token that only says when. */
 export interface Interruption
   extends Pick<LeaseRef, 'name' | 'fencingToken' | 'holder' | 'job' | 'tick' | 'attempt'>, Annotation {
   readonly kept: Retention;
@@ -119,23 +99,18 @@ export interface HistoryQuery {
 export type HistoryEntry = RunEntry | MissEntry;
 
 /** A run that has ended. The store has one for each fencing token: the end of the run, if it is known, or else the interruption. */
-export interface RunEntry extends Annotation {
+export interface RunEntry
+  extends
+    Annotation,
+    Pick<LeaseRef, 'fencingToken' | 'job' | 'tick' | 'attempt'>,
+    Partial<Pick<RunRecord, 'duration' | 'error' | 'traceId'>> {
   readonly type: 'run';
   readonly lock: string;
-  readonly job?: string;
-  /** Of its lease, which began at a thousandth of this number, in epoch milliseconds by the store's clock. */
-  readonly fencingToken: number;
   /** Instance id of its holder. */
   readonly instance: string;
-  readonly tick?: number;
-  /** Which run of the tick it was, from 1. */
-  readonly attempt?: number;
   readonly outcome: ReleaseOutcome | 'interrupted';
-  /** When the store recorded this, by its clock, epoch milliseconds. */
+  /** When the store recorded this, by its clock, epoch milliseconds. Its lease began at a thousandth of `fencingToken`, likewise. */
   readonly at: number;
-  readonly duration?: number;
-  readonly error?: string;
-  readonly traceId?: string;
 }
 
 /** Why an instance did not start a tick. */
@@ -163,15 +138,12 @@ export interface Miss extends MissReason {
   readonly tick: number;
   /** For an interval: how long after it was due it counts as missed, milliseconds. */
   readonly grace?: number;
-  /**
-   * Whether newer ticks may have been started meanwhile, as this instance could not report the miss before. Then the store keeps the miss
-   * even if one was started, for people only: the tick does not count as missed.
-   */
+  /** Whether this could not be reported before. Then it is kept even if a newer tick was started, and does not count as missed. */
   readonly late?: boolean;
 }
 
 /** A missed tick that was reported to people. Plain data. */
-export interface Alarm extends Pick<Miss, 'name' | 'job' | 'tick' | 'kept'> {}
+export type Alarm = Pick<Miss, 'name' | 'job' | 'tick' | 'kept'>;
 
 /** Whether a tick was missed, and who was the first to report it. */
 export interface MissResult {
@@ -184,12 +156,9 @@ export interface MissResult {
 }
 
 /** A tick that nobody has started, as one instance has noted it. */
-export interface MissEntry extends MissReason {
+export interface MissEntry extends MissReason, Pick<Miss, 'job' | 'instance' | 'tick'> {
   readonly type: 'miss';
   readonly lock: string;
-  readonly job: string;
-  readonly tick: number;
-  readonly instance: string;
   /** When it was noted, by the store's clock, epoch milliseconds. */
   readonly at: number;
 }
@@ -209,10 +178,7 @@ export interface KnownJob {
   readonly interval?: number;
   /** Whether it may run on this instance. */
   readonly enabled: boolean;
-  /**
-   * Whether its cron job was stopped on this instance, so that the scheduler does not fire it. Absent: no. An instance reports it in
-   * {@link Beat.stopped}, beside its list of jobs, which stays the same.
-   */
+  /** Whether its cron job was stopped on this instance, which reports it in {@link Beat.stopped}. Absent: no. */
   readonly stopped?: true;
   /** How long after its tick a run counts as overdue, milliseconds; `false`: never. */
   readonly overdue: number | false;
@@ -256,11 +222,8 @@ export interface Beat {
 }
 
 /** A run that should be over, and goes on. */
-export interface HungRun {
+export interface HungRun extends Pick<LeaseRef, 'fencingToken' | 'tick'> {
   readonly job: string;
-  /** Of its lease, which may be over. The lease began at a thousandth of this number, in epoch milliseconds by the store's clock. */
-  readonly fencingToken: number;
-  readonly tick?: number;
 }
 
 /** The answer to a beat. */

@@ -1,12 +1,7 @@
 /** The length of ShedLock's column `locked_by`, characters. */
 export const LOCKED_BY_LENGTH = 255;
 
-/**
- * An instance id as a store keeps it beside a token: in ASCII, as a column may have any character set. A column that replaced a character
- * would never match in comparisons.
- *
- * @param room for how many characters there is room
- */
+/** An instance id as a store keeps it beside a token: in ASCII, as a column of any character set keeps it. @param room in characters */
 export function holderText(holder: string, room: number): string {
   if (/^[ -$&-~]*$/.test(holder)) return holder.slice(0, room);
   let text = '';
@@ -20,6 +15,5 @@ export function holderText(holder: string, room: number): string {
 }
 
 /** Percent-encoded, as in a URL. */
-function escaped(char: string): string {
-  return [...Buffer.from(char)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
-}
+const escaped = (char: string): string =>
+  [...Buffer.from(char)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');

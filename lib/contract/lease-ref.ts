@@ -32,16 +32,9 @@ export interface WaitRequest {
   readonly process: string;
   /** The place that the store has answered to this call, or the place of the call that this one replaces. */
   readonly place?: number;
-  /**
-   * How long the lease that the call last heard of can still be live, milliseconds. A store that has lost all its data about the lock
-   * grants it to nobody in line until then: the holder of that lease may still write it back.
-   */
+  /** How long the lease that the call last heard of can be live, ms: a store that lost its data grants nobody in line before. */
   readonly notBefore?: number;
-  /**
-   * Whether the call runs queued calls when its turn comes. A call that does not goes before queued calls behind it.
-   *
-   * @default false
-   */
+  /** Whether the call runs queued calls when its turn comes. One that does not goes before queued calls behind it. @default false */
   readonly drains?: boolean;
 }
 

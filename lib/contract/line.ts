@@ -1,6 +1,6 @@
 import { newId } from '../base/shared.js';
 import type { InLine } from './lock-info.js';
-import type { AcquireRefusal, AcquireRequest, WaitRequest } from './lock-store.js';
+import type { AcquireRefusal, AcquireRequest } from './lock-store.js';
 import { CALLED, STEP_OF_PRIORITY } from './allowances.js';
 
 /** A call in line. */
@@ -23,7 +23,7 @@ export interface Called {
 }
 
 /** A call with `wait`. */
-export type WaitingRequest = AcquireRequest & { readonly wait: WaitRequest };
+export type WaitingRequest = AcquireRequest & Required<Pick<AcquireRequest, 'wait'>>;
 
 export const isWaiting = (request: AcquireRequest): request is WaitingRequest => request.wait !== undefined;
 
@@ -81,8 +81,7 @@ export class Line {
    * The lock is free: calls the first in line, unless one is called already.
    *
    * @param asks the token of the call that asks now: if it was called, it is late, but not gone
-   * @returns the call that is called, which need not stand in the line that was read: it may have come since. `undefined`: none is left,
-   *   and the lock is free for all
+   * @returns the call that is called, which may have come since the line was read. `undefined`: the lock is free for all
    */
   call(now: number, asks?: string): (Called & Partial<Standing>) | undefined {
     const called = this.#standing.find(({ token }) => token === this.#called?.token);

@@ -1,4 +1,4 @@
-import type { ReleaseOutcome } from './lease-ref.js';
+import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 import type { DeadLetter } from './queued-call-store.js';
 
 /** A lock, as the store knows it. */
@@ -16,10 +16,7 @@ export interface LockInfo {
   readonly expiresIn?: number;
   /** Fencing token of the newest lease of this library. */
   readonly fencingToken?: number;
-  /**
-   * Token of the lease that has the lock, if this library granted it: with it, a person can end that lease. Only the switches need it: do
-   * not show it. Absent if the lock is not held.
-   */
+  /** Token of the lease that has the lock, if it is one of this library: whoever has it can end that lease, so do not show it. */
   readonly token?: string;
   /** The job of the newest lease, where the store knows it. */
   readonly job?: string;
@@ -27,10 +24,7 @@ export interface LockInfo {
   readonly interrupted?: true;
   /** The last start of each job under this lock that has ticks or an interval. */
   readonly jobs: readonly JobInfo[];
-  /**
-   * The calls that wait in line for the lock, in their order, a hundred at most. A call whose process has died stays in the list until its
-   * wait is over, or its turn has come. Absent: none.
-   */
+  /** The calls in line, in their order, a hundred at most; also those of dead processes until their turn or end. Absent: none. */
   readonly line?: readonly InLine[];
   /** How many queued calls wait for their run, or have begun it. Absent: none. */
   readonly queued?: number;
@@ -54,12 +48,8 @@ export interface InLine {
 export const withoutToken = ({ token: _token, ...info }: LockInfo): LockInfo => info;
 
 /** The last start of a job. */
-export interface JobInfo {
+export interface JobInfo extends Pick<LeaseRef, 'tick' | 'attempt'> {
   readonly job: string;
-  /** Scheduled fire time, epoch milliseconds. Absent for an interval. */
-  readonly tick?: number;
-  /** Which run of the tick it was, from 1. */
-  readonly attempt?: number;
   /** How the run of the tick ended. Absent while it is going on, and if its holder died. */
   readonly outcome?: ReleaseOutcome;
   /** When an interval is due again, by the store's clock, epoch milliseconds. */

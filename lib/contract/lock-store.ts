@@ -16,26 +16,16 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
 export type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * Where leases live: what every store of this library promises to the rest of it, sentence by sentence in `docs/stores/contract.md`. Data
- * access only: no timers, no policy, no logging. To keep locks somewhere else, implement `LockDocuments`, and let `DocumentLockStore`
- * make a store of it.
+ * Where leases live: `docs/stores/contract.md` has what every store promises, sentence by sentence. Data access only: no timers, no
+ * policy, no logging. To keep locks somewhere else, implement `LockDocuments`, of which `DocumentLockStore` makes a store.
  *
  * A call that fails rejects with `StoreUnavailableError`, with `LockStateError` if what is stored of this lock is broken, or, from `acquire`, with
  * `SchedulerLockConfigError` if the store cannot keep the name.
  */
 export interface LockStore {
-  /**
-   * What the log calls the store, after the word "in": its kind and its address, without secrets, such as `Redis 127.0.0.1:6379`.
-   *
-   * @default the name of its class
-   */
+  /** What the log calls the store: its kind and its address, without secrets, as `Redis 127.0.0.1:6379`. @default the name of its class */
   readonly label?: string;
-  /**
-   * Whether locks live on several servers, so that one can be out of reach while the others answer. Then only an answer for a lock
-   * that failed ends an outage. True for a Redis Cluster.
-   *
-   * @default false
-   */
+  /** Whether locks live on several servers, as in a Redis Cluster: only an answer for a lock that failed ends an outage. @default false */
   readonly partitioned?: boolean;
   /** One atomic attempt to take a lock. */
   acquire(request: AcquireRequest): Promise<AcquireResult>;
@@ -50,32 +40,22 @@ export interface LockStore {
    * @throws StoreUnavailableError if the store cannot be reached now: the application starts, and skips
    */
   init?(): Promise<void>;
-  /**
-   * Asked once at start-up, after `init`: what a person should change in the set-up of the store although it works, for one warning in
-   * the log. Without an answer within two seconds, or after a rejection, there is none.
-   */
+  /** Asked after `init`: what a person should change although the store works, for one warning in the log. Has two seconds, and may fail. */
   warning?(): Promise<string | undefined>;
   /**
-   * Why this store cannot keep the name of a lock (its column is too short, say). The text follows the name, says what to do, and
-   * ends with a full stop. `undefined` if it can keep the name, or does not know yet. Names that `acquire` takes have no problem,
-   * those that it rejects have one. A store without this method keeps every name of up to 200 characters.
-   *
-   * Called after `init` with the names of decorated methods and elections: each name with a problem stops the start. Answers at
-   * once, from what `init` has found out.
+   * Why this store cannot keep the name of a lock. The text follows the name, says what to do, and ends with a full stop. `undefined` if it
+   * can, or does not know yet. Names that `acquire` takes have no problem, those that it rejects have one. Called after `init`, and answers
+   * at once: a problem of a declared name stops the start. A store without this method keeps every name of up to 200 characters.
    */
   nameProblem?(name: string): string | undefined;
   /** Called once at shutdown, after the last other call. Closes only the connections that the store itself has opened. */
   close?(): Promise<void>;
-  /**
-   * The locks that the store knows, in no particular order: those with these names, or all of them, which is not cheap. Meant for
-   * people: the answer may be outdated by the time it is read. Not for decisions.
-   */
+  /** The locks that the store knows, unordered: those with these names, or all, which is not cheap. For people, not for decisions. */
   inspect(names?: readonly string[]): Promise<LockInfo[]>;
   /** What it keeps besides locks. A call for anything else fails. */
   readonly keeps: Keeps;
   /**
-   * Opens the channel on which a process receives the hints for its calls in line. Each application opens one, with its first call that
-   * waits. Answers at once, also if the channel cannot be opened yet.
+   * Opens the channel on which a process receives the hints for its calls in line. Answers at once, also if it cannot be opened yet.
    *
    * @param process its name, as in {@link WaitRequest.process}
    * @param called receives the token of the call
@@ -87,9 +67,8 @@ export interface LockStore {
   /** Who ran what. Each call rejects if the store {@link keeps} no histories. */
   readonly history: HistoryStore;
   /**
-   * A call was not answered in time, or its connection broke: that connection may be dead, and so may others of its age, without a
-   * sign of it. Gives up those that do not answer, so that the next call goes over one that works. Any number of calls may fail
-   * at once; on a store that answers, this changes nothing. An attempt of a tick is sent once more after this.
+   * A call was not answered in time, or its connection broke: gives up connections that do not answer, so that the next call goes over one
+   * that works. On a store that answers, this changes nothing. An attempt of a tick is sent once more after this.
    *
    * @param silence milliseconds without an answer; `undefined` if the connection broke
    * @returns if calls cannot be sent before: a promise that resolves when they can, or when there is no connection to be had
@@ -117,19 +96,19 @@ export interface Keeps {
 export const EVERYTHING: Keeps = { lines: true, queuedCalls: true, histories: true };
 
 /** What a store declares, and does not keep, a sentence each. */
-export function undeclared(store: Partial<LockStore>, shown: string): string[] {
-  const { keeps, queuedCalls, history } = store;
+export function undeclared({ keeps, queuedCalls, history }: Partial<LockStore>, shown: string): string[] {
   if (keeps === undefined) return [`store: ${shown} is no LockStore: it does not declare what it \`keeps\`.`];
-  const needs = [
-    ['queuedCalls', '`queuedCalls`', queuedCalls],
-    ['queuedCalls', 'lines, in which those who run them wait', keeps.lines],
-    ['histories', '`history`', history],
-  ] as const;
-  const lacking = needs.filter(([kept, , has]) => keeps[kept] && !has);
-  return lacking.map(
-    ([kept, part]) =>
-      `store: ${shown} declares that it keeps ${kept}, and has no ${part}. Add it, or declare \`${kept}: false\`.`,
-  );
+  const lacks = (kept: keyof Keeps, part: string, has: unknown): string[] =>
+    keeps[kept] && !has
+      ? [
+          `store: ${shown} declares that it keeps ${kept}, and has no ${part}. Add it, or declare \`${kept}: false\`.`,
+        ]
+      : [];
+  return [
+    ...lacks('queuedCalls', '`queuedCalls`', queuedCalls),
+    ...lacks('queuedCalls', 'lines, in which those who run them wait', keeps.lines),
+    ...lacks('histories', '`history`', history),
+  ];
 }
 
 /** The channel on which a process receives hints for its calls in line. */
@@ -145,17 +124,9 @@ export interface HintChannel {
 export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken' | 'tick'>, JobStart {
   /** With a `tick`: how far it may lie in the future of the store's clock, milliseconds. Absent: any distance. */
   readonly maxClockSkew?: number;
-  /**
-   * Whether nobody needs more of a refusal than its reason. A store may leave out the rest then, if that saves work.
-   *
-   * @default false
-   */
+  /** Whether nobody needs more of a refusal than its reason: a store may leave out the rest. @default false */
   readonly brief?: boolean;
-  /**
-   * Whether the store remembers the run: then a grant names the lease before it, if that one has ended by itself.
-   *
-   * @default false
-   */
+  /** Whether the store remembers the run: then a grant names the lease before it, if that one has ended by itself. @default false */
   readonly history?: boolean;
 }
 
@@ -168,10 +139,7 @@ export type AcquireResult =
       readonly attempt?: number;
       /** The schedule that the job's last start came from, if it was another one. */
       readonly previousSchedule?: string;
-      /**
-       * The lease before this one, if it was never released. Its job, tick and attempt if it was asked for with `history`, and
-       * otherwise where they are known. The answer to an attempt that is sent again may leave it out.
-       */
+      /** The lease before this one, if it was never released; its run with `history`. An attempt that is sent again may lack it. */
       readonly interrupted?: Pick<LeaseRef, 'fencingToken' | 'holder' | 'job' | 'tick' | 'attempt'>;
     }
   | AcquireRefusal;
@@ -207,10 +175,7 @@ export interface RefusalFacts {
 
 /** Options of {@link LockStore.extend}. */
 export interface ExtendOptions {
-  /**
-   * Milliseconds after which the caller counts the whole call as failed. A store that asks several servers answers before that,
-   * with `held: null` for the leases on servers that hang.
-   */
+  /** Milliseconds for the whole call. A store of several servers answers before, with `held: null` for leases on servers that hang. */
   readonly limit?: number;
 }
 

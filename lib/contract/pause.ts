@@ -1,9 +1,6 @@
 import { holderText } from './holder-text.js';
 
-/*
- * A pause is a lease held by a person: only its holder text distinguishes it from other leases. The text says who, why and until when, for
- * people who look into the store, and for instances that are refused.
- */
+// A pause is a lease held by a person: only its holder text, which says who, why and until when, distinguishes it from other leases.
 
 /** Who has paused a lock, why, and until when. */
 export interface PausedBy {

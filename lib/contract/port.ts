@@ -1,8 +1,8 @@
 import type { SchedulerLockError } from '../base/errors.js';
 
 /**
- * What a database, or whatever else keeps documents, must be able to do to keep locks: plain data, and no rule of ours. The rules are in
- * {@link DocumentLockStore}, which makes a `LockStore` of it. A contract suite of its own checks each sentence here.
+ * What a database, or whatever else keeps documents, must be able to do to keep locks. The rules are in {@link DocumentLockStore}, which
+ * makes a `LockStore` of it. A contract suite of its own checks each sentence here.
  *
  * 1. A lock is one document, found by its name. Names are kept apart exactly.
  * 2. All times are of the database's clock, epoch milliseconds, and no other clock has a say.
@@ -19,23 +19,17 @@ import type { SchedulerLockError } from '../base/errors.js';
 export interface LockDocuments {
   /** Why the database cannot keep the name of a lock, known without asking; see `LockStore.nameProblem`. */
   nameProblem?(name: string): string | undefined;
-  /**
-   * Reads the documents of these locks, or all: each once, and those that there are. Locks nothing.
-   *
-   * @param names each of them once
-   */
+  /** Reads the documents of these locks, or all: each once, and those that there are. Locks nothing. @param names each of them once */
   read(names: readonly string[] | 'all'): Promise<DocumentsRead>;
   /**
-   * Writes changes, each over exactly the document that was seen.
+   * Writes changes of locks that differ, each over exactly the document that was seen.
    *
-   * @param changes of locks that differ
    * @returns for each whether it was written. `undefined`: others have written since, so that nobody can tell
    */
   write(changes: readonly Change[]): Promise<(boolean | undefined)[]>;
   /**
-   * Lets documents that are taken end so many milliseconds from now; all else stays as it is.
+   * Lets documents of locks that differ, if they are taken, end so many milliseconds from now; all else stays as it is.
    *
-   * @param renewals of locks that differ
    * @returns for each whether its document was taken, and last written by the one who asks
    */
   renew(renewals: readonly Renewal[]): Promise<boolean[]>;
@@ -51,12 +45,8 @@ export interface DocumentsRead {
 }
 
 /** The document of a lock, as it was read. */
-export interface ReadDocument {
+export interface ReadDocument extends Omit<SeenDocument, 'taken'> {
   readonly name: string;
-  /** Drawn by whoever wrote the document last. Empty if none of ours ever did. */
-  readonly version: string;
-  /** Who wrote it last, for people, too. Not ours if another program did. */
-  readonly by: string;
   /** Until when it is taken. Later than `now`: the lock is taken. `Infinity`: without an end. */
   readonly until: number;
   /** When its newest lease began. */
@@ -67,7 +57,9 @@ export interface ReadDocument {
 
 /** What a change was decided on, and what the document must still be when it is written. */
 export interface SeenDocument {
+  /** Drawn by whoever wrote the document last. Empty if none of ours ever did. */
   readonly version: string;
+  /** Who wrote it last, for people, too. Not ours if another program did. */
   readonly by: string;
   /** Whether the lock is taken, by the database's clock when it writes. */
   readonly taken: boolean;

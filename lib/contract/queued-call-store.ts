@@ -1,45 +1,22 @@
 import type { RunRecord } from './history-store.js';
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 
-/**
- * Where queued calls are kept until their run has ended: a queue for each lock. The rule that it keeps is number 15 of `LockStore`.
- * Its methods reject as the other calls of a store do.
- */
+/** Where queued calls are kept until their run has ended, by rule 15 of `LockStore`. Its methods reject as the other calls of a store do. */
 export interface QueuedCallStore {
-  /**
-   * Called once at the start if there are jobs whose calls are queued.
-   *
-   * @throws SchedulerLockConfigError to stop the start: a missing right, a missing table
-   * @throws StoreUnavailableError if the store cannot be reached now
-   */
+  /** Called once at the start if there are jobs whose calls are queued. Rejects as `init` of the store does. */
   init?(): Promise<void>;
-  /**
-   * Keeps a queued call, or gives its arguments to one that waits with the same job and key, by `mergedArguments`: the person who asked for
-   * that one first stays. Idempotent per `id`.
-   */
+  /** Keeps a queued call, or gives its arguments to one that waits with the same job and key, by `mergedArguments`. Idempotent per `id`. */
   enqueue(queuedCall: NewQueuedCall, options?: CallOptions): Promise<Enqueued>;
-  /**
-   * Ends the queued call of a lease, and takes the next one for it. Between the two, nobody else gets the lock.
-   *
-   * @param lease with the `queuedCall` that it has taken, if it has one
-   */
+  /** Ends the `queuedCall` of a lease, if it has one, and takes the next one. Between the two, nobody else gets the lock. */
   next(lease: LeaseRef, options: NextOptions): Promise<NextResult>;
-  /**
-   * Locks with queued calls of these jobs that perhaps no process is about to run: the lock is free, or no call in line for it has the
-   * priority of the first queued call.
-   */
+  /** Locks with queued calls of these jobs that perhaps no process is about to run: free, or without a call of that priority in line. */
   left(jobs: readonly string[]): Promise<LeftCalls[]>;
   /**
-   * Puts the dead letters of a lock back to their places, with no deliveries counted, and keeps them for as long once more. Later
-   * queued calls with the same key do not merge with them. Returns how many.
-   *
-   * @param id puts only this one back
+   * Puts the dead letters of a lock, or only this one, back to their places, with no deliveries counted, and keeps them for as long once
+   * more. Later queued calls with the same key do not merge with them. Returns how many.
    */
   redeliver(name: string, id?: string): Promise<number>;
-  /**
-   * Called when somebody who does not run them has queued calls: sends the hint {@link LOOK_FOR_QUEUED} to every process whose channel for
-   * hints is open. A hint may be lost. Never rejects. Where no hints arrive, instances find the calls when they look.
-   */
+  /** Sends the hint {@link LOOK_FOR_QUEUED} to every process with a channel for hints. It may be lost. Never rejects. */
   announce(): Promise<void>;
 }
 
@@ -107,11 +84,7 @@ export type NextResult = {
 );
 
 /** A queued call that a lease has taken. */
-export interface DeliveredCall {
-  readonly id: string;
-  readonly job: string;
-  readonly key?: string;
-  readonly args: string;
+export interface DeliveredCall extends Pick<NewQueuedCall, 'id' | 'job' | 'key' | 'args'> {
   /** The number of this delivery, from 1. */
   readonly delivery: number;
   /** When it came, by the store's clock, epoch milliseconds. */
@@ -121,10 +94,7 @@ export interface DeliveredCall {
 }
 
 /** A queued call whose run failed, or was interrupted too often. Kept for 7 days, 100 of each lock. */
-export interface DeadLetter {
-  readonly id: string;
-  readonly job: string;
-  readonly key?: string;
+export interface DeadLetter extends Pick<NewQueuedCall, 'id' | 'job' | 'key'> {
   /** How often it was delivered. */
   readonly deliveries: number;
   readonly reason: 'failed' | 'timed-out' | 'interrupted';

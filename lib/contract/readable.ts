@@ -1,9 +1,6 @@
 import type { InstanceRecord, KnownJob, MissEntry, RunEntry } from './history-store.js';
 
-/*
- * Reads the records of a history one at a time: an unreadable one (somebody has changed it, or a newer version wrote it in another form)
- * must not hide the others. Only the fields that are checked here have to be there.
- */
+// Reads records one at a time: an unreadable one must not hide the others. Only the fields that are checked here have to be there.
 
 /** The value of a text, or `undefined` if it is no JSON, or not what it should be. */
 export function readable<T>(text: unknown, isOne: (value: unknown) => value is T): T | undefined {

@@ -36,7 +36,6 @@ describeLockEntries(
           keys: OF_QUEUE,
           index: `${prefix}:queued`,
           users: 'queued calls',
-          rights: () => '',
         });
       });
       const close = async (): Promise<void> => {

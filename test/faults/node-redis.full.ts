@@ -94,16 +94,6 @@ describe.each(VERSIONS)('%s', (_version, create) => {
     expect(logged(/not available/)).toEqual([expect.stringMatching(/"end": it has been closed/)]);
   });
 
-  test('a client that queues is warned of once, at the start', async () => {
-    await start(make({ disableOfflineQueue: false }));
-    await until(() => logged().length > 0);
-    expect(logged()).toEqual([
-      expect.stringMatching(
-        /^warn: The node-redis client keeps commands .* Give createClient\(\) `disableOfflineQueue: true`\.$/,
-      ),
-    ]);
-  });
-
   test('a Redis that is away at the start is an outage, and its end another line', async () => {
     await redis.proxy.refuse();
     const app = await start();
@@ -237,7 +227,7 @@ describe.each(VERSIONS)('%s', (_version, create) => {
     test('without a right stops the start, with the command that gives it', async () => {
       await user(ACL_COMMANDS.filter((right) => right !== '+hset'));
       const problem = await problemsOf(start(as(PASSWORD)));
-      expect(problem).toMatch(/may not run HSET, .*ACL SETUSER jobs /);
+      expect(problem).toMatch(/may not run HSET, .*scheduler-lock acl/);
       expect(problem).not.toContain(PASSWORD);
     });
 

@@ -109,7 +109,7 @@ test('a user with the rights that the page on Redis lists can wait, and one who 
     await two.event('waiting', 'lock', later.length);
     return logged(/Calls in line|calls in line/).length > 0;
   });
-  expect(logged(/calls in line/)).toEqual([expect.stringMatching(/^warn: .*NOPERM.*\+subscribe/)]);
+  expect(logged(/calls in line/)).toEqual([expect.stringMatching(/^warn: .*NOPERM.*scheduler-lock acl/)]);
   await again.end();
   await Promise.all(later);
   expect(two.heard('outage-started')).toEqual([]);
@@ -135,7 +135,7 @@ test.each(['waits', 'is queued'])(
     const holder = await hold(app, 'lock');
     const call = what === 'waits' ? runs.call(app, 'a') : webhooks.came();
     await until(() => logged(/calls in line/).length > 0);
-    expect(logged(/calls in line/)).toEqual([expect.stringMatching(/^warn: .*NOPERM.*\+subscribe/)]);
+    expect(logged(/calls in line/)).toEqual([expect.stringMatching(/^warn: .*NOPERM.*scheduler-lock acl/)]);
     await holder.end();
     await call;
     await until(() => what === 'waits' || webhooks.ran === 1);

@@ -206,20 +206,12 @@ describe('options that cannot work', () => {
     ],
     [
       { connection: 'localhost:6379' },
-      'connection: a Redis URL begins with redis:// or rediss://, this one with localhost:',
+      'connection: a Redis URL begins with redis:// or rediss://, this one with localhost: A database needs another store: docs/stores/choose.md.',
     ],
-    ...(
-      [
-        ['postgres', 'PostgresLockStore', 'postgres'],
-        ['postgresql', 'PostgresLockStore', 'postgres'],
-        ['mysql', 'MysqlLockStore', 'mysql'],
-        ['mariadb', 'MysqlLockStore', 'mysql'],
-        ['mongodb+srv', 'MongoLockStore', 'mongo'],
-      ] as const
-    ).map(([scheme, store, entry]): [object, string] => [
-      { connection: `${scheme}://user:secret@db/app` },
-      `connection: a Redis URL begins with redis:// or rediss://, this one with ${scheme}: For that database give the module a store instead: ${store}, of nestjs-scheduler-lock/${entry}.`,
-    ]),
+    [
+      { connection: 'postgres://user:secret@db/app' },
+      'connection: a Redis URL begins with redis:// or rediss://, this one with postgres: A database needs another store: docs/stores/choose.md.',
+    ],
     [
       { connection: 'redis://:pa#ss@host:6379' },
       'connection: this is not a URL. Write redis://host:6379 (rediss:// for TLS), or percent-encode special characters in the password.',

@@ -232,13 +232,11 @@ describe('on Redis', () => {
     },
   );
 
-  test('a user who lacks a right is told the same, whatever it lacks', async () => {
-    const text = shell('acl', '--user', 'jobs');
-    const rights = text.split('\n').at(-1)?.replace('on ><password> resetchannels ', '') ?? '';
+  test('a user who lacks rights is told the command that prints them', async () => {
     await server.command('ACL', 'SETUSER', 'jobs', 'reset', 'on', '>geheim', '+info');
     const connection = `redis://jobs:geheim@${server.host}:${server.port}`;
     const store = new RedisLockStore(connection);
-    await expect(store.init()).rejects.toThrow(rights);
+    await expect(store.init()).rejects.toThrow('npx nestjs-scheduler-lock acl');
     await store.close();
   });
 });

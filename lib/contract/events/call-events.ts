@@ -1,39 +1,35 @@
 import type { SkipReason } from '../../base/errors.js';
 import type { ControlAct, MissReason } from '../history-store.js';
-import type { RefusalFacts } from '../lock-store.js';
+import type { LeaseRef, RefusalFacts } from '../lock-store.js';
+import type { DeadLetter } from '../queued-call-store.js';
 import type { LockFacts } from './lease-events.js';
 
+/** What is known of a call that stands in line, or did. */
+interface CallFacts extends LockFacts {
+  /** Scheduled fire time that the call belongs to, epoch milliseconds. */
+  readonly callTick?: number;
+  /** The locks that the calling code holds meanwhile: two calls that wait for each other's locks end only with their `wait`. */
+  readonly holding?: readonly string[];
+}
+
 /** A call found its lock taken, and stands in line from now on. */
-export interface WaitingEvent extends LockFacts {
+export interface WaitingEvent extends CallFacts, Pick<RefusalFacts, 'holder'> {
   readonly type: 'waiting';
   /** How many calls of the fleet stand before it. */
   readonly ahead: number;
   /** How long it waits at most, milliseconds. */
   readonly wait: number;
   readonly priority: number;
-  /** Instance id of the holder, if it is one of ours. */
-  readonly holder?: string;
-  /** Scheduled fire time that the call belongs to, epoch milliseconds. */
-  readonly callTick?: number;
-  /** The locks that the calling code holds meanwhile: two calls that wait for each other's locks end only with their `wait`. */
-  readonly holding?: readonly string[];
-  /**
-   * Why no hint reaches this process when the turn of one of its calls comes, and what to do. Without hints its calls ask four times a
-   * second. Only one event of a process has it: a second one of a call, or one of a queued call that waits for its turn.
-   */
+  /** Why no hints reach this process, so that its calls ask four times a second, and what to do. Only one event of a process has it. */
   readonly problem?: string;
 }
 
 /** A call did not run its job. */
-export interface SkippedEvent extends LockFacts, RefusalFacts {
+export interface SkippedEvent extends CallFacts, RefusalFacts {
   readonly type: 'skipped';
   readonly reason: SkipReason;
   /** How long the call stood in line, milliseconds. Absent if it did not. */
   readonly waited?: number;
-  /** The locks that the calling code held while it stood in line. */
-  readonly holding?: readonly string[];
-  /** Scheduled fire time that the call belongs to, epoch milliseconds. */
-  readonly callTick?: number;
   /** What went wrong, for `store-unavailable` and `invalid-name`. */
   readonly error?: Error;
 }
@@ -48,41 +44,22 @@ export interface QueuedEvent extends LockFacts {
   readonly merged: number;
 }
 
-/**
- * A queued call will not be run any more: its run failed or passed its `timeout`, or was interrupted too often. `inspect()` shows
- * it, and `redeliver(lock)` puts it back.
- */
-export interface DeadLetteredEvent extends LockFacts {
+/** A queued call will not be run any more. `inspect()` shows it, and `redeliver(lock)` puts it back. */
+export interface DeadLetteredEvent extends LockFacts, Pick<DeadLetter, 'key' | 'reason' | 'deliveries'> {
   readonly type: 'dead-lettered';
   readonly job: string;
-  readonly key?: string;
-  readonly reason: 'failed' | 'timed-out' | 'interrupted';
-  /** How often it was delivered. */
-  readonly deliveries: number;
   /** What its run threw, for the reason `failed`. */
   readonly error?: unknown;
 }
 
-/**
- * The lease before the one that was granted now had ended by itself: its process was killed or froze, or could not reach the store. The
- * instance that gets the lock next sends this event, if runs are remembered (`history`): until then no instance knows.
- */
+/** A lease had ended by itself. The instance that gets the lock next finds that out, if runs are remembered (`history`). */
 export interface InterruptedEvent extends LockFacts {
   readonly type: 'interrupted';
   /** The run, as far as the store knows it. `instance`: the one that had it. */
-  readonly run: {
-    readonly instance: string;
-    readonly fencingToken: number;
-    readonly tick?: number;
-    /** Which run of the tick it was, from 1. */
-    readonly attempt?: number;
-  };
+  readonly run: Pick<LeaseRef, 'fencingToken' | 'tick' | 'attempt'> & { readonly instance: string };
 }
 
-/**
- * No instance has started a tick in time (`overdue`), and no run of its job was going on: an alert. One event for each tick over the whole
- * fleet, on the instance that found out first.
- */
+/** An alert: no instance has started a tick in time (`overdue`), and no run of its job went on. One event for each tick over the fleet. */
 export interface OverdueEvent extends LockFacts {
   readonly type: 'overdue';
   readonly job: string;
@@ -93,8 +70,8 @@ export interface OverdueEvent extends LockFacts {
 }
 
 /**
- * A person has used a switch of this application, or a run that a person has asked for begins here: see `docs/production/control.md`. No
- * application emits the event for a switch that was used elsewhere, such as in the shell: `SchedulerLockInsight.controls()` has those, too.
+ * A person has used a switch of this application, or a run that a person has asked for begins here: see `docs/production/control.md`.
+ * Switches that were used elsewhere, such as in the shell, are only in `SchedulerLockInsight.controls()`.
  */
 export interface ControlledEvent extends LockFacts, ControlAct {
   readonly type: 'controlled';

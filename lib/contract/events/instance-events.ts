@@ -1,32 +1,27 @@
 import type { RevokedReason } from '../../base/errors.js';
-import type { LeaseFacts } from './lease-events.js';
+import type { LeaseFacts, LockFacts } from './lease-events.js';
 
-/**
- * The store began to fail: as a whole, on one of its servers, for one kind of call, or for one lock whose entry is broken. Emitted
- * once, however many calls fail until the outage ends.
- */
-export interface OutageStartedEvent {
+/** Fields of every event. */
+type InstanceFacts = Pick<LockFacts, 'instance' | 'at'>;
+
+/** The store began to fail: as a whole, on one server, for one kind of call, or for one broken lock. Emitted once until the outage ends. */
+export interface OutageStartedEvent extends InstanceFacts {
   readonly type: 'outage-started';
   /** The one lock that fails; absent if the store itself does. */
   readonly lock?: string;
-  readonly instance: string;
-  readonly at: number;
   readonly error: Error;
   /** The store could not be reached when the application started. */
   readonly atStart: boolean;
 }
 
 /**
- * The store answers again. Any answered call ends an outage, with two exceptions. If the store had refused calls
- * (`StoreUnavailableError.refused`), only a call of the same kind ends it. If its locks live on several servers
- * (`LockStore.partitioned`), only a call for a lock that had failed does. When no call has failed for ten minutes, any answered
- * call ends these too.
+ * The store answers again. If it had refused calls (`StoreUnavailableError.refused`), only a call of the same kind ends the outage; if its
+ * locks live on several servers (`LockStore.partitioned`), only a call for a lock that had failed; and after ten minutes without a failure
+ * any answered call.
  */
-export interface OutageEndedEvent {
+export interface OutageEndedEvent extends InstanceFacts {
   readonly type: 'outage-ended';
   readonly lock?: string;
-  readonly instance: string;
-  readonly at: number;
   /** How long it lasted, milliseconds. */
   readonly duration: number;
   /** How many calls were skipped meanwhile. */
@@ -34,37 +29,25 @@ export interface OutageEndedEvent {
 }
 
 /** A run that a shutdown has to deal with. */
-export interface UnfinishedRun {
-  readonly lock: string;
-  /** Identity of the job, if the lock was taken for one. */
-  readonly job?: string;
-}
+export type UnfinishedRun = Pick<LockFacts, 'lock' | 'job'>;
 
 /** A shutdown begins while jobs run, and waits for them. */
-export interface ShutdownWaitingEvent {
+export interface ShutdownWaitingEvent extends InstanceFacts {
   readonly type: 'shutdown-waiting';
-  /** It is about many. */
   readonly lock?: undefined;
   readonly runs: readonly UnfinishedRun[];
-  readonly instance: string;
-  readonly at: number;
   /** How long the shutdown waits at most before it aborts their signals, milliseconds: the option `shutdownTimeout`. */
   readonly timeout: number;
 }
 
-/**
- * A shutdown waits no longer for jobs that still run. Their leases are left to expire, so that no other instance runs beside them.
- */
-export interface ShutdownLeftEvent {
+/** A shutdown waits no longer for jobs that still run. Their leases are left to expire, so that no other instance runs beside them. */
+export interface ShutdownLeftEvent extends InstanceFacts {
   readonly type: 'shutdown-left';
-  /** It is about many. */
   readonly lock?: undefined;
   readonly runs: readonly (UnfinishedRun & {
     /** Milliseconds until the lease expires, and another instance can take the lock; absent if it was lost before. */
     readonly expiresIn?: number;
   })[];
-  readonly instance: string;
-  readonly at: number;
 }
 
 /** This instance leads: it won the election that `lock` names. */

@@ -1,5 +1,5 @@
 import type { LostReason } from '../../base/errors.js';
-import type { ReleaseOutcome } from '../lock-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 
 /** Fields of every event about one lock. */
 export interface LockFacts {
@@ -13,13 +13,9 @@ export interface LockFacts {
 }
 
 /** Further fields of every event about a lease. */
-export interface LeaseFacts extends LockFacts {
+export interface LeaseFacts extends LockFacts, Pick<LeaseRef, 'tick' | 'attempt'> {
   /** 0 if the job runs without its lock, by `onStoreError: 'run'`. */
   readonly fencingToken: number;
-  /** Scheduled fire time that the run belongs to, epoch milliseconds. */
-  readonly tick?: number;
-  /** Which run of the tick this is, from 1. */
-  readonly attempt?: number;
 }
 
 /** A lease was granted; its job begins. */
@@ -54,8 +50,8 @@ export interface RenewedEvent extends LeaseFacts {
 }
 
 /**
- * A lock was gone, or another holder's, though its lease was live: somebody has deleted the lock, such as a client that unlocks by a plain
- * `DEL`. Another holder may have run meanwhile. If a renewal finds another holder, {@link LostEvent} is sent instead.
+ * A lock was gone though its lease was live: somebody has deleted it, such as a client that unlocks by a plain `DEL`. Another holder may
+ * have run meanwhile. If a renewal finds another holder, {@link LostEvent} is sent instead.
  */
 export interface LockDeletedEvent extends LeaseFacts {
   readonly type: 'lock-deleted';
@@ -81,10 +77,7 @@ export interface ReleasedEvent extends LeaseFacts {
   readonly error?: unknown;
   /** How many ticks of its job this instance skipped because of the run; absent if none: see {@link OverrunEvent}. */
   readonly skippedTicks?: number;
-  /**
-   * Whether the store confirmed it. `false` if the lease was no longer ours, or if the store did not answer: then
-   * the release is tried again until the lease has expired by itself.
-   */
+  /** Whether the store confirmed it. `false`: the lease was no longer ours, or the release is tried again until the lease has expired. */
   readonly confirmed: boolean;
 }
 
@@ -103,10 +96,7 @@ export interface TimeoutEvent extends LeaseFacts {
   readonly timeout: number;
 }
 
-/**
- * A run is still going on when the next tick of its job comes on this instance, so that tick is skipped. Emitted once per run: it
- * shows a hung job that has no `timeout`.
- */
+/** A run still goes on when the next tick of its job comes on this instance, which skips that tick. Emitted once per run. */
 export interface OverrunEvent extends LeaseFacts {
   readonly type: 'overrun';
   /** When the run began, epoch milliseconds. */
@@ -122,8 +112,8 @@ export interface UnlockedEvent extends LeaseFacts {
 }
 
 /**
- * A run goes on here that should be over: past its `timeout`, past the next tick of its job, or though its lease is over. An alert: while
- * it goes on, this instance starts no other run of the job. Sent again each hour.
+ * An alert: a run goes on here that should be over (its `timeout`, the next tick, the lease), and keeps this instance from other runs of
+ * the job. Sent again each hour.
  */
 export interface HungEvent extends LeaseFacts {
   readonly type: 'hung';

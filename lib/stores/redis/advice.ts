@@ -1,3 +1,5 @@
+import { RIGHTS } from './acl.js';
+
 /** The error for a user who lacks a right. A refusal within a script has a text of its own: before Redis 7, and in Redis 8 and Valkey. */
 export const DENIED = /\bNOPERM\b|executing the script|ACL failure in script/;
 
@@ -23,10 +25,7 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
     /alert (certificate required|bad certificate|handshake failure)|alert number (116|42|40)/i,
     'Perhaps the server asks for a certificate of the client: `tls: { cert, key }` in the options.',
   ],
-  [
-    DENIED,
-    'The user has not all rights that this library needs: `npx nestjs-scheduler-lock acl` prints them.',
-  ],
+  [DENIED, RIGHTS],
   [/max number of clients/, 'Raise `maxclients` of the server, or look who keeps so many connections.'],
   [
     // The message says no more: to a server, unexpected TLS is noise, and the defaults of ioredis lead to localhost.

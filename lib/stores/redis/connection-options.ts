@@ -19,6 +19,18 @@ export interface RedisClient {
   off(event: string, listener: (argument?: unknown) => void): unknown;
 }
 
+/** The further members of a client with which a server is looked at. */
+export interface AskedClient extends RedisClient {
+  info?(section: string): Promise<string>;
+  scan(cursor: string, ...options: (string | number)[]): Promise<[cursor: string, keys: string[]]>;
+  /** Only a Cluster has it. */
+  nodes?(role: 'master'): AskedClient[];
+}
+
+/** A client for each primary. */
+export const primaries = (client: AskedClient): AskedClient[] =>
+  client.isCluster === true ? (client.nodes?.('master') ?? [client]) : [client];
+
 /**
  * The usual options of ioredis for one server or a group behind Sentinel; any other option of ioredis may be given
  * as well. This library sets the options that make calls fail fast itself.
@@ -75,19 +87,6 @@ export function connectionProblem(source: unknown): string | undefined {
 const classOf = (source: { constructor?: { name?: string } }): string =>
   source.constructor?.name ?? 'unknown';
 
-/** The stores of databases, by how a URL of theirs begins. */
-const DATABASES: readonly (readonly [begin: RegExp, store: string])[] = [
-  [/^postgres/, 'PostgresLockStore, of nestjs-scheduler-lock/postgres'],
-  [/^(mysql|mariadb)/, 'MysqlLockStore, of nestjs-scheduler-lock/mysql'],
-  [/^mongodb/, 'MongoLockStore, of nestjs-scheduler-lock/mongo'],
-];
-
-/** What to give instead of a URL of this protocol, as the end of a message. */
-function storeFor(protocol: string): string {
-  const found = DATABASES.find(([begin]) => begin.test(protocol));
-  return found === undefined ? '' : ` For that database give the module a store instead: ${found[1]}.`;
-}
-
 function urlProblem(source: string): string | undefined {
   if (/^\/(?!\/)/.test(source)) return undefined; // a Unix socket; behind two slashes ioredis reads user, password and host
   if (source === '') {
@@ -98,13 +97,13 @@ function urlProblem(source: string): string | undefined {
   }
   const { protocol, pathname, hostname, search, hash, username, password } = new URL(source);
   if (protocol !== 'redis:' && protocol !== 'rediss:') {
-    return `connection: a Redis URL begins with redis:// or rediss://, this one with ${protocol}${storeFor(protocol)}`;
+    return `connection: a Redis URL begins with redis:// or rediss://, this one with ${protocol} A database needs another store: docs/stores/choose.md.`;
   }
   // A parser would take the part before this character for the host, look it up, and log it.
   if (hash !== '' || `${pathname}${search}`.includes('@')) {
     return 'connection: a "#", "/" or "?" cuts the user name or password of the Redis URL off. Percent-encode special characters there: encodeURIComponent(password).';
   }
-  if ([username, password].some((part) => part !== '' && decoded(part) === undefined)) {
+  if (![username, password].every(isDecodable)) {
     return 'connection: a "%" in the user name or password of the Redis URL encodes no character. Write %25 for it.';
   }
   if (hostname === '') return 'connection: the Redis URL names no host.';
@@ -138,11 +137,10 @@ export function isRedisClient(source: unknown): source is RedisClient {
   );
 }
 
-/** A part of a URL; `undefined` if it is empty, or cannot be read. */
-export function decoded(part: string): string | undefined {
+function isDecodable(part: string): boolean {
   try {
-    return decodeURIComponent(part) || undefined;
+    return decodeURIComponent(part).length >= 0;
   } catch {
-    return undefined;
+    return false;
   }
 }

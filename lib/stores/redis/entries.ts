@@ -9,6 +9,7 @@ import type {
   SeenEntry,
   SumQuery,
 } from '../../rules/entries/entries.js';
+import { RIGHTS } from './acl.js';
 import { FIND, LIST, SUM, WALK } from './entry-looks.js';
 import { DROP, PROBE_ENTRIES, PUT } from './entry-scripts.js';
 import type { KeysOf } from './keys.js';
@@ -42,8 +43,6 @@ export interface EntryPart {
   readonly index?: string;
   /** What needs them, for the log. */
   readonly users: string;
-  /** The command that gives the user all rights that are needed. */
-  readonly rights: () => string;
 }
 
 /** Entries of locks in Redis: see entry-scripts.ts. Those for a job can be counted over all locks. */
@@ -74,10 +73,9 @@ export class RedisEntries implements LockEntries {
   }
 
   async init(): Promise<string | undefined> {
-    const { keys, users, rights, index } = this.part;
+    const { keys, users, index } = this.part;
     const args = [index === undefined ? '1' : ''];
     const unused = [unusedKeys(this.commands), unusedKeys(this.commands, this.commands.unnamed)];
-    const advice = `Give the user what it needs (docs/stores/redis.md): ${rights()}`;
     try {
       const answers = await Promise.all(
         unused.flatMap((of) =>
@@ -87,10 +85,10 @@ export class RedisEntries implements LockEntries {
       const denied = [...new Set(answers.flat())];
       return denied.length === 0
         ? undefined
-        : `The Redis user may not run ${denied.join(', ')}, which ${users} need. ${advice}`;
+        : `The Redis user may not run ${denied.join(', ')}, which ${users} need. ${RIGHTS}`;
     } catch (error) {
       if (!(error instanceof StoreUnavailableError) || error.refused !== true) throw error;
-      return `Redis refused the scripts that ${users} need: ${error.message} ${advice}`;
+      return `Redis refused the scripts that ${users} need: ${error.message}`;
     }
   }
 

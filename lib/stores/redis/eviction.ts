@@ -1,11 +1,4 @@
-import type { RedisClient } from './connection-options.js';
-
-/** The further members of a client that are needed here. */
-interface AskedClient extends RedisClient {
-  info?(section: string): Promise<string>;
-  /** Only a Cluster has it. */
-  nodes?(role: 'master'): AskedClient[];
-}
+import { type AskedClient, primaries, type RedisClient } from './connection-options.js';
 
 /**
  * The warning about a server that deletes keys when its memory is full; `undefined` if it does not, or does not show its policy: `INFO` is
@@ -14,9 +7,9 @@ interface AskedClient extends RedisClient {
  * @param address of the server, without secrets
  */
 export async function evictionWarning(client: RedisClient, address: string): Promise<string | undefined> {
-  const asked: AskedClient = client;
-  const nodes = asked.isCluster === true ? (asked.nodes?.('master') ?? []) : [asked];
-  const policies = await Promise.all(nodes.map((node) => evictionPolicy(node).catch(() => undefined)));
+  const policies = await Promise.all(
+    primaries(client as AskedClient).map((node) => evictionPolicy(node).catch(() => undefined)),
+  );
   const [policy] = policies.filter((each) => each !== undefined);
   if (policy === undefined) return undefined;
   return (

@@ -1,4 +1,5 @@
 import type { HintChannel } from '../../contract/lock-store.js';
+import { RIGHTS } from './acl.js';
 import { describeError } from './redact.js';
 import { type Connection, runScript } from './redis-client.js';
 import { script } from './script.js';
@@ -39,13 +40,11 @@ export class Hints implements HintChannel {
   /**
    * @param connect makes the connection
    * @param called receives the token of the call
-   * @param rights the command that gives the user all rights that are needed
    */
   constructor(
     connect: () => Promise<SubscribingClient | undefined>,
     private readonly channels: readonly string[],
     private readonly called: (token: string) => void,
-    private readonly rights: () => string,
   ) {
     void connect()
       .then((client) => this.#listen(client))
@@ -85,6 +84,6 @@ export class Hints implements HintChannel {
   #failed(error: unknown): void {
     if (this.#closed) return;
     const why = typeof error === 'string' ? error : describeError(error);
-    this.problem = `${why}. Give the Redis user what it needs (docs/stores/redis.md): ${this.rights()}.`;
+    this.problem = `${why}. ${RIGHTS}`;
   }
 }

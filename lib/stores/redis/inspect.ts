@@ -2,15 +2,12 @@ import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { ReleaseOutcome } from '../../contract/lock-store.js';
 import { MOST_SHOWN, shownLine, type Standing } from '../../contract/line.js';
 import type { JobInfo, LockInfo } from '../../contract/lock-info.js';
-import type { RedisClient } from './connection-options.js';
+import { type AskedClient, primaries } from './connection-options.js';
 import { isStateKey, OF_LINE, stateKey } from './keys.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
-import { type Connection as ScriptConnection, translate } from './redis-client.js';
+import { translate } from './redis-client.js';
+import type { RedisConnection } from './redis-connection.js';
 import { leaseScript } from './script.js';
-
-interface Connection extends ScriptConnection {
-  readonly keyPrefix: string;
-}
 
 type Answer = [
   // In front: the answer of a lock must not begin with a text of somebody else's.
@@ -20,13 +17,6 @@ type Answer = [
   fields: string[] | null,
   line: string[],
 ];
-
-/** The further members of a client that only `inspect()` needs. */
-interface ScanningClient extends RedisClient {
-  scan(cursor: string, ...options: (string | number)[]): Promise<[cursor: string, keys: string[]]>;
-  /** Only a Cluster has it. */
-  nodes?(role: 'master'): ScanningClient[];
-}
 
 /**
  * Reads the entry of a lock.
@@ -69,7 +59,7 @@ export class LockLooks {
   readonly #looks: LeaseCalls<Answer>;
 
   constructor(
-    private readonly connection: Connection,
+    private readonly connection: RedisConnection,
     private readonly commands: LeaseCommands,
   ) {
     this.#looks = new LeaseCalls(commands, INSPECT, (reply) => reply as Answer, false);
@@ -82,8 +72,8 @@ export class LockLooks {
    */
   async at(given?: readonly string[]): Promise<LockInfo[]> {
     const { connection, commands } = this;
-    const client = (): Promise<unknown> => connection.connected({});
-    const all = given ?? (await namesOf((await client()) as ScanningClient, connection.keyPrefix, commands));
+    const all =
+      given ?? (await namesOf((await connection.connected()) as AskedClient, connection.keyPrefix, commands));
     const names = [...new Set(all)];
     const infos: LockInfo[] = [];
     for (let i = 0; i < names.length; i += BATCH_SIZE) {
@@ -95,7 +85,7 @@ export class LockLooks {
 }
 
 async function namesOf(
-  client: ScanningClient,
+  client: AskedClient,
   keyPrefix: string,
   { key, own }: LeaseCommands,
 ): Promise<string[]> {
@@ -108,11 +98,8 @@ async function namesOf(
       'inspect(): the function `key` does not put the name into the Redis key once and as it is, so names cannot be told from keys.',
     ]);
   }
-  const nodes = client.isCluster === true ? (client.nodes?.('master') ?? [client]) : [client];
-  const find = async (parts: string[]): Promise<string[]> => {
-    const found = await Promise.all(nodes.map((node) => scan(node, parts)));
-    return found.flat();
-  };
+  const find = async (parts: string[]): Promise<string[]> =>
+    (await Promise.all(primaries(client).map((node) => scan(node, parts)))).flat();
   const names = [...(await find(state)), ...(await find(lock))];
   // A state key may look like the key of a lock whose name ends in the same way.
   return [...new Set(names)]
@@ -121,7 +108,7 @@ async function namesOf(
 }
 
 /** The names in the keys that consist of these parts. */
-async function scan(node: ScanningClient, parts: readonly string[]): Promise<string[]> {
+async function scan(node: AskedClient, parts: readonly string[]): Promise<string[]> {
   const pattern = parts.map((part) => part.replaceAll(/[\\*?[\]]/g, '\\$&')).join('*');
   const [head = ''] = parts;
   const tail = parts.slice(1).join('*');

@@ -1,18 +1,14 @@
 import { SchedulerLockConfigError } from '../../base/errors.js';
-import { nearest, show } from '../../base/wording.js';
+import { show, unknownNames } from '../../base/wording.js';
 
 /** The default of the option `keyPrefix`. */
 export const DEFAULT_KEY_PREFIX = 'scheduler';
 
 /** What is wrong with the options that name keys, one sentence each. An unknown option would silently have its default. */
 export function keyProblems(options: object): string[] {
-  const { keyPrefix, key, ...others } = options as { keyPrefix?: unknown; key?: unknown };
-  const problems = Object.entries(others).flatMap(([name, value]) => {
-    if (value === undefined) return [];
-    const meant = nearest(name, ['keyPrefix', 'key']);
-    const advice = meant === undefined ? 'There are keyPrefix and key.' : `Did you mean \`${meant}\`?`;
-    return [`${name}: there is no such option here. ${advice}`];
-  });
+  const { keyPrefix, key } = options as { keyPrefix?: unknown; key?: unknown };
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const problems = unknownNames(Object.fromEntries(given), ['keyPrefix', 'key']);
   if (keyPrefix !== undefined && (typeof keyPrefix !== 'string' || keyPrefix === '')) {
     problems.push(`keyPrefix: ${show(keyPrefix)} is not valid. Give a text that is not empty.`);
   }
@@ -101,8 +97,6 @@ const ENTRIES = ':state:entries';
 const ORDER = ':state:order';
 const HISTORY = ':state:history';
 const PLACES = ':state:places';
-/** Streams of versions before 0.2, which expire by themselves. */
-const FORMER = [':state:runs', ':state:bad'];
 
 /**
  * Whether a key, prefix included, is or could be the key of a state. Then no lock can have it, even if the lock of that state does
@@ -110,7 +104,7 @@ const FORMER = [':state:runs', ':state:bad'];
  */
 export function isStateKey(stored: string): boolean {
   return (
-    [STATE, LINE, WHO, ENTRIES, ORDER, HISTORY, PLACES, ...FORMER].some((end) => stored.endsWith(end)) &&
+    [STATE, LINE, WHO, ENTRIES, ORDER, HISTORY, PLACES].some((end) => stored.endsWith(end)) &&
     hashTag(stored) !== undefined
   );
 }

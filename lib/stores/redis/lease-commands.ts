@@ -107,9 +107,6 @@ const MAX_SHORT = 500;
  */
 const MAX_KNOWN_KEYS = 10_000;
 
-/** A call that its shortcut has not answered. */
-const whole = <T>(call: LeaseCall<T>): LeaseCall<T> => ({ ...call, shortcut: undefined });
-
 /** Runs the scripts for leases, with as many leases in one command as possible. Each lease is judged alone. */
 export class LeaseCommands {
   readonly #known = new Map<string, LockKeys>();
@@ -235,7 +232,8 @@ export class LeaseCommands {
       else return true;
       return false;
     });
-    await Promise.all(this.#batches(left.map(whole), script.most).map((batch) => this.#send(script, batch)));
+    const whole = left.map((call) => ({ ...call, shortcut: undefined }));
+    await Promise.all(this.#batches(whole, script.most).map((batch) => this.#send(script, batch)));
   }
 
   /** The calls for names that have keys, which `use` gets in turn. The other calls get an error. */

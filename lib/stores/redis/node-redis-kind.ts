@@ -1,7 +1,4 @@
-/**
- * What this store needs of a client of node-redis (the package `redis`, 5 and 6): those of `createClient()`, `createCluster()` and
- * `createSentinel()` fit.
- */
+/** What this store needs of a client of node-redis (the package `redis`, 5 and 6), single, of a Cluster or of Sentinels. */
 export interface NodeRedisClient {
   readonly isOpen: boolean;
   // Method syntax on purpose: the kinds take other arguments.

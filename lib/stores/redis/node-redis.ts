@@ -1,5 +1,6 @@
+import { EventEmitter } from 'node:events';
 import { type Clock, systemClock, type Timer } from '../../base/clock.js';
-import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { RedisClient } from './connection-options.js';
 import type { SubscribingClient } from './hints.js';
 import { type NodeRedisClient, type NodeRedisKind, nodeRedisKind } from './node-redis-kind.js';
@@ -10,13 +11,13 @@ interface AnyClient extends NodeRedisClient {
   /** How many times it has been connected. */
   readonly socketEpoch?: number;
   readonly options?: ClientOptions;
-  /** How many commands are under way, ours and others. Older ones do not have it. */
-  _getQueue?(): { readonly pendingCount?: number };
   /** Of a Cluster. */
   readonly _options?: { readonly defaults?: ClientOptions };
   /** Only version 6 has that. */
   readonly _keyPrefix?: string;
   readonly masters?: readonly { readonly client?: AnyClient | undefined }[];
+  /** How many commands are under way, ours and others. Older ones do not have it. */
+  _getQueue?(): { readonly pendingCount?: number };
   nodeClient?(node: object): Promise<AnyClient> | AnyClient;
   getMasterNode?(): unknown;
   duplicate?(): AnyClient;
@@ -26,39 +27,22 @@ interface AnyClient extends NodeRedisClient {
 }
 
 interface ClientOptions {
-  readonly username?: string;
   readonly database?: number;
-  readonly disableOfflineQueue?: boolean;
   readonly socket?: object;
 }
 
 type Heard = (message: string, channel: string) => void;
 type Listener = (...args: unknown[]) => void;
-type Messages = (channel: string, message: string) => void;
 
 /** How often to look at a client that is not connected, ms. */
 const LOOK_EVERY = 100;
 /** The pause before a Cluster or Sentinels that could not be reached are tried again, ms: they give up themselves. */
 const PAUSE = 1_000;
 /** Events after which a client may have become connected, or disconnected. */
-const CHANGES = 'ready connect reconnecting end disconnect node-ready node-disconnect topology-change'.split(
-  ' ',
-);
+const CHANGES = 'ready reconnecting end disconnect node-disconnect topology-change'.split(' ');
 const ERRORS = ['error', 'node-error', 'client-error'];
-/** Answers come as Redis gives them, whatever mapping of types the client has. */
-const AS_THEY_ARE = { typeMapping: {} };
 /** Errors of the server begin with a code such as `WRONGTYPE` or `ERR`; those of the client and of the network with a word. */
 const REPLY = /^[A-Z][A-Z0-9_-]+ /;
-
-/** What is said of a client of each kind: where its options are, and how it is called. */
-const KINDS: Readonly<Record<NodeRedisKind, { readonly queue: string; readonly ping: string }>> = {
-  client: { queue: 'createClient() `disableOfflineQueue: true`', ping: 'your client' },
-  cluster: {
-    queue: 'createCluster() `defaults: { disableOfflineQueue: true }`',
-    ping: 'your Cluster, in `defaults`,',
-  },
-  sentinel: { queue: '', ping: 'your Sentinels, in `nodeClientOptions`,' },
-};
 
 /**
  * A client of node-redis (the package `redis`), seen as one of ioredis: the store knows only those.
@@ -71,22 +55,22 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   readonly options: object;
   /** Our commands without an answer, the oldest in front; none while others are under way, one of which may block the connection. */
   readonly commandQueue = {
-    peekFront: () => (this.#isAlone ? this.#underWay.values().next().value : undefined),
+    peekFront: () =>
+      this.#client._getQueue?.().pendingCount === this.#underWay.size ? [...this.#underWay][0] : undefined,
   };
+  readonly isCluster: boolean;
+  /** Whether it can be connected anew: clients of a Cluster and of Sentinels manage their connections themselves. */
+  readonly isSingle: boolean;
   readonly #kind: NodeRedisKind;
   readonly #client: AnyClient;
   readonly #underWay = new Set<{ readonly command: { readonly name: string } }>();
-  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #events = new EventEmitter().setMaxListeners(0);
   #timer: Timer | undefined;
   /** What the last look has shown. */
   #connected = false;
-  #renewing = false;
-  /** Whether it ever was connected: a client that is closed looks like one that has yet to be opened. */
-  #opened = false;
-  #called: Messages = () => undefined;
   readonly #channels = new Set<string>();
   /** One function for all subscriptions: node-redis calls each listener of a channel, and keeps them across connections. */
-  readonly #hear: Heard = (message, channel) => this.#called(channel, message);
+  readonly #hear: Heard = (message, channel) => void this.#events.emit('message', channel, message);
 
   /** @param isOurs whether nobody else uses the client */
   constructor(
@@ -96,57 +80,28 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   ) {
     this.#client = client as AnyClient;
     this.#kind = nodeRedisKind(client) ?? 'client';
-    const { username, database, socket } = this.#given ?? {};
+    this.isCluster = this.#kind === 'cluster';
+    this.isSingle = this.#kind === 'client';
+    const { options, _options, _keyPrefix: keyPrefix } = this.#client;
+    const { database: db, socket } = (this.isCluster ? _options?.defaults : options) ?? {};
     const sentinels = this.#kind === 'sentinel' ? { sentinels: [] } : undefined;
-    this.options = { keyPrefix: this.#client._keyPrefix, username, db: database, ...socket, ...sentinels };
-    // The getter notes whether the client is open.
-    void this.status;
-  }
-
-  get isCluster(): boolean {
-    return this.#kind === 'cluster';
-  }
-
-  /** Whether it can be connected anew: clients of a Cluster and of Sentinels manage their connections themselves. */
-  get isSingle(): boolean {
-    return this.#kind === 'client';
-  }
-
-  get #given(): ClientOptions | undefined {
-    return this.isCluster ? this.#client._options?.defaults : this.#client.options;
-  }
-
-  get #isAlone(): boolean {
-    return this.#client._getQueue?.().pendingCount === this.#underWay.size;
-  }
-
-  /** What to say of the client at the start. */
-  get warning(): string | undefined {
-    // The options of a Sentinel client cannot be read.
-    if (this.#kind === 'sentinel' || this.#given?.disableOfflineQueue === true) return undefined;
-    return (
-      'The node-redis client keeps commands while it is not connected, and sends them later: one of a lock may come when nobody waits ' +
-      `for it any more, and then has to be taken back. Give ${KINDS[this.#kind].queue}.`
-    );
+    this.options = { keyPrefix, db, ...socket, ...sentinels };
   }
 
   /** What to do if Redis does not answer. */
   get onSilence(): string {
     return (
-      `If that lasts while Redis is up, its connection may have died unnoticed: give ${KINDS[this.#kind].ping} ` +
-      '`pingInterval: 2_000` and `socket: { socketTimeout: 5_000, reconnectStrategy: () => 500 }`. (Without a `reconnectStrategy` ' +
-      'node-redis does not connect again after such a timeout.)'
+      'If that lasts while Redis is up, its connection may have died unnoticed: give your client (a Cluster in `defaults`, Sentinels in ' +
+      '`nodeClientOptions`) `pingInterval: 2_000` and `socket: { socketTimeout: 5_000, reconnectStrategy: () => 500 }`.'
     );
   }
 
+  /** Clients of a Cluster and of Sentinels do not show whether they have been closed. */
   get status(): 'ready' | 'connecting' | 'reconnecting' | 'end' | 'wait' {
-    if (this.#isConnected()) {
-      this.#opened = true;
-      return 'ready';
-    }
-    const wasOpened = this.#opened || (this.#client.socketEpoch ?? 0) > 0;
-    if (this.#client.isOpen || this.#renewing) return wasOpened ? 'reconnecting' : 'connecting';
-    return wasOpened ? 'end' : 'wait';
+    const { isOpen, socketEpoch = 0 } = this.#client;
+    if (this.#isConnected()) return 'ready';
+    if (isOpen) return socketEpoch > 0 ? 'reconnecting' : 'connecting';
+    return socketEpoch > 0 ? 'end' : 'wait';
   }
 
   /** With Sentinels, `isReady` stays true while there is no master. A Cluster without any node serves nobody. */
@@ -158,18 +113,17 @@ export class NodeRedis implements RedisClient, SubscribingClient {
     return this.isSingle || masters.some(({ client }) => client === undefined || client.isReady === true);
   }
 
-  /** Resolves when it is connected. Clients of a Cluster and of Sentinels give up: this makes them try again while somebody listens. */
+  /** Clients of a Cluster and of Sentinels give up: they try again as long as somebody listens. */
   async connect(): Promise<void> {
-    for (;;) {
-      try {
-        await this.#client.connect();
-        return this.#look();
-      } catch (error) {
-        this.#tell(error);
-        if (this.isSingle) throw error;
-      }
-      await new Promise<void>((resolve) => this.clock.setTimer(resolve, PAUSE));
-      if (this.#listeners.size === 0 || this.#client.isOpen) return;
+    try {
+      await this.#client.connect();
+      this.#look();
+    } catch (error) {
+      this.#tell(error);
+      if (this.isSingle) throw error;
+      this.clock.setTimer(() => {
+        if (this.#isHeard && !this.#client.isOpen) void this.connect();
+      }, PAUSE);
     }
   }
 
@@ -179,20 +133,18 @@ export class NodeRedis implements RedisClient, SubscribingClient {
     bytesRead: 0,
     destroy: (): void => {
       if (!this.#client.isOpen) return;
-      this.#renewing = true;
+      this.#attach('off');
       this.#client.destroy();
       // Its events report a failure.
       this.#client.connect().catch(() => undefined);
-      this.#renewing = false;
+      this.#attach('on');
       this.#look();
     },
   };
 
-  on(event: string, listener: Listener | Messages): void {
-    if (event === 'message') return void (this.#called = listener);
-    const isFirst = this.#listeners.size === 0;
-    const listeners = this.#listeners.get(event) ?? new Set();
-    this.#listeners.set(event, listeners.add(listener as Listener));
+  on(event: string, listener: Listener | ((channel: string, message: string) => void)): void {
+    const isFirst = !this.#isHeard;
+    this.#events.on(event, listener as Listener);
     if (!isFirst) return;
     this.#attach('on');
     this.#connected = this.status === 'ready';
@@ -200,10 +152,12 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   }
 
   off(event: string, listener: Listener): void {
-    const listeners = this.#listeners.get(event);
-    if (listeners?.delete(listener) !== true) return;
-    if (listeners.size === 0) this.#listeners.delete(event);
-    if (this.#listeners.size === 0) this.#attach('off');
+    this.#events.off(event, listener);
+    if (!this.#isHeard) this.#attach('off');
+  }
+
+  get #isHeard(): boolean {
+    return this.#events.eventNames().length > 0;
   }
 
   /** Without a listener for `error` the process would end with the connection. */
@@ -214,17 +168,16 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   }
 
   readonly #look = (): void => {
-    if (this.#listeners.size === 0) return;
     const before = this.#connected;
     this.#connected = this.status === 'ready';
-    if (before !== this.#connected) this.#emit(before ? 'close' : 'ready');
+    if (before !== this.#connected) this.#events.emit(before ? 'close' : 'ready');
     this.#lookAgain();
   };
 
   #lookAgain(): void {
     this.#timer?.cancel();
     // A closed client needs no further looks.
-    if (this.#connected || this.#listeners.size === 0 || this.status === 'end') return;
+    if (this.#connected || !this.#isHeard || this.status === 'end') return;
     this.#timer = this.clock.setTimer(this.#look, LOOK_EVERY);
   }
 
@@ -232,15 +185,10 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   readonly #tell = (given: unknown): void => {
     const { error = given } = Object(given) as { error?: unknown };
     const hasFailed = !this.#connected;
-    this.#emit('error', error);
+    if (this.#events.listenerCount('error') > 0) this.#events.emit('error', error);
     this.#look();
-    if (hasFailed && !this.#connected) this.#emit('close');
+    if (hasFailed && !this.#connected) this.#events.emit('close');
   };
-
-  #emit(event: string, argument?: unknown): void {
-    // A copy: a listener may remove itself, and add another one.
-    for (const listener of Array.from(this.#listeners.get(event) ?? [])) listener(argument);
-  }
 
   evalsha(sha: string, numberOfKeys: number, ...rest: (string | number)[]): Promise<unknown> {
     return this.#script('EVALSHA', sha, numberOfKeys, rest);
@@ -282,10 +230,9 @@ export class NodeRedis implements RedisClient, SubscribingClient {
     return this.#send([command, what, String(count), ...keys, ...texts.slice(count)], keys[0]);
   }
 
-  /** Adds the client's prefix: the client does not add it to commands that are sent as they are. */
+  /** The client does not add its prefix to commands that are sent as they are. */
   #prefixed(keys: string[]): string[] {
-    const prefix = this.#client._keyPrefix ?? '';
-    return prefix === '' ? keys : keys.map((key) => prefix + key);
+    return keys.map((key) => (this.#client._keyPrefix ?? '') + key);
   }
 
   async #send(args: string[], key?: string): Promise<unknown> {
@@ -295,24 +242,15 @@ export class NodeRedis implements RedisClient, SubscribingClient {
     const sent = { command: { name: args[0] ?? '' } };
     this.#underWay.add(sent);
     try {
-      return await send(...before, args, AS_THEY_ARE);
+      // Answers come as Redis gives them, whatever mapping of types the client has.
+      return await send(...before, args, { typeMapping: {} });
     } catch (error) {
-      throw this.#asIoredisSays(error);
+      const { message } = error instanceof Error ? error : new Error(String(error));
+      throw Object.assign(new Error(message), { name: REPLY.test(message) ? 'ReplyError' : 'Error' });
     } finally {
       this.#underWay.delete(sent);
       this.stream.bytesRead += 1;
     }
-  }
-
-  #asIoredisSays(error: unknown): Error {
-    const { message } = error instanceof Error ? error : new Error(String(error));
-    if (REPLY.test(message)) return Object.assign(new Error(message), { name: 'ReplyError' });
-    // Sentinels send a command again: it may have been sent before.
-    if (this.#kind === 'sentinel' || !/^The client is (?:offline|closed)$/.test(message))
-      return new Error(message);
-    return new StoreUnavailableError('Redis is not connected (the connection has just been lost).', {
-      outcome: 'not-applied',
-    });
   }
 
   /** Another connection that can subscribe to a channel. Clients of a Cluster and of Sentinels make one for that themselves. */
@@ -328,7 +266,7 @@ export class NodeRedis implements RedisClient, SubscribingClient {
 
   /** Nobody listens any more. */
   disconnect(): void {
-    this.#listeners.clear();
+    this.#events.removeAllListeners();
     this.#attach('off');
     if (this.isOurs) {
       this.#client.on('error', () => undefined);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { SchedulerLockConfigError } from '../../base/errors.js';
+import { RIGHTS } from './acl.js';
 import type { LockKeys } from './keys.js';
 import type { LeaseCommands } from './lease-commands.js';
 import { type Connection, RedisReplyError, runScript } from './redis-client.js';
@@ -64,24 +65,20 @@ export function unusedKeys(commands: LeaseCommands, beside?: string): LockKeys |
  * Checks that the user has the rights that the scripts need.
  *
  * @param keys of a lock that does not exist
- * @param rights the command that gives the user all rights that are needed
  * @throws SchedulerLockConfigError if a right is missing
  */
 export async function checkRights(
   connection: Connection,
   keys: readonly [lock: string, state: string],
-  rights: string,
 ): Promise<void> {
   const denied = await runScript(connection, PROBE, keys.length, keys).catch((error: unknown) => {
     if (!(error instanceof RedisReplyError) || !/NOPERM|NOAUTH|WRONGPASS/.test(error.message)) throw error;
     throw new SchedulerLockConfigError([
-      `connection: Redis refused the lock scripts: ${error.message}. The keys tried were "${keys.join('" and "')}". ` +
-        `Give the user what it needs (docs/stores/redis.md): ${rights}`,
+      `connection: Redis refused the lock scripts: ${error.message}. The keys tried were "${keys.join('" and "')}". ${RIGHTS}`,
     ]);
   });
   if (!Array.isArray(denied) || denied.length === 0) return;
   throw new SchedulerLockConfigError([
-    `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. Give it what it needs ` +
-      `(docs/stores/redis.md): ${rights}`,
+    `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. ${RIGHTS}`,
   ]);
 }

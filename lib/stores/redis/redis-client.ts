@@ -49,11 +49,14 @@ export function sendScript(
       else failed(error);
     });
   const use = (send: (client: RedisClient) => void): void => {
-    try {
-      connection.use(patience, (client) => quietly(() => send(client)), failed);
-    } catch (error) {
-      failed(error);
-    }
+    const safely = (client: RedisClient): void => {
+      try {
+        quietly(() => send(client));
+      } catch (error) {
+        failed(error);
+      }
+    };
+    connection.use(patience, safely, failed);
   };
   use(byDigest);
 }

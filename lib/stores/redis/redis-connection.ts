@@ -1,7 +1,6 @@
 import { type Clock, systemClock } from '../../base/clock.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
 import {
-  decoded,
   isRedisClient,
   type RedisClient,
   type RedisConnectionOptions,
@@ -89,26 +88,15 @@ export class RedisConnection {
     }
   }
 
-  /** The name of the user, if one was given. */
-  get user(): string | undefined {
-    const { source } = this;
-    if (typeof source === 'string')
-      return URL.canParse(source) ? decoded(new URL(source).username) : undefined;
-    const { options } = source as { options?: { redisOptions?: object } };
-    const given = isRedisClient(source) ? (options?.redisOptions ?? options) : source;
-    const { username }: RedisConnectionOptions = given ?? {};
-    return username || undefined;
-  }
-
   get isCluster(): boolean {
     return this.#client?.isCluster === true;
   }
 
   /** What to do if Redis does not answer. Only a user's client may owe other answers that take their time. */
   get onSilence(): string | undefined {
-    if (this.#create !== undefined || hasSocketTimeout(this.source)) return undefined;
+    if (this.#create !== undefined) return undefined;
     if (this.source instanceof NodeRedis) return this.source.onSilence;
-    return 'If that lasts while Redis is up, its connection may have died unnoticed: give your client `socketTimeout: 10_000`.';
+    return 'If that lasts while Redis is up, its connection may have died unnoticed: give your client `socketTimeout: 10_000`, if it has none.';
   }
 
   /** Whether a call would be sent at once. */
@@ -129,14 +117,7 @@ export class RedisConnection {
     }
     if (isConnected(client)) return send(client);
     if (this.#readiness === undefined || patience.limit === 0) return failed(notConnected(client));
-    const sendLater = (): void => {
-      try {
-        this.use(NO_WAITING, send, failed);
-      } catch (error) {
-        failed(error as Error);
-      }
-    };
-    this.#readiness.wait(patience, sendLater, failed);
+    this.#readiness.wait(patience, () => this.use(NO_WAITING, send, failed), failed);
   }
 
   /** Promises a client that is connected. */
@@ -216,11 +197,6 @@ export class RedisConnection {
     return client?.duplicate?.(SUBSCRIBING);
   }
 
-  /** What to say of the user's client at the start. */
-  get warning(): string | undefined {
-    return this.source instanceof NodeRedis ? this.source.warning : undefined;
-  }
-
   onReady(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -287,13 +263,6 @@ function connectsAgain(client: RedisClient): boolean {
   return (
     client.isCluster === true || client instanceof NodeRedis || typeof options?.retryStrategy === 'function'
   );
-}
-
-function hasSocketTimeout(client: unknown): boolean {
-  const { options } = client as {
-    options?: { socketTimeout?: number; redisOptions?: { socketTimeout?: number } };
-  };
-  return (options?.socketTimeout ?? options?.redisOptions?.socketTimeout) !== undefined;
 }
 
 /** `keyPrefix` of the user's client; a Cluster keeps it in the options of its nodes as well. */

@@ -29,7 +29,6 @@ import {
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { FastPort, Caller } from '../../contract/fast-port.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
-import { aclCommand } from './acl.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { LockLooks } from './inspect.js';
 import { type EntryPart, RedisEntries } from './entries.js';
@@ -98,8 +97,6 @@ export class RedisLockStore implements LockStore {
   readonly #waits: LeaseCalls<AcquireResult>;
   readonly #leaves: LeaseCalls<void>;
   readonly #looks: LockLooks;
-  /** The command that gives the user all rights that are needed. */
-  readonly #rights: () => string;
   /** The prefix of the channels of processes. */
   readonly #channels: string;
   readonly #renewals: Renewals;
@@ -116,8 +113,6 @@ export class RedisLockStore implements LockStore {
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     const { keyPrefix = DEFAULT_KEY_PREFIX, key = (name) => `${keyPrefix}:${name}:lock` } = options;
     this.#connection = new RedisConnection(connection);
-    const { user, keyPrefix: clientPrefix } = this.#connection;
-    this.#rights = () => aclCommand({ user, keyPrefix, clientPrefix, ownKeys: options.key !== undefined });
     const own = ownKeys(keyPrefix);
     this.#commands = new LeaseCommands(this.#connection, key, Object.values(own), own.instances);
     this.#renewals = new Renewals(this.#connection, this.#commands);
@@ -128,8 +123,7 @@ export class RedisLockStore implements LockStore {
     this.#looks = new LockLooks(this.#connection, this.#commands);
     this.#channels = `${keyPrefix}:wake:`;
     const { clock } = this.#connection;
-    const entriesOf = (part: Omit<EntryPart, 'rights'>): RedisEntries =>
-      new RedisEntries(this.#connection, this.#commands, { ...part, rights: this.#rights });
+    const entriesOf = (part: EntryPart) => new RedisEntries(this.#connection, this.#commands, part);
     const kept = entriesOf({ keys: OF_HISTORY, users: 'histories' });
     this.history = new EntryHistory(kept, (name) => this.#starts(name), clock, {
       recordsWait: RECORDS_WAIT,
@@ -172,15 +166,14 @@ export class RedisLockStore implements LockStore {
     const keys = unusedKeys(this.#commands);
     if (keys === undefined) return;
     const [lock, state] = keys;
-    await checkRights(this.#connection, [lock, state], this.#rights()).catch((error: unknown) =>
+    await checkRights(this.#connection, [lock, state]).catch((error: unknown) =>
       Promise.reject(failure(error)),
     );
   }
 
-  /** Warns of a server that may delete keys, if the user may read `INFO memory`, and of options of your node-redis client. */
+  /** Warns of a server that may delete keys, if the user may read `INFO memory`. */
   async warning(): Promise<string | undefined> {
-    const eviction = await evictionWarning(await this.#connection.connected(), this.label);
-    return [eviction, this.#connection.warning].filter(Boolean).join(' ') || undefined;
+    return evictionWarning(await this.#connection.connected(), this.label);
   }
 
   reconnect(): Promise<void> {
@@ -196,20 +189,12 @@ export class RedisLockStore implements LockStore {
     }
   }
 
-  /**
-   * Why names cannot have locks side by side: `key` gives them one key, or none.
-   *
-   * @internal
-   */
+  /** Why names cannot have locks side by side: `key` gives them one key, or none. @internal */
   sharedKeys(names: Iterable<string>): string[] {
     return sharedKeys(names, this.#commands.key, this.#commands.own);
   }
 
-  /**
-   * The key of a lock. `undefined` if `key` gives it none.
-   *
-   * @internal
-   */
+  /** The key of a lock. `undefined` if `key` gives it none. @internal */
   keyOf(name: string): string | undefined {
     try {
       return lockKey(name, this.#commands.key);
@@ -256,7 +241,7 @@ export class RedisLockStore implements LockStore {
    */
   hints(process: string, called: (token: string) => void): HintChannel {
     const channels = [this.#channels + process, this.#channels + LOOK_FOR_QUEUED];
-    return new Hints(() => this.#connection.another(), channels, called, this.#rights);
+    return new Hints(() => this.#connection.another(), channels, called);
   }
 
   #wait(request: AcquireRequest, wait: WaitRequest, told: Caller<AcquireResult>): void {

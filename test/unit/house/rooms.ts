@@ -78,13 +78,13 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  * ceiling says in the commit what it buys; whoever makes a room smaller lowers it in the same commit.
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
-  base: { ceiling: 688, aim: 650 },
-  contract: { ceiling: 1_701, aim: 1_500 },
-  rules: { ceiling: 3_815, aim: 3_100 },
-  'stores/redis': { ceiling: 4_606, aim: 4_400 },
+  base: { ceiling: 648, aim: 650 },
+  contract: { ceiling: 1_498, aim: 1_500 },
+  rules: { ceiling: 3_648, aim: 3_100 },
+  'stores/redis': { ceiling: 4_388, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_387, aim: 3_100 },
-  'stores/mongo': { ceiling: 1_004, aim: 800 },
-  'stores/memory': { ceiling: 520, aim: 400 },
+  'stores/mongo': { ceiling: 800, aim: 800 },
+  'stores/memory': { ceiling: 398, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
   lock: { ceiling: 4_757, aim: 3_700 },
   schedule: { ceiling: 1_482, aim: 1_250 },

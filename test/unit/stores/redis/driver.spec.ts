@@ -1,5 +1,7 @@
 import { beforeEach, expect, jest, test } from '@jest/globals';
-import { loadDriver, loadEither } from '../../../../lib/stores/redis/driver.js';
+import { systemClock } from '../../../../lib/base/clock.js';
+import { loadDriver } from '../../../../lib/stores/redis/driver.js';
+import { createClient as createOwnClient } from '../../../../lib/stores/redis/own-client.js';
 
 class Redis {}
 
@@ -10,14 +12,21 @@ function provide(make: () => object): void {
 
 const notFound = (message: string, code: string): Error => Object.assign(new Error(message), { code });
 
-beforeEach(() => void jest.resetModules());
+const missing = (name: string) => (): never => {
+  throw notFound(`Cannot find package '${name}' imported from /app/main.js`, 'ERR_MODULE_NOT_FOUND');
+};
+
+beforeEach(() => {
+  jest.resetModules();
+  jest.unstable_mockModule('redis', missing('redis'));
+});
 
 test.each([
   ['with names', { Redis }],
   ['known as CommonJS only', { default: { Redis } }],
 ])('the driver is found in a module %s', async (_what, module) => {
   provide(() => module);
-  await expect(loadDriver()).resolves.toBe(Redis);
+  await expect(loadDriver()).resolves.toEqual({ Redis });
 });
 
 test.each([
@@ -56,9 +65,6 @@ test('a module without the class is no driver', async () => {
   await expect(loadDriver()).rejects.toThrow(/could not be loaded: it has no class "Redis"\./);
 });
 
-const missing = (name: string) => (): never => {
-  throw notFound(`Cannot find package '${name}' imported from /app/main.js`, 'ERR_MODULE_NOT_FOUND');
-};
 const createClient = (): object => ({});
 
 test.each([
@@ -67,15 +73,25 @@ test.each([
 ])('without ioredis, node-redis is taken, in a module %s', async (_what, module) => {
   provide(missing('ioredis'));
   jest.unstable_mockModule('redis', () => module);
-  await expect(loadEither()).resolves.toEqual({ createClient });
+  await expect(loadDriver()).resolves.toEqual({ createClient });
 });
 
 test('of both drivers ioredis is taken, and without either it is asked for', async () => {
   provide(() => ({ Redis }));
   jest.unstable_mockModule('redis', () => ({ createClient }));
-  await expect(loadEither()).resolves.toEqual({ Redis });
+  await expect(loadDriver()).resolves.toEqual({ Redis });
   jest.resetModules();
   provide(missing('ioredis'));
   jest.unstable_mockModule('redis', missing('redis'));
-  await expect(loadEither()).rejects.toThrow(/"ioredis" is needed .* is not installed/);
+  await expect(loadDriver()).rejects.toThrow(/"ioredis" is needed .* is not installed/);
+});
+
+test('options of ioredis without ioredis are refused with what fits', async () => {
+  provide(missing('ioredis'));
+  jest.unstable_mockModule('redis', () => ({ createClient }));
+  await expect(createOwnClient(systemClock, { host: 'localhost' })).rejects.toMatchObject({
+    problems: [
+      'connection: options are those of ioredis, which could not be loaded. Run: npm install ioredis, or give a URL or a client of node-redis.',
+    ],
+  });
 });

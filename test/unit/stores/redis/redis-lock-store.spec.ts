@@ -71,7 +71,10 @@ describe('refuses, when it is made,', () => {
       'connection: it is undefined. Perhaps a variable of the environment is not set. Give the URL of your Redis.',
     ],
     ['', 'connection: the URL is empty. Perhaps a variable of the environment is not set.'],
-    ['http://host', 'connection: a Redis URL begins with redis:// or rediss://, this one with http:'],
+    [
+      'http://host',
+      'connection: a Redis URL begins with redis:// or rediss://, this one with http: A database needs another store: docs/stores/choose.md.',
+    ],
   ])('the connection %p', (connection, problem) => {
     expect(problemsOf(() => new RedisLockStore(connection as string))).toEqual([problem]);
   });
@@ -84,7 +87,7 @@ describe('refuses, when it is made,', () => {
       "key: 'locks:' is no function. Give one that makes the Redis key of a lock from its name.",
     ],
     [{ keyprefix: 'jobs' }, 'keyprefix: there is no such option here. Did you mean `keyPrefix`?'],
-    [{ ttl: '1m' }, 'ttl: there is no such option here. There are keyPrefix and key.'],
+    [{ ttl: '1m' }, 'ttl: there is no such option here. There are keyPrefix, key.'],
   ])('the options %p', (options, problem) => {
     expect(problemsOf(() => new RedisLockStore(URL, options))).toEqual([problem]);
   });
