@@ -1,3 +1,4 @@
+import { StoreUnavailableError } from '../../base/errors.js';
 import type { LeaseRef, ReleaseOutcome } from '../../contract/lock-store.js';
 import {
   DEAD_KEPT,
@@ -73,7 +74,7 @@ export class Deliveries {
       ]);
       if (fencingToken > lease.fencingToken) return this.#takenBefore(lease, fencingToken);
       if (!looksAhead) await this.end(lease, ends);
-      if (fencingToken !== lease.fencingToken) return { held: false, dead };
+      if (fencingToken !== lease.fencingToken) return this.#over(lease, { isAgain, dead });
       const first = looksAhead ? ahead : await this.#first(lease.name, takes);
       return this.#deliver(lease, line, first, { takes, left, dead });
     };
@@ -101,6 +102,23 @@ export class Deliveries {
     const read = await this.#read({ lock: name, slots: [takenBy(token)] });
     if (read === undefined) return { held: false, dead: [] };
     return { held: true, queuedCall: delivered(read.call), fencingToken, dead: [] };
+  }
+
+  /** The lease is over. If it ran out while it took a queued call, nobody has got that, so it counts no delivery. */
+  async #over(
+    { name, token }: LeaseRef,
+    { isAgain, dead }: { readonly isAgain: boolean; readonly dead: readonly DeadLetter[] },
+  ): Promise<NextResult> {
+    if (isAgain) await this.#putBack(name, token);
+    return { held: false, dead };
+  }
+
+  /** A queued call was taken with this token, and nobody has got it: that counts no delivery. */
+  async #putBack(lock: string, token: string): Promise<void> {
+    const read = await this.#read({ lock, slots: [takenBy(token)] });
+    if (read === undefined) return;
+    const { call, now } = read;
+    await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 }, now)]);
   }
 
   /** The first queued call of some jobs. @param but one that does not count: it leaves just now */
@@ -165,16 +183,24 @@ export class Deliveries {
     const { job } = call;
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
     const isTakenNow = call.taken === lease.token;
-    if (!isTakenNow) {
-      const [written] = await this.entries.put([takenEntry(call, lease.token, now)], left());
-      // Another call was merged into it, or another holder has taken it, so the lease has run out.
-      if (written !== true) return AGAIN;
+    let mayBeGranted = false;
+    try {
+      if (!isTakenNow) {
+        const [written] = await this.entries.put([takenEntry(call, lease.token, now)], left());
+        // Another call was merged into it, or another holder has taken it, so the lease has run out.
+        if (written !== true) return AGAIN;
+      }
+      const limit = left();
+      mayBeGranted = true;
+      const fencingToken = await this.locks.regrant(lease, { job, ttl }, limit);
+      // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
+      if (fencingToken === undefined) return AGAIN;
+      return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead };
+    } catch (error) {
+      const isNotGranted = error instanceof StoreUnavailableError && error.outcome === 'not-applied';
+      if (!mayBeGranted || isNotGranted) await this.#putBack(lease.name, lease.token).catch(() => undefined);
+      throw error;
     }
-    // From here on it counts as delivered, whatever becomes of the grant.
-    const fencingToken = await this.locks.regrant(lease, { job, ttl }, left());
-    // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
-    if (fencingToken === undefined) return AGAIN;
-    return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead };
   }
 
   /** Makes a queued call a dead letter. Returns nothing if another holder has done so. */

@@ -23,7 +23,7 @@ export interface LockEntries {
   /**
    * Called once before the first call.
    *
-   * @returns why no entries can be kept, or deleted, and what to do, for the log; `undefined` if they can
+   * @returns why no entries can be kept, and what to do, for the log; `undefined` if they can
    */
   init?(): Promise<string | undefined>;
   /**

@@ -93,9 +93,9 @@ export class EntryQueue implements QueuedCallStore {
     await this.parts.announce?.(LOOK_FOR_QUEUED);
   }
 
-  /** @throws SchedulerLockConfigError if the database can keep no entries */
+  /** @throws SchedulerLockConfigError if the database can keep no entries, or deletes none: then no queued call would ever end */
   async init(): Promise<void> {
-    const problem = await this.entries.init?.();
+    const problem = (await this.entries.init?.()) ?? (await this.#deletes());
     if (problem !== undefined)
       throw new SchedulerLockConfigError([`store: calls can neither wait in line nor be queued. ${problem}`]);
     this.#isOpen = true;
@@ -223,6 +223,19 @@ export class EntryQueue implements QueuedCallStore {
       }
     }
     return infos;
+  }
+
+  /** Why nothing can be deleted, if the database refuses it. */
+  async #deletes(): Promise<string | undefined> {
+    try {
+      await this.entries.drop([{ lock: '', id: 'none', version: '' }]);
+      return undefined;
+    } catch (error) {
+      // Keys are made by a function of the user, which need not support this name.
+      if (error instanceof SchedulerLockConfigError) return undefined;
+      if (error instanceof StoreUnavailableError && error.refused) return error.message;
+      throw error;
+    }
   }
 
   async #letters(lock: string): Promise<{ dead?: readonly DeadLetter[] }> {

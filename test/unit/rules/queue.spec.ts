@@ -168,24 +168,24 @@ describe('what crosses', () => {
     await expect(keep(call({ max: 1 }))).rejects.toMatchObject({ outcome: 'unknown' });
   });
 
-  test('a lease that runs out while it takes a call gets nothing, which counts as a delivery: the next holder gets it', async () => {
+  test('a lease that runs out while it takes a call gets nothing, which is no delivery: the next holder gets it', async () => {
     const lease = await take(1_000);
-    const one = call({ redeliver: 1 });
+    const one = call({ redeliver: 0 });
     await keep(one);
     entries.before = () => clock.advance(1_000);
     expect(await next(lease)).toMatchObject({ held: false });
-    expect(await next(await take())).toMatchObject({ queuedCall: { id: one.id, delivery: 2 }, dead: [] });
+    expect(await next(await take())).toMatchObject({ queuedCall: { id: one.id, delivery: 1 }, dead: [] });
   });
 
   test('so it does with a call that the lease has just put back, as its run was interrupted', async () => {
-    const one = call({ redeliver: 2 });
+    const one = call({ redeliver: 1 });
     await keep(one);
     const lease = await take();
     const run = withCall(lease, await next(lease, { takes: [{ job: 'job', ttl: 1_000 }] }));
     // Before the second write: it takes the call again.
     entries.before = async () => (entries.before = () => clock.advance(1_000));
     expect(await next(run, { outcome: 'aborted' })).toMatchObject({ held: false });
-    expect(await next(await take())).toMatchObject({ queuedCall: { id: one.id, delivery: 3 }, dead: [] });
+    expect(await next(await take())).toMatchObject({ queuedCall: { id: one.id, delivery: 2 }, dead: [] });
   });
 
   test('a call that two holders take, as the lease of one ran out, goes to one of them', async () => {
@@ -428,13 +428,18 @@ describe('a database', () => {
     await expect(store.inspect([LOCK])).rejects.toThrow('away');
   });
 
-  test('that can keep no entries stops the start; one that is away does not', async () => {
+  test('that can keep no entries, or deletes none, stops the start; one that is away does not', async () => {
     await store.queuedCalls.init?.();
     entries.problem = 'It is full.';
     const failure = store.queuedCalls.init?.();
     await expect(failure).rejects.toThrow(SchedulerLockConfigError);
     await expect(failure).rejects.toThrow('store: calls can neither wait in line nor be queued. It is full.');
-    entries.init = () => Promise.reject(unavailable());
+    entries.problem = undefined;
+    entries.failure = unavailable({ refused: true });
+    await expect(store.queuedCalls.init?.()).rejects.toThrow(
+      'store: calls can neither wait in line nor be queued. away',
+    );
+    entries.failure = unavailable();
     await expect(store.queuedCalls.init?.()).rejects.toThrow(StoreUnavailableError);
   });
 });
@@ -462,14 +467,14 @@ describe('a queued call that was taken, and not granted', () => {
     ],
   ];
 
-  test.each(failures)('%s, counts as delivered, and is delivered again', async (_why, arm) => {
+  test.each(failures)('%s, counts no delivery', async (_why, arm) => {
     const lease = await take();
-    const kept = call({ redeliver: 1 });
+    const kept = call({ redeliver: 0 });
     await keep(kept);
     await expect(next(lease, arm())).rejects.toThrow(StoreUnavailableError);
     await store.release(lease, { outcome: 'abandoned' });
     const result = await next(await take());
-    expect(result).toMatchObject({ queuedCall: { id: kept.id, delivery: 2 }, dead: [] });
+    expect(result).toMatchObject({ queuedCall: { id: kept.id, delivery: 1 }, dead: [] });
   });
 });
 
