@@ -26,4 +26,23 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       }
     },
   );
+
+  test('a record of a run that the database refuses takes no other of its moment along', async () => {
+    const { store, pool, table } = used;
+    await store.history.init();
+    await pool.write(`ALTER TABLE ${table}_entries ADD CONSTRAINT ${table}_b CHECK (body NOT LIKE '%bad%')`);
+    const names = ['a', 'bad', 'c', 'd', 'e'];
+    const kept = { count: 5, age: 86_400_000 };
+    await Promise.all(
+      names.map(async (name) => {
+        const lease = { name, token: randomUUID(), ttl: 60_000, holder: 'host', history: true };
+        const result = await store.acquire(lease);
+        if (!result.acquired) throw new Error(result.reason);
+        const record = { kept, duration: 1, error: name };
+        await store.release({ ...lease, ...result }, { outcome: 'failed', record });
+      }),
+    );
+    const all = await Promise.all(names.map((name) => store.history.entries({ name, limit: 9 })));
+    expect(all.map(({ length }) => length)).toEqual([1, 0, 1, 1, 1]);
+  });
 });

@@ -126,6 +126,11 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       'VARCHAR(255), PRIMARY KEY (name, locked_by)',
     ],
     [
+      'has a key with a column of somebody else',
+      `name VARCHAR(64), tenant INT DEFAULT 0 NOT NULL, lock_until ${time} NOT NULL`,
+      'VARCHAR(255), PRIMARY KEY (name, tenant)',
+    ],
+    [
       'has a short column locked_by',
       `name VARCHAR(64) PRIMARY KEY, lock_until ${time} NOT NULL`,
       'VARCHAR(100)',

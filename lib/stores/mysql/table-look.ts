@@ -27,6 +27,12 @@ export function readLook(table: string, rows: readonly Row[]): TableLook<MysqlTa
   if (problem !== undefined) return { problem };
   const fault = judge(table, types, ddl);
   if (fault !== undefined) return fault;
+  // With a key of several columns a lock could have two rows, and two holders.
+  const key = [...types].flatMap(([name, type]) => (type.endsWith(' KEY') ? [name] : [])).join(', ');
+  if (key !== 'name')
+    return {
+      problem: `The table ${table} has the primary key (${key}), which has to be its column name. Give another name (table), or make it by this:\n${ddl.creation[0]};`,
+    };
   const collation = String(rows.find(({ name }) => name === 'name')?.['collation']);
   return {
     table: {

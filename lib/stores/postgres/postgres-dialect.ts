@@ -22,6 +22,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
   readonly #names: TableNames;
   #user: string | undefined;
+  #encoding = 'UTF8';
   readonly #gate: Gate;
   /** For entries. */
   readonly #beside: Gate;
@@ -46,10 +47,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const schema = this.#names.schema ?? schemaIn(row);
     this.#user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
-    if (row?.['encoding'] !== 'UTF8')
-      return {
-        problem: `The database has the encoding ${String(row?.['encoding'])}, which lacks characters. Use one with the encoding UTF8.`,
-      };
+    this.#encoding = String(row?.['encoding']);
     this.#names.settle(schema);
     return readLook(this.table, await this.#rows(LOOK_AT_TABLE, [this.table]));
   }
@@ -73,6 +71,9 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   nameProblem(table: PostgresTableInfo | undefined, name: string): string | undefined {
+    // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
+    if (this.#encoding !== 'UTF8' && /[^\u0000-\u007f]/.test(name))
+      return `the database has the encoding ${this.#encoding}, in which the store only takes ASCII. Give it another name, or use a database with the encoding UTF8.`;
     return table && roomProblem(this.table, name, table);
   }
 

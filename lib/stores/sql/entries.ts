@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.js';
-import { SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
+import { LockStateError, SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type {
   EntriesRead,
   EntryQuery,
@@ -158,8 +158,23 @@ export class SqlEntries<Table> implements LockEntries {
     return this.#run(() => entries.write(text, values));
   }
 
-  #write(rows: readonly EntryRow[]): Promise<boolean[]> {
-    return this.dialect.entries.put(rows, (statement) => this.#run(statement, rows[0]?.name));
+  /** If the database refuses one of many, writes the halves: that one counts as not written, and stops no other. */
+  async #write(rows: readonly EntryRow[]): Promise<boolean[]> {
+    try {
+      return await this.dialect.entries.put(rows, (statement) => this.#run(statement, rows[0]?.name));
+    } catch (error) {
+      if (!(error instanceof LockStateError) || rows.length === 1) throw error;
+    }
+    const half = Math.ceil(rows.length / 2);
+    const answers: boolean[] = [];
+    for (const some of [rows.slice(0, half), rows.slice(half)])
+      try {
+        answers.push(...(await this.#write(some)));
+      } catch (error) {
+        if (!(error instanceof LockStateError)) throw partly(error);
+        answers.push(...some.map(() => false));
+      }
+    return answers;
   }
 
   /** Deletes what is over, and still in the slots of these. Returns how many there were. */
