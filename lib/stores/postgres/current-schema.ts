@@ -19,7 +19,7 @@ const firstOf = (
  */
 export const CURRENT_SCHEMA = `
 SELECT ${firstOf('session.path')} AS here, ${firstOf('usual.path')} AS usual, current_user::text AS "user",
-  current_setting('server_encoding') AS encoding
+  current_setting('server_encoding') AS encoding, current_setting('statement_timeout') AS timeout
 FROM (SELECT current_schemas(false) AS path OFFSET 0) session
 CROSS JOIN LATERAL (SELECT session.path IS NULL AS nothing, set_config('search_path',
   (SELECT reset_val FROM pg_settings WHERE name = 'search_path'), true) AS path OFFSET 0) reset

@@ -19,6 +19,7 @@ interface PooledClient {
 export interface Pool {
   readonly idleCount: number;
   readonly options?: { readonly max?: number };
+  listenerCount?(event: 'error'): number;
   connect(): Promise<PooledClient>;
 }
 
@@ -30,6 +31,17 @@ export function isPool(client: unknown): client is Pool {
     typeof idleCount === 'number' &&
     !Object.hasOwn(client as object, 'query')
   );
+}
+
+/** What a pool lacks; `undefined`: nothing. @param timeout of a statement, as the server tells it */
+export function poolWarning(pool: Pool, timeout: string): string | undefined {
+  const lacks = [
+    pool.listenerCount?.('error') === 0 &&
+      "pool.on('error', …): without it an idle connection that breaks ends the process",
+    timeout === '0' &&
+      'statement_timeout: 8_000: without it statements that wait for a locked row pile up in the server',
+  ].filter((each) => each !== false);
+  return lacks.length === 0 ? undefined : `The pool of PostgreSQL should have ${lacks.join('; and ')}.`;
 }
 
 /** The connections of a pool of `pg`. */

@@ -9,7 +9,7 @@ import { type PostgresClient, rowsOf } from './client.js';
 import { failureOf } from './errors.js';
 import { postgresEntries } from './entries.js';
 import { CURRENT_SCHEMA, schemaIn } from './current-schema.js';
-import { isPool, PoolConnections } from './pool.js';
+import { isPool, PoolConnections, poolWarning } from './pool.js';
 import { postgresNames, withLockTimeout } from './schema.js';
 import { setupOf } from './setup.js';
 import { LOOK_AT_TABLE, type PostgresTableInfo, readLook } from './table-look.js';
@@ -23,12 +23,16 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly #names: TableNames;
   #user: string | undefined;
   #encoding = 'UTF8';
+  #timeout = '';
   readonly #gate: Gate;
   /** For entries. */
   readonly #beside: Gate;
   readonly entries: EntriesDialect;
 
-  constructor(client: PostgresClient, options: SqlStoreOptions) {
+  constructor(
+    private readonly client: PostgresClient,
+    options: SqlStoreOptions,
+  ) {
     const pool: unknown = client;
     this.#gate = new Gate(isPool(pool) ? new PoolConnections(pool) : hidden(client), LIMIT);
     this.#names = postgresNames(options);
@@ -48,8 +52,14 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     this.#user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
     this.#encoding = String(row?.['encoding']);
+    this.#timeout = String(row?.['timeout']);
     this.#names.settle(schema);
     return readLook(this.table, await this.#rows(LOOK_AT_TABLE, [this.table]));
+  }
+
+  warning(): string | undefined {
+    const { client } = this;
+    return isPool(client) ? poolWarning(client, this.#timeout) : undefined;
   }
 
   tries(): { read: string; write: string } {

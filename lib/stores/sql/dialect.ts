@@ -20,6 +20,8 @@ export interface SqlDialect<Table> {
   readonly table: string;
   /** Looks at the table in the catalogue of the database. */
   look(): Promise<TableLook<Table>>;
+  /** After a look: which settings the client lacks, for the log. Absent: it needs none. */
+  warning?(): string | undefined;
   /** Statements that read and write nothing, and fail if the user may not read, or not write, the table of the last look. */
   tries(): { readonly read: string; readonly write: string };
   /** Runs a statement without values. */

@@ -72,6 +72,10 @@ export class SqlLockStore<Table> extends RememberingLockStore {
     }
   }
 
+  async warning(): Promise<string | undefined> {
+    return this.#dialect.warning?.();
+  }
+
   /**
    * Creates the table, or adds the missing columns to one that ShedLock has created. Does nothing if the table is complete. Any
    * number of instances may call `migrate()` at once. While others use the table, `migrate()` tries again for some seconds.
