@@ -90,11 +90,14 @@ export const queuedCallCases: readonly CaseDefinition[] = [
       const { name } = await kit.take(kit.name());
       await keep(kit, queuedCall(name, { key: 'k' }));
       const all = Array.from({ length: 30 }, () => queuedCall(name, { key: 'k' }));
+      const begun = performance.now();
       const kept = await kit.atOnce(all, async (store, one) => store.queuedCalls?.enqueue(one));
+      // A call that has lost for 800 ms counts as merged by those that came later: on a slow machine fewer are counted.
+      const isFar = kit.isFar || performance.now() - begun >= 800;
       const lost = kept.filter((answer) => answer?.queued !== true).length;
       check(lost === 0, () => `all should be kept, but ${lost} were not`);
       const { merged } = await keep(kit, queuedCall(name, { key: 'k' }));
-      const isCounted = kit.isFar ? merged > 1 && merged <= 31 : merged === 31;
+      const isCounted = isFar ? merged > 1 && merged <= 31 : merged === 31;
       check(isCounted, () => `one should stand for 31 more calls, but stands for ${merged}`);
     },
   },
