@@ -91,17 +91,15 @@ export class Rounds {
   };
 
   async #serve(queue: Queue): Promise<void> {
-    const { name, tasks } = queue;
     try {
       await this.#carryOut(queue);
     } catch (error) {
       const failure = queue.isUnsure === true ? overtaken() : (error as Error);
       this.#takeFirst(queue)?.told.failed(failure);
     }
+    if (this.#queues.get(queue.name) === queue) return this.#start(queue);
     // It was given up. Who is left had its turn only just.
-    if (this.#queues.get(name) !== queue) for (const task of tasks.splice(0)) this.add(task);
-    else if (tasks.length === 0) this.#queues.delete(name);
-    else this.#start(queue);
+    for (const task of queue.tasks.splice(0)) this.add(task);
   }
 
   /** Carries out the first task of a queue, and those behind it that want nothing written. */
@@ -262,6 +260,9 @@ export class Rounds {
     queue.tries = 0;
     queue.triedOver = undefined;
     queue.isUnsure = false;
-    return queue.tasks.shift();
+    const task = queue.tasks.shift();
+    // Before the caller is told: what it does next goes along with others of that moment.
+    if (queue.tasks.length === 0 && this.#queues.get(queue.name) === queue) this.#queues.delete(queue.name);
+    return task;
   }
 }
