@@ -15,6 +15,9 @@ const WRITE_AT_ONCE = 25;
 /** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
 const MAX_RETRY_DELAY = 100;
 
+/** How long the last try of a call may take whose caller cannot give it up, ms. */
+const LAST_TRY = 10_000;
+
 /** What {@link Rounds} need besides a place: see `DocumentLockStoreOptions`. */
 interface RoundsOptions {
   readonly clock: Clock;
@@ -73,7 +76,7 @@ export class Rounds {
   #isGivenUp(queue: Queue): boolean {
     const [first] = queue.tasks;
     if (first === undefined || this.#ready.has(queue)) return false;
-    return first.told.givenUp ?? this.#clock.monotonic() > first.until;
+    return first.told.givenUp ?? this.#clock.monotonic() > first.until + LAST_TRY;
   }
 
   /** Only attempts come in many timers of one turn. */

@@ -328,7 +328,7 @@ describe('a call that was given up', () => {
     const answer = silence('read');
     const silent = outcome(store.acquire(request()));
     await nextTurn();
-    await place.clock.advance(1_001);
+    await place.clock.advance(11_001);
     expect(await store.acquire(request())).toMatchObject({ acquired: true });
     answer();
     expect(await silent).toMatchObject({ acquired: false, reason: 'held' });
