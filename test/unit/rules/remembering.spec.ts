@@ -3,7 +3,7 @@ import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import type { RunEntry } from '../../../lib/contract/history-store.js';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { LockEntries, NewEntry } from '../../../lib/rules/entries/entries.js';
-import { RememberingLockStore } from '../../../lib/rules/documents/document-lock-store.js';
+import { DocumentLockStore, RememberingLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { fastPortOf } from '../../../lib/contract/fast-port.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
@@ -183,4 +183,25 @@ test('records that wait for others are one write, and none waits for one that as
   expect(entries.puts.map(({ length }) => length)).toEqual([2, 1]);
   await clock.advance(1_000);
   expect(entries.puts).toHaveLength(2);
+});
+
+test('people see which calls wait for a lock', async () => {
+  const lease = await take('job');
+  const wait = { limit: DAY, priority: 0, process: 'one' };
+  const waiting = { name: 'job', token: 'waits', ttl: 60_000, holder: 'host', wait };
+  expect(await store.acquire(waiting)).toMatchObject({ acquired: false, waiting: { ahead: 0 } });
+  expect(await store.inspect(['job'])).toMatchObject([
+    { name: 'job', line: [{ priority: 0, since: clock.now() }] },
+  ]);
+  await store.release(lease, { outcome: 'completed' });
+});
+
+test('a store without entries has no line: a call that waits is refused like any other', async () => {
+  const plain = new DocumentLockStore(documents, { clock });
+  const request = { name: 'job', ttl: 60_000, holder: 'host' };
+  await plain.acquire({ ...request, token: 'first' });
+  const wait = { limit: DAY, priority: 0, process: 'one' };
+  const refusal = await plain.acquire({ ...request, token: 'second', wait });
+  expect(refusal).toMatchObject({ acquired: false, reason: 'held' });
+  expect(refusal).not.toHaveProperty('waiting');
 });
