@@ -20,8 +20,8 @@ import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
 
 /**
- * No interceptor of Nest: the guards of methods call it. One call of a guarded method through its lock: takes the lock, runs the method,
- * releases the lock.
+ * No `NestInterceptor`: a scheduler calls methods, not routes, so what guards a method calls it. It wraps one call of the method in its
+ * lock: takes the lock, runs the method, releases the lock.
  */
 @Injectable()
 export class SchedulerLockInterceptor implements OnModuleDestroy {
