@@ -135,6 +135,8 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     url.username = user;
     // A user without any right cannot be in a database of MySQL.
     url.pathname = postgres ? url.pathname : '/';
+    // Without it the start would warn.
+    if (postgres) url.searchParams.set('options', '-c statement_timeout=8s');
     const pool = (): TestPool => {
       const made = database.pool(url.href);
       pools.push(made);

@@ -49,6 +49,6 @@ export function changeOf(name: string, look: Snapshot, next: Next, now: number):
   };
   if (end !== undefined) change.end = end;
   if (begins !== undefined) change.begins = begins;
-  const after = { ...become(document, next, now), readAt: time };
+  const after = become(document, next, now);
   return { change, after: { document: after, seen: { version, by }, time, at } };
 }

@@ -27,13 +27,12 @@ interface Known {
 
 /** Of how many locks something is known. A caller can make up a name per call: when there are too many, it starts anew. */
 const MOST_KNOWN = 10_000;
-/** How much slower the time is reckoned on than it goes by: more than clocks drift apart. */
+/** How long the database's time is reckoned on from where it was read, ms: clocks drift apart, and are set, and fencing tokens tell when a lease began. */
+const YOUNG = 60_000;
+/** How much slower the time is reckoned on than it goes by: more than clocks differ. */
 const SLOWER = 0.999;
 
-/**
- * The database's time of now, reckoned on. Rather too early, but for a clock that was set back: so fencing tokens do not go by it. A tick
- * is refused by it, after 17 hours at the latest, and then by what is read.
- */
+/** The database's time of now, reckoned on. Rather too early: fencing tokens must not run ahead of the database's clock. */
 export const nowOf = ({ time, at }: Snapshot, clock: Clock): number =>
   time + (clock.monotonic() - at) * SLOWER;
 
@@ -58,7 +57,7 @@ export class Looks {
   /** `undefined` if there is no guess, or none that is worth trying. */
   guess(name: string): Snapshot | undefined {
     const { guess, isUnsure } = this.#known.get(name) ?? {};
-    if (guess?.document === undefined) return undefined;
+    if (guess?.document === undefined || this.clock.monotonic() - guess.at > YOUNG) return undefined;
     if (isUnsure === true && !isTaken(guess.document, nowOf(guess, this.clock))) return undefined;
     return guess;
   }

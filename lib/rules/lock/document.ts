@@ -9,8 +9,6 @@ export interface LockDocument extends LockRecord {
   readonly until: number;
   /** When its newest lease began. */
   readonly since: number;
-  /** When it was read, if the time is only reckoned since then: the database's clock may have been set back. */
-  readonly readAt?: number;
 }
 
 /** What a document keeps besides times. */
@@ -122,8 +120,8 @@ export const leaseOf = ({ token, holder, fencingToken, job }: LeaseRef): Lease =
  *
  * @throws LockStateError if no safe integer is left
  */
-export function nextFencingToken(name: string, { lease, readAt }: LockDocument, now: number): number {
-  const next = Math.max((lease?.fencingToken ?? 0) + 1, Math.trunc((readAt ?? now) * 1_000));
+export function nextFencingToken(name: string, { lease }: LockDocument, now: number): number {
+  const next = Math.max((lease?.fencingToken ?? 0) + 1, Math.trunc(now * 1_000));
   if (next <= Number.MAX_SAFE_INTEGER) return next;
   throw new LockStateError(
     name,

@@ -73,31 +73,24 @@ describe('who had a lock last', () => {
       ]);
   });
 
-  test('takes it at once after two hours, and gives it back after most of an hour', async () => {
+  test('gets fencing tokens that follow the clock of the place, and never run ahead of it', async () => {
     const store = instance();
-    await store.release(await take(store, 'a', { job: 'job', tick: clock.now(), maxClockSkew: 60_000 }));
-    for (let tick = 0; tick < 3; tick++) {
-      await clock.advance(2 * HOUR);
-      const calls = await callsOf(async () => {
-        const lease = await take(store, 'a', { job: 'job', tick: clock.now(), maxClockSkew: 60_000 });
-        await clock.advance(50 * 60_000);
-        await store.release(lease);
-      });
-      expect(calls).toEqual(['write 1', 'write 1']);
+    await store.release(await take(store, 'a'));
+    for (let i = 0; i < 5; i++) {
+      await clock.advance(10_000);
+      const lease = await take(store, 'a');
+      const behind = clock.now() - lease.fencingToken / 1_000;
+      expect(behind).toBeGreaterThanOrEqual(0);
+      expect(behind).toBeLessThan(100);
+      await store.release(lease);
     }
   });
 
-  test('reads before a tick after 17 hours, as clocks drift, and goes by what it has read from then on', async () => {
+  test('reads once in a minute, as clocks drift', async () => {
     const store = instance();
-    const tick = async (): Promise<void> =>
-      store
-        .release(await take(store, 'a', { job: 'job', tick: clock.now(), maxClockSkew: 60_000 }))
-        .then(() => undefined);
-    await tick();
-    await clock.advance(17 * HOUR);
-    expect(await callsOf(tick)).toEqual(['read 1', 'write 1', 'write 1']);
-    await clock.advance(16 * HOUR);
-    expect(await callsOf(tick)).toEqual(['write 1', 'write 1']);
+    await store.release(await take(store, 'a'));
+    await clock.advance(60_001);
+    expect(await callsOf(() => take(store, 'a'))).toEqual(['read 1', 'write 1']);
   });
 
   test('is told if its lease has run out', async () => {
@@ -106,31 +99,6 @@ describe('who had a lock last', () => {
     await clock.advance(1_000);
     expect(await store.release(lease)).toEqual({ released: false, reason: 'expired' });
     expect(await store.acquire(request('a'))).toMatchObject({ acquired: true });
-  });
-
-  test('gets fencing tokens that never run ahead of the clock of the place, also if that was set back', async () => {
-    const store = instance();
-    const first = await take(store, 'a');
-    await store.release(first);
-    let last = first.fencingToken;
-    for (let i = 0; i < 5; i++) {
-      await clock.advance(10_000);
-      clock.setWallClock(clock.now() - 9_000);
-      const lease = await take(store, 'a');
-      expect(lease.fencingToken).toBeGreaterThan(last);
-      expect(lease.fencingToken / 1_000).toBeLessThan(clock.now());
-      last = lease.fencingToken;
-      await store.release(lease);
-    }
-  });
-
-  test('is refused a tick of the future, as its own clock jumps, though nothing was read for hours', async () => {
-    const store = instance();
-    await store.release(await take(store, 'a'));
-    await clock.advance(2 * HOUR);
-    const tick = clock.now() + 61_000;
-    const refused = await store.acquire(request('a', { job: 'job', tick, maxClockSkew: 60_000 }));
-    expect(refused).toMatchObject({ acquired: false, reason: 'clock-skew', storeTime: clock.now() });
   });
 
   test('is refused by a read, never by its guess', async () => {
