@@ -10,6 +10,8 @@ const WRITE_LIMIT = 10_000;
 const BATCH_SIZE = 100;
 /** How many records wait at most: more than the runs of a process that end at one moment. They take up to 10 MB while nobody answers. */
 const MOST_WAITING = 10_000;
+/** For how many kinds of entries, each of one lock, a clean-up looks at once. */
+const TRIMMED = 10;
 /** How many entries of one kind a clean-up deletes at most. */
 const MOST_DROPPED = 1_000;
 /** So many kinds of entries of locks are counted: when there are more, counting starts anew. */
@@ -113,12 +115,18 @@ export class HistoryWriter {
   /** Deletes what is too much, where it is time to. */
   async #trim(written: readonly KeptEntry[]): Promise<void> {
     if (this.entries.trims === true) return;
-    for (const { entry, kept } of written) {
-      const { lock, kind } = entry;
-      if (!this.#isDue(JSON.stringify([lock, kind]), kept)) continue;
-      const beyond = { newest: true, bare: true, skip: kept.count, limit: MOST_DROPPED } as const;
-      const { entries } = await this.entries.list({ lock, kinds: [kind], ...beyond });
-      if (entries.length > 0) await this.entries.drop(entries);
+    const due = written.filter(({ entry: { lock, kind }, kept }) =>
+      this.#isDue(JSON.stringify([lock, kind]), kept),
+    );
+    for (let i = 0; i < due.length; i += TRIMMED) {
+      // Lists that are asked for together share a statement.
+      const lists = due
+        .slice(i, i + TRIMMED)
+        .map(({ entry: { lock, kind }, kept: { count: skip } }) =>
+          this.entries.list({ lock, kinds: [kind], newest: true, bare: true, skip, limit: MOST_DROPPED }),
+        );
+      const beyond = (await Promise.all(lists)).flatMap(({ entries }) => entries);
+      if (beyond.length > 0) await this.entries.drop(beyond);
     }
   }
 

@@ -139,7 +139,8 @@ export function isRedisClient(source: unknown): source is RedisClient {
 
 function isDecodable(part: string): boolean {
   try {
-    return decodeURIComponent(part).length >= 0;
+    decodeURIComponent(part);
+    return true;
   } catch {
     return false;
   }

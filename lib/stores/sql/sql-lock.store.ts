@@ -72,6 +72,7 @@ export class SqlLockStore<Table> extends RememberingLockStore {
     }
   }
 
+  /** After {@link init}: which settings a pool lacks that work without, until a connection or a statement hangs; `undefined`: none. */
   async warning(): Promise<string | undefined> {
     return this.#dialect.warning?.();
   }
