@@ -39,8 +39,8 @@ export const MYSQL_SABOTAGES: Sabotages = {
   },
   'fencing-token-stands-still': {
     file: 'rules/lock/document.js',
-    search: '(lease?.fencingToken ?? 0) + 1, Math.trunc((readAt ?? now) * 1_000)',
-    replace: 'lease?.fencingToken ?? Math.trunc((readAt ?? now) * 1_000)',
+    search: '(lease?.fencingToken ?? 0) + 1, Math.trunc(now * 1_000)',
+    replace: 'lease?.fencingToken ?? Math.trunc(now * 1_000)',
     caughtBy: 'fencing',
     only: ['cut'],
     seed: 3,
