@@ -24,21 +24,18 @@ import {
   type ReleaseResult,
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
-import { byOf } from '../lock/by.js';
+import { byOf, type Decision, type LockDocument } from '../lock/document.js';
 import { type LockEntries, NO_ENTRIES } from '../entries/entries.js';
 import { EntryHistory, type EntryHistoryOptions, startsOf } from '../entries/history.js';
 import { recording } from '../entries/keeping.js';
-import { Lines } from '../entries/lines.js';
-import { Moments } from '../entries/moments.js';
+import { Lines, Moments } from '../entries/lines.js';
 import { documentLocks } from '../entries/queue-locks.js';
 import { EntryQueue } from '../entries/queue.js';
 import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
 import { Rounds } from './rounds.js';
-import type { Decision, LockDocument } from '../lock/document.js';
 import { extend } from '../lock/extend.js';
-import { acquireInLine, givesUp, lineInfo, releaseInLine } from '../lock/in-line.js';
+import { acquireInLine, givesUp, hasLine, lineInfo, releaseInLine } from '../lock/in-line.js';
 import { inspect } from '../lock/inspect.js';
-import { hasLine } from '../lock/mark.js';
 import { readableLock } from '../lock/state.js';
 
 const LOCKS_ONLY: Keeps = { lines: false, queuedCalls: false, histories: false };

@@ -3,9 +3,8 @@ import type { SchedulerLockError } from '../../base/errors.js';
 import type { LockDocuments, Renewal } from '../../contract/port.js';
 import type { Lines } from '../entries/lines.js';
 import type { Decision, LineChange } from '../lock/document.js';
-import { hasLine } from '../lock/mark.js';
-import { changeOf, type Snapshot, type Written } from './changes.js';
-import { type Found, Looks, nowOf } from './looks.js';
+import { hasLine } from '../lock/in-line.js';
+import { changeOf, type Found, Looks, nowOf, type Snapshot, type Written } from './looks.js';
 import { overtaken, type Queue, type Task, tooLate, unsettled } from './tasks.js';
 import { type Asked, each, Together } from './together.js';
 

@@ -17,7 +17,7 @@ import { readEach } from '../../contract/readable.js';
 import type { LockEntries } from './entries.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { NOTHING } from '../lock/document.js';
-import { isHidden, missedTick, type SeenStarts, startsIn } from '../lock/miss.js';
+import { isHidden, missedTick, type SeenStarts, startsIn } from '../lock/inspect.js';
 import { readableLock } from '../lock/state.js';
 import { HistoryWriter } from './keeper.js';
 import { Registry } from './registry.js';

@@ -2,8 +2,8 @@ import type { LeaseRef } from '../../contract/lock-store.js';
 import { type FirstInLine, firstOf, type Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { type Decision, isTaken, type LockDocument } from '../lock/document.js';
-import { hasLine } from '../lock/mark.js';
-import { regrant } from '../lock/regrant.js';
+import { hasLine } from '../lock/in-line.js';
+import { regrant } from '../lock/extend.js';
 import { readableLock } from '../lock/state.js';
 
 /** What queued calls ask of the locks. */

@@ -18,7 +18,7 @@ import {
 import { mergedArguments } from '../../contract/queued-arguments.js';
 import { isAttended, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
-import type { Moments } from './moments.js';
+import type { Moments } from './lines.js';
 import { Deliveries } from './deliveries.js';
 import type { ReadForPeople } from './history.js';
 import type { RunRecords } from './keeping.js';

@@ -1,5 +1,4 @@
 import type { AcquireRefusal, AcquireRequest, AcquireResult } from '../../contract/lock-store.js';
-import { lockState } from './cooling-down.js';
 import {
   type Decision,
   expiresIn,
@@ -7,12 +6,19 @@ import {
   isTaken,
   leaseOf,
   type LockDocument,
+  lockState,
   nextFencingToken,
   NOTHING,
 } from './document.js';
-import { refusedInterval, startInterval } from './interval.js';
-import { startedBy, type Starts } from './starts.js';
-import { lastTick, refusedTick, startTick } from './tick.js';
+import {
+  lastTick,
+  refusedInterval,
+  refusedTick,
+  startedBy,
+  startInterval,
+  type Starts,
+  startTick,
+} from './starts.js';
 
 /** Rules 1 and 2: one attempt to take a lock. @param now of the database */
 export function acquire(

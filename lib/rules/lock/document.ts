@@ -2,6 +2,7 @@ import { LockStateError } from '../../base/errors.js';
 import type { Standing } from '../../contract/line.js';
 import type { LeaseRef, ReleaseOutcome } from '../../contract/lock-store.js';
 import type { Starts } from './starts.js';
+import { holderText, LOCKED_BY_LENGTH } from '../../contract/holder-text.js';
 
 /** A lock, as the rules see it. */
 export interface LockDocument extends LockRecord {
@@ -127,4 +128,31 @@ export function nextFencingToken(name: string, { lease }: LockDocument, now: num
     name,
     `its fencing token ${String(lease?.fencingToken)} leaves no room for a greater one. Correct what the store keeps of this lock.`,
   );
+}
+
+/** A slash, a UUID, another slash, a fencing token, one more slash and the longest outcome. */
+const RESERVED = 1 + 36 + 1 + String(Number.MAX_SAFE_INTEGER).length + 1 + 'completed'.length;
+
+/**
+ * What a lease writes into `by`: `instance/token/fencing token`, and the outcome behind it once it was released. So it is another one for
+ * each lease, and for one that has ended: what is compared with it is compared with this very lease while it lives.
+ */
+export function byOf({ holder, token, fencingToken }: Lease, ended?: ReleaseOutcome): string {
+  const lease = `${holderText(holder, LOCKED_BY_LENGTH - RESERVED)}/${token}/${fencingToken}`;
+  return ended === undefined ? lease : `${lease}/${ended}`;
+}
+
+/**
+ * Rule 5: the end of a lock that was released, ms from now: a day ago, so that it stays free if the database's clock is set back by hours.
+ * Not longer ago: people delete rows whose locks have been free for long.
+ */
+export const FREE = -86_400_000;
+
+/** How long a lock stays taken after its lease was released (`atLeast`), ms. */
+export const endAfter = (keepFor: number): number => (keepFor > 0 ? keepFor : FREE);
+
+/** What a lock looks like: after its lease was released, it may stay taken for a while. Another program tells nothing of that. */
+export function lockState(document: LockDocument, now: number): 'free' | 'held' | 'cooling-down' {
+  if (!isTaken(document, now)) return 'free';
+  return document.stranger === undefined && document.ended !== undefined ? 'cooling-down' : 'held';
 }

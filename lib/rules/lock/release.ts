@@ -1,8 +1,9 @@
 import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../../contract/lock-store.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
-import { endAfter, FREE } from './cooling-down.js';
 import {
   type Decision,
+  endAfter,
+  FREE,
   isForgotten,
   isOf,
   isTaken,
@@ -10,7 +11,7 @@ import {
   type LockDocument,
   NOTHING,
 } from './document.js';
-import { endStart } from './undo.js';
+import { endStart } from './starts.js';
 
 /** Rule 3: releases a lease, and records it as ended. @param now of the database */
 export function release(

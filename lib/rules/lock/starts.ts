@@ -1,5 +1,12 @@
-import type { LeaseRef, ReleaseOutcome } from '../../contract/lock-store.js';
+import type { AcquireRefusal, AcquireRequest, LeaseRef, ReleaseOutcome } from '../../contract/lock-store.js';
 import type { JobInfo } from '../../contract/lock-info.js';
+import {
+  INTERVAL_ALLOWANCE,
+  INTERVAL_ROUNDING,
+  isInterrupted,
+  lastStart,
+  NOTHING_RAN,
+} from '../../contract/allowances.js';
 
 /** The last start of each job under a lock. */
 export type Starts = ReadonlyMap<string, Start>;
@@ -68,4 +75,100 @@ export function jobInfos(starts: Starts): JobInfo[] {
     const { tick, attempt, outcome } = start;
     return outcome === undefined ? { job, tick, attempt } : { job, tick, attempt, outcome };
   });
+}
+
+/** An attempt for a tick. */
+export type TickRequest = AcquireRequest & { readonly tick: number };
+
+/** Rule 4: why a tick may not start now; `undefined` if it may. */
+export function refusedTick(starts: Starts, now: number, request: TickRequest): AcquireRefusal | undefined {
+  const { job, tick, maxClockSkew = Infinity, only } = request;
+  if (tick > now + maxClockSkew) return { acquired: false, reason: 'clock-skew', storeTime: Math.trunc(now) };
+  if (isRerun(starts, request)) return undefined;
+  const last = tickOf(starts, job);
+  const refusal = { acquired: false, reason: 'already-ran' } as const;
+  if (last !== undefined && last.tick >= tick) return { ...refusal, ...lastTick(starts, job) };
+  const isUnwanted = only === 'interrupted' || (only === 'known' && last === undefined);
+  return isUnwanted ? refusal : undefined;
+}
+
+/** Rule 4: the start of a tick that may start: which run of it this is, and the schedule of the start before if that was another. */
+export function startTick(
+  starts: Starts,
+  request: TickRequest,
+): { starts: Starts; attempt: number; previousSchedule?: string } {
+  const { job, tick, schedule = '' } = request;
+  const last = tickOf(starts, job);
+  const attempt = last !== undefined && isRerun(starts, request) ? last.attempt + 1 : 1;
+  const started = { starts: withStart(starts, request, { tick, attempt, schedule }), attempt };
+  const earlier = last?.schedule ?? '';
+  return earlier === '' || earlier === schedule ? started : { ...started, previousSchedule: earlier };
+}
+
+/** The job's newest tick that was started, for a refusal. */
+export function lastTick(starts: Starts, job?: string): Pick<AcquireRefusal, 'tick' | 'finished'> {
+  const last = tickOf(starts, job);
+  return last === undefined ? {} : lastStart(last.tick, last.outcome);
+}
+
+/** An attempt for an interval. */
+export type IntervalRequest = AcquireRequest & { readonly interval: number };
+
+/** Rule 4: why an interval may not start now: a tenth of it before it is due again, it may. */
+export function refusedInterval(
+  starts: Starts,
+  now: number,
+  { job = '', interval }: IntervalRequest,
+): AcquireRefusal | undefined {
+  const left = dueOf(starts.get(job), interval, now) - interval * INTERVAL_ALLOWANCE - now;
+  return left > 0 ? { acquired: false, reason: 'already-ran', expiresIn: Math.ceil(left) } : undefined;
+}
+
+/** Rule 4: the start of an interval: it is due one interval after it was due, or after now if it is late. In whole milliseconds. */
+export function startInterval(starts: Starts, now: number, request: IntervalRequest): Starts {
+  const { job = '', interval } = request;
+  const from = Math.max(dueOf(starts.get(job), interval, now), now);
+  return withStart(starts, request, { due: Math.round(from) + interval, interval });
+}
+
+/**
+ * When a job is due, counted with its present interval, which a deploy may have changed: at once (0) if it never started. So also if
+ * that lies further ahead than a start can put it: then the database's clock was set back, and the job would not run for that long.
+ */
+function dueOf(last: Start | undefined, interval: number, now: number): number {
+  if (last === undefined || !('due' in last)) return 0;
+  const due = last.due - last.interval + interval;
+  return due - now > interval * (1 + INTERVAL_ALLOWANCE) + INTERVAL_ROUNDING ? 0 : due;
+}
+
+/**
+ * Rule 4: whether an attempt repeats the job's last tick, whose run was interrupted: it was aborted, or its holder died before it
+ * could say how it ended. At most `rerun` times.
+ */
+export function isRerun(starts: Starts, { job, tick, rerun = 0 }: AcquireRequest): boolean {
+  const last = tickOf(starts, job);
+  return last !== undefined && last.tick === tick && last.attempt <= rerun && isInterrupted(last.outcome);
+}
+
+/**
+ * Rule 4: the run of a lease has ended. A tick keeps how. If nothing ran, the start that it had replaced comes back. Nothing changes if
+ * the end of the run is known, or if the job was started again since.
+ *
+ * @returns the same object if nothing changes
+ */
+export function endStart(
+  starts: Starts,
+  { job = '', token }: Pick<LeaseRef, 'job' | 'token'>,
+  outcome: ReleaseOutcome,
+): Starts {
+  const start = starts.get(job);
+  if (start?.by !== token) return starts;
+  const after = new Map(starts);
+  if (outcome !== NOTHING_RAN) {
+    const ended = withoutUndo(start);
+    return after.set(job, 'tick' in ended ? { ...ended, outcome } : ended);
+  }
+  if (start.before === undefined) after.delete(job);
+  else after.set(job, start.before);
+  return after;
 }

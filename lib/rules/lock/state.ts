@@ -1,8 +1,7 @@
 import { LockStateError } from '../../base/errors.js';
 import type { ReleaseOutcome } from '../../contract/lock-store.js';
-import { byOf } from './by.js';
+import { byOf, type Lease, type LockDocument, type LockRecord } from './document.js';
 import type { ReadDocument } from '../../contract/port.js';
-import type { LockRecord, Lease, LockDocument } from './document.js';
 import type { Start, Starts } from './starts.js';
 import { asciiJson } from '../../base/wording.js';
 

@@ -9,7 +9,7 @@ import type {
   SeenEntry,
   SumQuery,
 } from '../../rules/entries/entries.js';
-import { Moments } from '../../rules/entries/moments.js';
+import { Moments } from '../../rules/entries/lines.js';
 
 /** An entry, with what finds it. */
 type Kept = Entry & Pick<NewEntry, 'slot' | 'job'>;

@@ -5,13 +5,12 @@
 import { systemClock, type Clock } from '../../base/clock.js';
 import { RETENTION, TICK_RETENTION } from '../../contract/allowances.js';
 import type { Standing } from '../../contract/line.js';
-import { changeOf, lookAt } from '../../rules/documents/changes.js';
+import { changeOf, lookAt } from '../../rules/documents/looks.js';
 import type { Decision, LockDocument } from '../../rules/lock/document.js';
 import { extend } from '../../rules/lock/extend.js';
 import { acquireInLine, lineInfo, releaseInLine } from '../../rules/lock/in-line.js';
 import { inspect } from '../../rules/lock/inspect.js';
-import { callsIn, entryOfCall, lineOf, Lines, seenCall } from '../../rules/entries/lines.js';
-import { Moments } from '../../rules/entries/moments.js';
+import { callsIn, entryOfCall, lineOf, Lines, Moments, seenCall } from '../../rules/entries/lines.js';
 import { EntryHistory, startsOf } from '../../rules/entries/history.js';
 import type { RunRecords } from '../../rules/entries/keeping.js';
 import type { HistoryStore } from '../../contract/history-store.js';

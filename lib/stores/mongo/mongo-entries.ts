@@ -10,7 +10,7 @@ import type {
   SumQuery,
 } from '../../rules/entries/entries.js';
 import { StoreUnavailableError } from '../../base/errors.js';
-import { Moments } from '../../rules/entries/moments.js';
+import { Moments } from '../../rules/entries/lines.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
 import { DUPLICATE, failed, isDenied, isUnindexable, reasonOf } from './errors.js';
 import { collectionProblem } from './server.js';

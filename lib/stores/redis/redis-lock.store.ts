@@ -7,7 +7,7 @@
  */
 import { noLongerThan } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
-import { Moments } from '../../rules/entries/moments.js';
+import { Moments } from '../../rules/entries/lines.js';
 import { RECORDS_WAIT } from '../../rules/entries/keeper.js';
 import { EntryHistory } from '../../rules/entries/history.js';
 import { recording } from '../../rules/entries/keeping.js';

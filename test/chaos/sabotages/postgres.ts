@@ -4,7 +4,7 @@ const STATEMENTS = 'stores/postgres/statements.js';
 
 export const POSTGRES_SABOTAGES: Sabotages = {
   'no-tick-check': {
-    file: 'rules/lock/tick.js',
+    file: 'rules/lock/starts.js',
     search: 'last !== undefined && last.tick >= tick',
     replace: 'false',
     caughtBy: 'duplicates',

@@ -1,5 +1,4 @@
-import { become, type Decision, type LockDocument } from '../../../lib/rules/lock/document.js';
-import { byOf } from '../../../lib/rules/lock/by.js';
+import { become, byOf, type Decision, type LockDocument } from '../../../lib/rules/lock/document.js';
 import { acquire } from '../../../lib/rules/lock/acquire.js';
 import { extend } from '../../../lib/rules/lock/extend.js';
 import { release } from '../../../lib/rules/lock/release.js';

@@ -80,11 +80,11 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 648, aim: 650 },
   contract: { ceiling: 1_498, aim: 1_500 },
-  rules: { ceiling: 3_696, aim: 3_100 },
+  rules: { ceiling: 3_688, aim: 3_100 },
   'stores/redis': { ceiling: 4_389, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_438, aim: 3_100 },
   'stores/mongo': { ceiling: 800, aim: 800 },
-  'stores/memory': { ceiling: 398, aim: 400 },
+  'stores/memory': { ceiling: 397, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
   lock: { ceiling: 4_757, aim: 3_700 },
   schedule: { ceiling: 1_482, aim: 1_250 },

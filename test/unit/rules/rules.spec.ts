@@ -5,11 +5,16 @@ import type { AcquireRequest } from '../../../lib/contract/lock-store.js';
 import { acquire } from '../../../lib/rules/lock/acquire.js';
 import { type LockDocument, NOTHING, become } from '../../../lib/rules/lock/document.js';
 import { extend } from '../../../lib/rules/lock/extend.js';
-import { refusedInterval, startInterval } from '../../../lib/rules/lock/interval.js';
+import {
+  endStart,
+  refusedInterval,
+  refusedTick,
+  type Start,
+  startInterval,
+  type Starts,
+  startTick,
+} from '../../../lib/rules/lock/starts.js';
 import { release } from '../../../lib/rules/lock/release.js';
-import type { Start, Starts } from '../../../lib/rules/lock/starts.js';
-import { startTick, refusedTick } from '../../../lib/rules/lock/tick.js';
-import { endStart } from '../../../lib/rules/lock/undo.js';
 import { written } from '../../model/support/rule-book.js';
 
 const NOW = 1_760_000_000_000;
