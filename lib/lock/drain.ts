@@ -6,7 +6,7 @@ import type { LeaseRef, Writable } from '../contract/lock-store.js';
 import { type Queued, readQueued } from '../contract/queued-arguments.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
-import { wasNotApplied } from './undo.js';
+import { wasNotApplied } from './access/asked.js';
 import type { Cause, LockCall, LockSettings, RunResult } from './lock-call.js';
 import type { Admission } from './open-call.js';
 import type { EndOfRun } from './recorder.js';

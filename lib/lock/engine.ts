@@ -2,6 +2,7 @@ import { processOf } from '../contract/line.js';
 import { type Clock, inModuleContext } from '../base/clock.js';
 import { LockStateError } from '../base/errors.js';
 import type { Emit, Hears } from '../contract/events/events.js';
+import { wasNotApplied } from './access/asked.js';
 import { Outages } from './access/outages.js';
 import { SafeStore } from './access/safe-store.js';
 import { TimeLimits } from './access/time-limits.js';
@@ -9,7 +10,6 @@ import type { ExtendResult, LeaseRef, LockStore } from '../contract/lock-store.j
 import { Heartbeat } from './heartbeat.js';
 import type { Recorder } from './recorder.js';
 import { Releases } from './releases.js';
-import { wasNotApplied } from './undo.js';
 import { UnderWay } from './under-way.js';
 import { Waits } from './waits.js';
 

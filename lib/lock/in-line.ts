@@ -4,7 +4,7 @@ import type { AcquireRequest, AcquireResult, Writable } from '../contract/lock-s
 import type { Engine } from './engine.js';
 import type { Lease } from './lease.js';
 import { isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
-import { wasNotApplied } from './undo.js';
+import { type Asked, wasNotApplied } from './access/asked.js';
 import { type Next, WaitingCall } from './waits.js';
 
 /** Reasons for which a call goes on waiting. */
@@ -21,8 +21,8 @@ export class InLine extends WaitingCall {
   ahead = Infinity;
   /** Whether the call may stand in the store's line. */
   #stands = false;
-  /** Whether an ask was not answered, and may still be on its way. */
-  #unsure = false;
+  /** The asks that were not answered: they may still be on their way. */
+  #unsure: Asked<AcquireResult>[] = [];
   /** When the lease that refused it can be over, monotonic. */
   #leaseEnds = -Infinity;
   /** How long until the lock may be free, ms, if the last answer said so. */
@@ -88,13 +88,13 @@ export class InLine extends WaitingCall {
   }
 
   /** An ask was not answered: it may still be on its way, even if the next one is answered. */
-  doubt(): void {
-    this.#unsure = true;
+  doubt(asked: Asked<AcquireResult>): void {
+    this.#unsure.push(asked);
   }
 
   /** Whether an ask was not answered, and may still be on its way. */
   get isUnsure(): boolean {
-    return this.#unsure;
+    return this.#unsure.length > 0;
   }
 
   /** The store has answered an ask. */
@@ -109,9 +109,9 @@ export class InLine extends WaitingCall {
   }
 
   /** An ask was not answered. */
-  failed(error: Error): undefined {
+  failed(error: Error, asked: Asked<AcquireResult>): undefined {
     this.engine.outages.failed(error, { call: 'acquire', locks: [this.call.name] });
-    if (!wasNotApplied(error)) this.doubt();
+    if (!wasNotApplied(error)) this.doubt(asked);
   }
 
   /** An ask was refused. Returns whether the call goes on waiting. */
@@ -179,22 +179,21 @@ export class InLine extends WaitingCall {
 
   /** The call is over. An ask that is still on its way must not stand in line, or take the lock, without a caller. */
   over(): void {
-    if (this.#unsure) this.#abandon();
+    if (this.isUnsure) this.#abandon();
   }
 
   /** Takes the call out of line, and gives back what the store may have granted. */
   #leave(): void {
     if (!this.#stands) return;
     this.#abandon();
-    this.#unsure = false;
   }
 
   #abandon(): void {
     const { engine, call } = this;
     const request = this.requestInLine();
     this.#stands = false;
-    const copies = this.#unsure ? 1 : 0;
-    engine.releases.abandon({ ...request, fencingToken: 0 }, call.settings.storeTimeout, copies);
+    engine.releases.abandon({ ...request, fencingToken: 0 }, call.settings.storeTimeout, this.#unsure);
+    this.#unsure = [];
   }
 
   #report(): void {

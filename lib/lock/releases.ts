@@ -1,40 +1,82 @@
 import { AlarmClock, type Clock, inModuleContext } from '../base/clock.js';
-import { StoreUnavailableError } from '../base/errors.js';
+import { LockStateError, StoreUnavailableError } from '../base/errors.js';
+import type { RunRecord } from '../contract/history-store.js';
+import type { AcquireResult, LeaseRef, ReleaseOutcome, ReleaseResult } from '../contract/lock-store.js';
+import { type Asked, type Outcome, wasNotApplied } from './access/asked.js';
 import type { Outages } from './access/outages.js';
 import type { SafeStore } from './access/safe-store.js';
-import type { Asked, Outcome } from './access/asked.js';
-import type { LeaseRef, ReleaseResult } from '../contract/lock-store.js';
-import { hasEnded, Release } from './release.js';
 import type { UnderWay } from './under-way.js';
 
-/** While the store does not answer, one release is tried at least this often, ms. */
-const PROBE = 10_000;
-/** The longest pause between two tries of a release that the store leaves unsettled while it answers others, ms. */
-const MAX_RETRY_DELAY = 30_000;
-/**
- * How many releases are tried again at a time: as many as a store answers at once. Renewals must not wait behind thousands.
- */
+/** The longest that an acquire can be on its way, ms: TCP gives up on data that it cannot deliver after a quarter of an hour. */
+const LONGEST_WAY = 1_200_000;
+/** The part of the ttl after which a release is tried again: a beat. */
+const BEAT = 0.3;
+/** The longest pause before a release without an answer is tried again, ms. */
+const LONGEST_PAUSE = 10_000;
+/** How many releases are tried again at a time: as many as a store answers at once. Renewals must not wait behind thousands. */
 const WINDOW = 250;
-/** How much later the releases are tried that did not fit into the window, ms. */
-const PAUSE = 1_000;
+/** How much later those are tried that did not fit into the window, ms. */
+const NEXT_WINDOW = 1_000;
 /** How many releases are kept for another try. A caller can make up a name per call. */
 const MAX_KEPT = 50_000;
 
+/** Which lease to release, and how. */
+interface ReleaseFacts {
+  readonly ref: LeaseRef;
+  readonly outcome: ReleaseOutcome;
+  /** Monotonic time until which the lock has to stay taken. */
+  readonly keepUntil: number;
+  /** Milliseconds that one call may take. */
+  readonly limit: number;
+  /** How the run went, if the store is to remember it. */
+  readonly record?: RunRecord | undefined;
+}
+
+/** A release, until nothing is left to do. It has one try under way at most. */
+export class Release {
+  /** The try under way, if any: resolves to the answer or to the error, never rejects. */
+  trying: Promise<ReleaseResult | Error> | undefined;
+  /** Whether it is tried once more after the try under way: its acquire was answered meanwhile. */
+  again = false;
+  tries = 0;
+  /** Whether its last try was not answered. */
+  unanswered = false;
+  /** When the next try is due, monotonic. */
+  dueAt = 0;
+  /** When the store first answered, monotonic. */
+  answeredAt: number | undefined;
+  /** Whether nothing is left to release. */
+  over = false;
+
+  /** @param copies how many copies of its acquire may still be on their way */
+  constructor(
+    readonly facts: ReleaseFacts,
+    public copies = 0,
+  ) {}
+
+  /** How long its acquire can be on its way to a store that answers, ms. */
+  get longestWay(): number {
+    return Math.min(this.facts.ref.ttl, LONGEST_WAY);
+  }
+}
+
 /**
- * Releases leases, and tries again until the store has answered. {@link Release} says when a release is over.
+ * Releases leases, and tries again until the store has answered.
  *
- * One list has all releases that need another try, and one alarm wakes them. A release that the store has answered is tried again at its
- * beat. Of the releases without an answer only one is tried now and then: when the store answers it, the others follow.
+ * The store may carry out an unanswered acquire at any later time: its bytes may lie in a buffer that the store has not read yet. So the
+ * release of such an acquire is not over when it finds nothing. The bytes do not lie there for ever: a store that works reads the data that
+ * has arrived. So the release is over when the store answers it once more, one ttl after its first answer. Time without an answer counts for
+ * nothing: the store may be frozen with the acquire in its buffer.
+ *
+ * One list has all releases that need another try, and one alarm tries the oldest.
  */
 export class Releases {
   /** Those that need another try, and have none under way: first the one whose last try is longest ago. */
   readonly #list = new Set<Release>();
   /** For each lock the release that has to be answered before the lock is asked for. */
   readonly #byName = new Map<string, Release>();
-  /** How many of the tries under way are repeats. */
-  #retrying = 0;
-  /** When the next release without an answer is tried, monotonic. */
-  #probeAt = Infinity;
+  /** Whether the store has left the last try without an answer. */
+  #isSilent = false;
   readonly #alarm: AlarmClock;
   #closed = false;
 
@@ -52,24 +94,18 @@ export class Releases {
    * Releases a lease that nothing uses, before its lock is asked for again.
    *
    * @param limit of one call, ms
-   * @param copies how many copies of its acquire may still be on their way
+   * @param copies the calls that may still take it
    */
-  abandon(ref: LeaseRef, limit: number, copies: 0 | 1 | 2 = 0): Release {
-    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies);
+  abandon(
+    ref: LeaseRef,
+    limit: number,
+    copies: readonly Pick<Asked<AcquireResult>, 'listen'>[] = [],
+  ): Release {
+    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies.length);
     this.#byName.set(ref.name, release);
     void this.#try(release);
+    for (const copy of copies) copy.listen((outcome) => this.#arrived(release, outcome));
     return release;
-  }
-
-  /** What is known of a release has changed: tries it now, unless it is over, or a try is under way. */
-  tryNow(release: Release): void {
-    if (!release.over && release.trying === undefined && !this.#closed) void this.#try(release);
-  }
-
-  /** Nothing is left to release, whatever else is answered. */
-  end(release: Release): void {
-    release.over = true;
-    this.#drop(release);
   }
 
   /**
@@ -77,18 +113,18 @@ export class Releases {
    * the lease that this process has left behind refuses that acquire.
    *
    * @returns `undefined` at once if there is nothing to try; otherwise a promise of the try's outcome: the error if the store
-   *   is away or has not settled an earlier try, else `undefined`
+   *   is away, else `undefined`
    */
   tryFirst(name: string): Promise<Error | undefined> | undefined {
     const release = this.#byName.get(name);
     if (release === undefined) return undefined;
-    if (release.trying === undefined && !this.#mayTry(release)) return Promise.resolve(unsettled(name));
     return (release.trying ?? this.#try(release)).then((answer) => (isSilence(answer) ? answer : undefined));
   }
 
-  /** A connection is back: tries the unanswered releases again, whatever became of their earlier tries. */
+  /** A connection is back: tries the unanswered releases again. */
   reconnected(): void {
-    this.#retry(() => true);
+    for (const release of this.#list) if (release.unanswered) release.dueAt = -Infinity;
+    this.#ring();
   }
 
   /** Tries each release one last time. */
@@ -105,9 +141,8 @@ export class Releases {
     const { ref, outcome, keepUntil, limit, record } = release.facts;
     this.#list.delete(release);
     this.underWay.begin();
+    release.tries += 1;
     const now = this.clock.monotonic();
-    release.sent(now, this.outages.answers);
-    if (release.tries > 1) this.#retrying += 1;
     const keepFor = Math.max(0, Math.ceil(keepUntil - now));
     const options = record === undefined ? { outcome, keepFor } : { outcome, keepFor, record };
     return this.store.release(ref, options, limit, now);
@@ -121,14 +156,8 @@ export class Releases {
   ): ReleaseResult | Error {
     const answer = 'error' in outcome ? outcome.error : outcome.result;
     if (answer instanceof Error) this.#failed(release, answer, asked);
-    else this.outages.succeeded('release', release.lock);
-    if (release.tries > 1) this.#retrying -= 1;
-    const wasUnanswered = release.unanswered;
-    const todo = release.tried(answer, this.clock.monotonic());
-    if (todo === 'nothing') this.#drop(release);
-    else if (todo === 'try again') void this.#try(release);
-    else this.#keep(release);
-    if (wasUnanswered && !release.unanswered) this.#retry((other) => this.#mayTry(other));
+    else this.outages.succeeded('release', release.facts.ref.name);
+    this.#answered(release, answer);
     this.underWay.end();
     return answer;
   }
@@ -144,84 +173,82 @@ export class Releases {
     return release.trying ?? answer;
   }
 
-  /**
-   * A try has failed. One that was given up may be answered after all. That nothing was found says little about an abandoned
-   * acquire then: it may have arrived in between.
-   */
   #failed(release: Release, error: Error, asked: Asked<ReleaseResult>): void {
-    if (release.tries > 1 && isSilence(error) && this.#isPassedOver(release)) this.outages.failedAgain();
-    else this.outages.failed(error, { call: 'release', locks: [release.lock] });
-    if (!asked.givenUp) return;
-    release.unsettled += 1;
-    asked.listen((outcome) => {
-      release.unsettled -= 1;
-      if ('error' in outcome) return;
-      // An answer that comes too late for its call ends no outage: nothing can run by such answers.
-      const isFinal = hasEnded(outcome.result) || release.facts.outcome !== 'abandoned';
-      if (isFinal && release.unanswered && release.trying === undefined) this.end(release);
+    const { name } = release.facts.ref;
+    // The first try has begun the outage, unless the reason is this one lock.
+    if (release.tries > 1 && isSilence(error)) this.outages.failedAgain();
+    else this.outages.failed(error, { call: 'release', locks: [name] });
+    // An answer that comes too late for its call ends no outage: nothing can run by such answers.
+    asked.listen((late) => {
+      if ('error' in late) return;
+      this.#judge(release, late.result);
+      if (release.over && release.trying === undefined) this.#drop(release);
     });
+  }
+
+  #answered(release: Release, answer: ReleaseResult | Error): void {
+    release.trying = undefined;
+    // A store that reports a broken entry of this lock has answered.
+    release.unanswered = answer instanceof Error && !(answer instanceof LockStateError);
+    if (!release.unanswered) this.#judge(release, answer);
+    if (release.over) this.#drop(release);
+    else if (release.again) {
+      release.again = false;
+      void this.#try(release);
+    } else this.#keep(release);
+    const isBack = this.#isSilent && !release.unanswered;
+    this.#isSilent = release.unanswered;
+    if (isBack) inModuleContext(() => this.reconnected());
+  }
+
+  /** Whether nothing is left to release, by an answer of the store. */
+  #judge(release: Release, answer: ReleaseResult | Error): void {
+    const { copies, again, longestWay } = release;
+    const now = this.clock.monotonic();
+    release.answeredAt ??= now;
+    const isProof = !(answer instanceof Error) && (hasEnded(answer) ? copies < 2 : copies === 0 && !again);
+    if (isProof || (!again && now >= release.answeredAt + longestWay)) release.over = true;
+  }
+
+  /** A call that may have taken the lease has ended, too late for its caller. */
+  #arrived(release: Release, outcome: Outcome<AcquireResult>): void {
+    if ('result' in outcome || wasNotApplied(outcome.error)) release.copies -= 1;
+    release.answeredAt = undefined;
+    release.over = false;
+    if (release.trying !== undefined) release.again = true;
+    else if (!this.#closed) void this.#try(release);
   }
 
   // Further tries.
 
   /** Keeps a release for another try. Of too many, it gives up the oldest: its tick is most likely no longer the newest. */
   #keep(release: Release): void {
-    if (release.unanswered && !this.#closed) this.#byName.set(release.lock, release);
-    else this.#forget(release);
+    const { unanswered, longestWay } = release;
+    if (!unanswered || this.#closed) this.#forget(release);
+    else this.#byName.set(release.facts.ref.name, release);
     if (this.#closed) return;
+    const beat = longestWay * BEAT;
+    release.dueAt = this.clock.monotonic() + (unanswered ? Math.min(beat, LONGEST_PAUSE) : beat);
     this.#list.add(release);
     const [oldest] = this.#list;
     if (this.#list.size > MAX_KEPT && oldest !== undefined) this.#drop(oldest);
-    if (!release.unanswered) return this.#alarm.by(release.nextAt);
-    const now = this.clock.monotonic();
-    this.#probeBy(now + Math.min(release.beat, PROBE));
-    this.#alarm.by(this.#probeAt);
+    this.#alarm.by(release.dueAt);
   }
 
-  /** Tries the releases without an answer again, as many as the window lets through. */
-  #retry(may: (release: Release) => boolean): void {
-    for (const release of this.#list) {
-      if (this.#retrying >= WINDOW) return;
-      if (release.unanswered && may(release)) void inModuleContext(() => this.#try(release));
-    }
-  }
-
-  /** Tries what is due. */
+  /** Tries the oldest of those that are due. */
   #ring(): void {
     const now = this.clock.monotonic();
-    let probes = now >= this.#probeAt;
-    if (probes) this.#probeAt = Infinity;
     let next = Infinity;
+    let count = 0;
     for (const release of this.#list) {
-      if (release.unanswered) {
-        const isProbe = probes && this.#mayTry(release);
-        if (isProbe) void this.#try(release);
-        else this.#probeBy(now + PROBE);
-        probes &&= !isProbe;
-      } else if (release.nextAt > now) next = Math.min(next, release.nextAt);
-      else if (this.#retrying < WINDOW) void this.#try(release);
-      else next = Math.min(next, now + PAUSE);
+      if (release.dueAt > now) next = Math.min(next, release.dueAt);
+      else if (count === WINDOW) next = Math.min(next, now + NEXT_WINDOW);
+      else {
+        count += 1;
+        void inModuleContext(() => this.#try(release));
+      }
     }
-    this.#alarm.by(Math.min(next, this.#probeAt));
-  }
-
-  #probeBy(at: number): void {
-    this.#probeAt = Math.min(this.#probeAt, at);
-  }
-
-  /** Whether the store has answered other calls since the release was last tried. */
-  #isPassedOver({ answersBefore }: Release): boolean {
-    return answersBefore !== this.outages.answers;
-  }
-
-  /**
-   * Whether a release is not stuck: its last try has been settled, or nothing else was answered since. One that is stuck waits
-   * for a row that another client has locked, and each further try would take one more connection of the pool.
-   */
-  #mayTry(release: Release): boolean {
-    const { unsettled: tries, sentAt } = release;
-    if (tries === 0 || !this.#isPassedOver(release)) return true;
-    return this.clock.monotonic() >= sentAt + Math.min(PROBE * 2 ** (tries - 1), MAX_RETRY_DELAY);
+    this.#alarm.by(next);
   }
 
   /** Drops a release: it is not tried again. */
@@ -232,17 +259,13 @@ export class Releases {
 
   #forget(release: Release): void {
     if (this.#byName.size === 0) return;
-    if (this.#byName.get(release.lock) === release) this.#byName.delete(release.lock);
+    const { name } = release.facts.ref;
+    if (this.#byName.get(name) === release) this.#byName.delete(name);
   }
 }
 
-/** Why a lock is not asked for while the store has not settled a release of it. */
-const unsettled = (name: string): Error =>
-  new StoreUnavailableError(
-    `The store has not answered yet whether the last lease of the lock "${name}" is released, so the lock is not asked for. ` +
-      'If this lasts while other locks work, look for a transaction that has locked its row.',
-    { outcome: 'not-applied' },
-  );
+/** Whether the store has recorded the end of the lease. */
+const hasEnded = (result: ReleaseResult): boolean => result.released || result.reason === 'ended';
 
 /** Whether the store did not answer at all. A store that refuses this kind of call may carry out others. */
 function isSilence(answer: ReleaseResult | Error): answer is Error {

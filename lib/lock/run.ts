@@ -8,7 +8,7 @@ import type { Admission, OpenRun } from './open-call.js';
 import { noteFailure, outcomeOf } from './outcome.js';
 import { Overruns } from './overruns.js';
 import type { EndOfRun } from './recorder.js';
-import { Release } from './release.js';
+import { Release } from './releases.js';
 import { isConfirmed, reportAcquired, reportDeleted, reportReleased, reportSkipped } from './reports.js';
 import { Take } from './take.js';
 import { refuseUndone } from './undone-values.js';

@@ -1,8 +1,7 @@
-import { SchedulerLockConfigError, StoreUnavailableError } from '../base/errors.js';
-import type { Asked, Outcome } from './access/asked.js';
+import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../base/errors.js';
+import { type Asked, type Outcome, wasNotApplied } from './access/asked.js';
 import type { AcquireRequest, AcquireResult, LeaseRef } from '../contract/lock-store.js';
 import { readPause } from '../contract/pause.js';
-import { AskedTwice, isWorthAnother } from './asked-twice.js';
 import type { Engine } from './engine.js';
 import { InLine } from './in-line.js';
 import { Lease, leaseDeadline } from './lease.js';
@@ -10,8 +9,16 @@ import { type Cause, isBehindTheScenes, type LockCall, type Skipped } from './lo
 import type { Admission, OpenCall, OpenRun } from './open-call.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
 import { type Interrupted, reportInterrupted, reportMismatch } from './reports.js';
-import { undo, undoOthers, wasNotApplied } from './undo.js';
 import { NO_LINES } from './waits.js';
+
+/**
+ * For how long data that a closed connection has not delivered may still arrive, ms: Linux tries for 100 s, or a little longer
+ * (`tcp_orphan_retries`).
+ */
+const LONGEST_COPY = 120_000;
+
+/** The calls that ask for one lease: one, or two with the same token, over two connections. The first one counts for its deadline. */
+type Copies = readonly [Asked<AcquireResult>, ...Asked<AcquireResult>[]];
 
 /** How one call takes its lock: {@link before}, and then one ask; or, of a call that may wait, {@link takeInLine}. */
 export abstract class Take implements OpenCall {
@@ -91,10 +98,10 @@ export abstract class Take implements OpenCall {
     const asked = this.send();
     const outcome = await asked.outcome;
     if ('error' in outcome && !(outcome.error instanceof SchedulerLockConfigError))
-      return line.failed(outcome.error);
+      return line.failed(outcome.error, asked);
     // If a grant came too late, or while a lost run goes on here, the next ask finds out more.
     if ('result' in outcome && outcome.result.acquired && !this.#isUsable(asked)) return undefined;
-    const answer = this.#answered(asked, outcome);
+    const answer = this.#answered([asked], outcome);
     if (answer instanceof Lease) return line.granted(answer);
     if (line.goesOnAfter(answer)) return undefined;
     // An ask that was not answered may have started this very tick: then that start is taken back.
@@ -123,28 +130,37 @@ export abstract class Take implements OpenCall {
     outcome: Outcome<AcquireResult>,
   ): Lease | Skipped | Promise<Lease | Skipped> {
     const isLost = 'error' in outcome && !this.engine.closing && isWorthAnother(this.call, outcome.error);
-    return isLost ? this.#askAgain(asked, outcome.error) : this.#answered(asked, outcome);
+    return isLost ? this.#askAgain(asked, outcome.error) : this.#answered([asked], outcome);
   }
 
   /** Asks a second time, over another connection. Both together have twice the limit of one. */
   async #askAgain(first: Asked<AcquireResult>, error: Error): Promise<Lease | Skipped> {
     const { engine, call } = this;
-    const asked = new AskedTwice(first, error);
-    this.line?.doubt();
+    let late: Outcome<AcquireResult> | undefined;
+    // Only a grant: the reason for which the store refuses the first may be over when the second one comes.
+    const granted = new Promise<Outcome<AcquireResult>>((resolve) =>
+      first.listen((outcome) => {
+        if ('result' in outcome && outcome.result.acquired) resolve((late = outcome));
+      }),
+    );
+    this.line?.doubt(first);
     await engine.store.reconnect();
-    if (asked.open) {
-      if (engine.closing || call.signal?.aborted === true) asked.giveUp();
-      else asked.again(this.send(first.sentAt + 2 * first.limit));
-    }
-    return this.#answered(asked, await asked.outcome);
+    if (late !== undefined) return this.#answered([first], late);
+    if (engine.closing || call.signal?.aborted === true) return this.#answered([first], { error });
+    const second = this.send(first.sentAt + 2 * first.limit);
+    const outcome = await Promise.race([granted, second.outcome]);
+    // A second one that was certainly not carried out says nothing about the first.
+    const isKnown = 'error' in outcome && outcome.error instanceof StoreUnavailableError;
+    const isFirst = isKnown && outcome.error.outcome === 'not-applied';
+    return this.#answered([first, second], isFirst ? { error } : outcome);
   }
 
   /** The store has answered the acquire, or not. */
-  #answered(asked: Asked<AcquireResult> | AskedTwice, outcome: Outcome<AcquireResult>): Lease | Skipped {
+  #answered(copies: Copies, outcome: Outcome<AcquireResult>): Lease | Skipped {
     const { engine, call } = this;
     const request = this.line?.bareRequest ?? this.#request;
-    const { sentAt } = asked;
-    if ('error' in outcome) return this.#failed(outcome.error, asked);
+    const [{ sentAt }] = copies;
+    if ('error' in outcome) return this.#failed(outcome.error, copies);
     const { result } = outcome;
     engine.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
     this.line?.answered(result);
@@ -152,12 +168,22 @@ export abstract class Take implements OpenCall {
     if (result.interrupted !== undefined) this.#noteInterruption(result.interrupted);
     const now = engine.clock.monotonic();
     if (this.#isUnwanted(now, sentAt))
-      return this.#giveBack({ ...request, fencingToken: result.fencingToken }, asked);
+      return this.#giveBack({ ...request, fencingToken: result.fencingToken }, copies);
     const ref = leaseRefOf(request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit, causeOf(call));
-    if (asked instanceof AskedTwice) undoOthers(engine.releases, lease.ref, asked);
+    for (const copy of copies.length > 1 ? copies : []) this.#undoOther(copy, ref);
     reportMismatch(engine, lease, call.start, result.previousSchedule);
     return lease;
+  }
+
+  /** A copy that is carried out when the run is over, and granted even so, leaves a lease behind that nobody uses. */
+  #undoOther(copy: Asked<AcquireResult>, { fencingToken, ...ref }: LeaseRef): void {
+    copy.listen((outcome) => {
+      const other =
+        'result' in outcome && outcome.result.acquired ? outcome.result.fencingToken : fencingToken;
+      if (other !== fencingToken)
+        this.engine.releases.abandon({ ...ref, fencingToken: other }, this.call.settings.storeTimeout);
+    });
   }
 
   #noteInterruption(run: Interrupted): void {
@@ -174,25 +200,23 @@ export abstract class Take implements OpenCall {
   }
 
   /** @throws the reason of the call's signal */
-  #giveBack(lease: LeaseRef, asked: Asked<AcquireResult> | AskedTwice): Lease | Skipped {
+  #giveBack(lease: LeaseRef, copies: Copies): Lease | Skipped {
     const { engine, call } = this;
-    if (asked instanceof AskedTwice) undo(engine.releases, lease, { asked, isStart: true });
-    else engine.releases.abandon(lease, call.settings.storeTimeout);
+    engine.releases.abandon(lease, call.settings.storeTimeout, copies.length > 1 ? copies : []);
     if (call.signal?.aborted === true) throw call.signal.reason;
     // That a closing instance does not take the lease is no failure of the store.
     return engine.closing ? { ran: false, reason: 'shutting-down' } : this.#withoutStore(tooLate());
   }
 
   /** The store has failed, or not answered the acquire in time. */
-  #failed(error: Error, asked: Asked<AcquireResult> | AskedTwice): Lease | Skipped {
-    const { engine, call } = this;
+  #failed(error: Error, copies: Copies): Lease | Skipped {
+    const { engine, call, line } = this;
     // The store cannot keep this name: no acquire is on its way, and the store is fine.
     if (error instanceof SchedulerLockConfigError) return { ran: false, reason: 'invalid-name', error };
-    if (!wasNotApplied(error))
-      undo(engine.releases, this.line?.requestInLine() ?? this.#request, {
-        asked,
-        isStart: call.start !== undefined,
-      });
+    if (!wasNotApplied(error)) {
+      const request = line?.requestInLine() ?? this.#request;
+      engine.releases.abandon({ ...request, fencingToken: 0 }, call.settings.storeTimeout, copies);
+    }
     return this.#withoutStore(error);
   }
 
@@ -229,3 +253,21 @@ const tooLate = (): Error =>
   new StoreUnavailableError('The store granted the lease only when it was already over.', {
     outcome: 'unknown',
   });
+
+/**
+ * Whether an attempt that has failed is worth another one: the connection may have died unnoticed, as seldom used ones do, and the
+ * job would be skipped each time.
+ *
+ * Only if the first attempt can do no harm. Both have the same token: if the store carries out both, one becomes the lease, and the
+ * store answers the other with that lease. If an attempt is carried out after the run, the store refuses it, as its tick has run
+ * already; an interval refuses it, too, if it is longer than such a delay. A call without a start could leave a lease behind that
+ * nobody uses.
+ *
+ * An outage that is known (`not-applied`) fails at once, and a refusal is an answer.
+ */
+function isWorthAnother({ start, signal }: LockCall, error: Error): boolean {
+  if (start === undefined || signal?.aborted === true) return false;
+  if (start.tick === undefined && (start.interval ?? 0) < LONGEST_COPY) return false;
+  if (error instanceof SchedulerLockConfigError || error instanceof LockStateError) return false;
+  return !(error instanceof StoreUnavailableError) || (error.outcome === 'unknown' && !error.refused);
+}

@@ -54,7 +54,7 @@ test('a release that is to be tried again is not forgotten when its timer fires 
   const limits = new TimeLimits(clock);
   const tested = new Releases(new SafeStore(store, limits), clock, outages, new UnderWay());
   const ref = { name: 'job', token: 'token', fencingToken: 0, ttl: 10_000, holder: 'instance' };
-  tested.abandon(ref, 1_000, 1);
+  tested.abandon(ref, 1_000, [{ listen: () => undefined }]);
   await until(() => releases === 1 && clock.timers.some(({ at }) => at > 1_000));
   // The limit of the call finds it answered; what is left is the next try.
   clock.fire(0);

@@ -1,8 +1,17 @@
+import { LockStateError, StoreUnavailableError } from '../../base/errors.js';
 import type { Caller } from '../../contract/fast-port.js';
 import type { Limited, TimeLimits } from './time-limits.js';
 
 /** How a call has ended. */
 export type Outcome<T> = { readonly result: T } | { readonly error: Error };
+
+/** Whether a call that failed has certainly changed nothing. */
+export function wasNotApplied(error: Error): boolean {
+  return (
+    error instanceof LockStateError ||
+    (error instanceof StoreUnavailableError && error.outcome === 'not-applied')
+  );
+}
 
 /** A call of the store that is under way. */
 export class Asked<T> implements Caller<T>, Limited {

@@ -1,13 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { JobStart } from '../../../lib/base/job-start.js';
-import { AskedTwice } from '../../../lib/lock/asked-twice.js';
 import type { LockCall } from '../../../lib/lock/lock-call.js';
 import { LockRunner } from '../../../lib/lock/lock-runner.js';
-import { Asked } from '../../../lib/lock/access/asked.js';
-import { TimeLimits } from '../../../lib/lock/access/time-limits.js';
-import type { AcquireResult } from '../../../lib/contract/lock-store.js';
-import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { gate, Harness, SETTINGS } from './harness.js';
 import {
   type Behaviour,
@@ -21,8 +16,6 @@ import {
 const TICK = 1_760_000_000_000;
 const LIMIT = SETTINGS.storeTimeout;
 const MINUTE = 60_000;
-
-type Copy = Asked<AcquireResult>;
 
 const callOf = (app: Harness, start: JobStart, settings: Partial<typeof SETTINGS> = {}): LockCall => ({
   ...app.call('report', settings, true),
@@ -242,23 +235,6 @@ it.each([
   await app.clock.advance(2 * LIMIT);
   expect(await result).toMatchObject({ ran: false });
   expect(app.store.of('acquire')).toHaveLength(1);
-});
-
-it('what a copy answers before anybody listens is told to who listens then', async () => {
-  const clock = new ManualClock();
-  const limits = new TimeLimits(clock);
-  const copies = [0, 1].map(() => new Asked<AcquireResult>(limits, LIMIT, 0)) as [Copy, Copy];
-  const error = new StoreUnavailableError('no answer', { outcome: 'unknown' });
-  copies[0].giveUp(error);
-  const both = new AskedTwice(copies[0], error);
-  both.again(copies[1]);
-  const grants = [1, 2].map((fencingToken) => ({ acquired: true as const, fencingToken }));
-  copies.forEach((copy, index) => copy.answered(grants[index] as AcquireResult));
-  await clock.advance(0);
-  expect(await both.outcome).toEqual({ result: grants[0] });
-  const late: unknown[] = [];
-  both.listen((outcome) => late.push(outcome));
-  expect(late).toEqual([{ result: grants[1] }]);
 });
 
 it('a store is told that a connection may be dead, and the second attempt waits until it has another one', async () => {
