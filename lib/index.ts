@@ -14,8 +14,8 @@ export { SchedulerLeader } from './nest/scheduler-leader.js';
 
 // Inside a job, and without a decorator
 export { assertLocked, currentLock, type Lock } from './lock/current-lock.js';
-export type { AcquiredLock } from './lock/acquired-lock.js';
-export type { Around } from './lock/around.js';
+export type { AcquiredLock } from './lock/current-lock.js';
+export type { Around } from './lock/job.js';
 export type { QueuedCallFacts, RunResult, Skipped } from './lock/lock-call.js';
 export type { PingResult } from './lock/access/ping.js';
 export { SchedulerLockService } from './nest/scheduler-lock.service.js';
@@ -23,7 +23,7 @@ export { SchedulerLockService } from './nest/scheduler-lock.service.js';
 // Jobs that are made at run time
 export type { CronJobOptions, DynamicJob, IntervalJobOptions } from './nest/options/job-options.js';
 export type { ScheduledCronJob } from './schedule/scheduler-parts.js';
-export { tickOf } from './schedule/tick-of.js';
+export { tickOf } from './schedule/cron-ticks.js';
 
 // Events
 export { SchedulerLockEvents, type SchedulerLockListener } from './nest/log/scheduler-lock.events.js';

@@ -4,7 +4,7 @@ import type { AcquireRequest, AcquireResult, Writable } from '../contract/lock-s
 import type { Engine } from './engine.js';
 import type { Lease } from './lease.js';
 import { isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
-import { type Asked, wasNotApplied } from './access/asked.js';
+import { type Asked, wasNotApplied } from './access/safe-store.js';
 import { type Next, WaitingCall } from './waits.js';
 
 /** Reasons for which a call goes on waiting. */

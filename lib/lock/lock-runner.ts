@@ -3,26 +3,33 @@
  * May not enter: jobs, schedules, Nest. The store is reached through lock/access only.
  */
 import { type Clock, noLongerThan } from '../base/clock.js';
-import { LockNotAcquiredError, SchedulerLockConfigError } from '../base/errors.js';
+import { LockNotAcquiredError, LockShutdownError, SchedulerLockConfigError } from '../base/errors.js';
 import type { Emit, Hears } from '../contract/events/events.js';
 import { displayName, nameProblem } from '../base/lock-name.js';
-import type { Outcome } from './access/asked.js';
+import type { Outcome } from './access/safe-store.js';
 import type { Enqueued, NewQueuedCall } from '../contract/queued-call-store.js';
 import type { LockStore } from '../contract/lock-store.js';
-import { LockHandle } from './acquired-lock.js';
-import { type Around, Wrappers } from './around.js';
-import { findScope, heldLocks, LeasedLock, type LeasedScope, type Lock, withScope } from './current-lock.js';
+import {
+  findScope,
+  heldLocks,
+  LeasedLock,
+  type LeasedScope,
+  type Lock,
+  LockHandle,
+  withinScope,
+  withScope,
+} from './current-lock.js';
+import { type Around, refuseUndone, Wrappers } from './job.js';
 import { Drain, type Drainer } from './drain.js';
 import { Engine } from './engine.js';
-import { acquireInside, runInside } from './inside.js';
 import type { Lease } from './lease.js';
 import { type LockCall, mayBeNested, mayWait, type RunResult, type Skipped } from './lock-call.js';
 import type { Recorder } from './recorder.js';
 import { reportSkipped } from './reports.js';
-import type { Admission, OpenCall, OpenRun } from './open-call.js';
+import type { Admission, OpenCall, OpenRun } from './take.js';
 import { Run } from './run.js';
 import { UnderWay } from './under-way.js';
-import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shutdown.js';
+import type { UnfinishedRun } from '../contract/events/instance-events.js';
 
 /**
  * How many locks stay in the map after their runs: overwriting an entry costs a fraction of deleting and adding it each
@@ -290,4 +297,68 @@ export class LockRunner {
       await noLongerThan(Math.min(left - now, ABORT_GRACE), this.#running.idle(), clock);
     }
   }
+}
+
+/** Runs a nested call, made by a job that already holds the lock, under the same lease. */
+export async function runInside<T>(
+  outer: LeasedScope,
+  call: LockCall,
+  job: (lock: Lock) => T | PromiseLike<T>,
+): Promise<RunResult<T>> {
+  const value = await withinScope(outer, job);
+  refuseUndone(value, call);
+  return { ran: true, value };
+}
+
+/** Takes a lock inside a job that already holds it: the handle shares the lease, which ends with that job. */
+export function acquireInside({ lease }: LeasedScope): LockHandle {
+  const handle = new LockHandle(lease);
+  lease.enter();
+  handle.finished = handle.released.then(() => lease.leave());
+  return handle;
+}
+
+/** How long a shutdown waits for jobs whose signal has aborted, ms. */
+export const ABORT_GRACE = 1_000;
+
+interface Teller {
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly emit: Emit;
+}
+
+/** Aborts the signal of a job because its instance shuts down. */
+export function abort(lease: Lease): void {
+  lease.abort(new LockShutdownError(lease.ref.name));
+}
+
+/**
+ * Until when a shutdown waits for a run, monotonic. `limit` is 0 once all signals have aborted.
+ *
+ * A run that has lost its lease or passed its timeout gets {@link ABORT_GRACE} only: it may never end.
+ */
+export function waitsUntil({ abortReason, abortedAt }: Lease, began: number, limit: number): number {
+  if (limit === 0) return abortedAt + ABORT_GRACE;
+  if (abortReason === undefined) return began + limit;
+  return Math.min(began + limit, Math.max(began, abortedAt) + ABORT_GRACE);
+}
+
+export function tellOfWaiting(leases: readonly Lease[], timeout: number, teller: Teller): void {
+  const { instance, clock, emit } = teller;
+  const runs = leases.map(unfinished);
+  if (runs.length > 0) emit({ type: 'shutdown-waiting', runs, instance, at: clock.now(), timeout });
+}
+
+export function tellOfLeft(leases: readonly Lease[], { instance, clock, emit }: Teller): void {
+  const now = clock.monotonic();
+  const runs = leases.map((lease) =>
+    lease.confirmed && lease.live
+      ? { ...unfinished(lease), expiresIn: lease.expiresIn(now) }
+      : unfinished(lease),
+  );
+  if (runs.length > 0) emit({ type: 'shutdown-left', runs, instance, at: clock.now() });
+}
+
+function unfinished({ ref: { name: lock, job } }: Lease): UnfinishedRun {
+  return job === undefined ? { lock } : { lock, job };
 }

@@ -2,9 +2,8 @@ import { AlarmClock, type Clock, inModuleContext } from '../base/clock.js';
 import { LockStateError, StoreUnavailableError } from '../base/errors.js';
 import type { RunRecord } from '../contract/history-store.js';
 import type { AcquireResult, LeaseRef, ReleaseOutcome, ReleaseResult } from '../contract/lock-store.js';
-import { type Asked, type Outcome, wasNotApplied } from './access/asked.js';
+import { type Asked, type Outcome, type SafeStore, wasNotApplied } from './access/safe-store.js';
 import type { Outages } from './access/outages.js';
-import type { SafeStore } from './access/safe-store.js';
 import type { UnderWay } from './under-way.js';
 
 /** The longest that an acquire can be on its way, ms: TCP gives up on data that it cannot deliver after a quarter of an hour. */

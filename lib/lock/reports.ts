@@ -5,9 +5,8 @@ import { displayName } from '../base/lock-name.js';
 import type { AcquireResult, ReleaseResult, Writable } from '../contract/lock-store.js';
 import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
-import { isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
+import { carry, isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
 import type { EndOfRun } from './recorder.js';
-import { carry } from './request.js';
 
 export type Interrupted = NonNullable<Extract<AcquireResult, { acquired: true }>['interrupted']>;
 

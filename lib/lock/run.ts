@@ -4,14 +4,12 @@ import { jobEnded } from './current-lock.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
-import type { Admission, OpenRun } from './open-call.js';
-import { noteFailure, outcomeOf } from './outcome.js';
-import { Overruns } from './overruns.js';
+import { type Admission, type OpenRun, Take } from './take.js';
 import type { EndOfRun } from './recorder.js';
 import { Release } from './releases.js';
 import { isConfirmed, reportAcquired, reportDeleted, reportReleased, reportSkipped } from './reports.js';
-import { Take } from './take.js';
-import { refuseUndone } from './undone-values.js';
+import { refuseUndone } from './job.js';
+import { LockTimeoutError } from '../base/errors.js';
 
 /** How a job ended. */
 export type Ended<T> = { readonly value: T } | { readonly error: unknown };
@@ -159,5 +157,72 @@ export class Run<T> extends Holding {
       engine.underWay.end();
       this.over();
     }
+  }
+}
+
+/** How a run has ended. @param failed whether its job has thrown */
+export function outcomeOf(
+  { abortReason }: { readonly abortReason: unknown },
+  failed: boolean,
+): Exclude<ReleaseOutcome, 'abandoned'> {
+  if (abortReason instanceof LockTimeoutError) return 'timed-out';
+  if (abortReason !== undefined) return 'aborted';
+  return failed ? 'failed' : 'completed';
+}
+
+/** How many failing jobs are remembered at most: a caller can make up a name per call. */
+const MAX_FAILING = 1_000;
+
+export function noteFailure(failing: Set<string>, job: string | undefined, outcome: ReleaseOutcome): void {
+  const failed = outcome === 'failed' || outcome === 'timed-out';
+  if (!failed && failing.size === 0) return;
+  if (job === undefined) return;
+  if (!failed) failing.delete(job);
+  else if (failing.size < MAX_FAILING) failing.add(job);
+}
+
+/** A timer may fire early: fires at least this part of the interval apart count as separate fires. */
+const EARLY = 0.9;
+
+/** The fires of a job that come while it runs: counts them, and reports the first one. */
+export class Overruns {
+  /** How many have come. */
+  skippedTicks = 0;
+  /** The last of its ticks; when the last fire of its interval came, monotonic. */
+  #tick: number;
+  #firedAt: number;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly lease: Lease,
+  ) {
+    this.#tick = lease.ref.tick ?? -Infinity;
+    this.#firedAt = lease.startedAt;
+  }
+
+  count(call: LockCall): void {
+    if (!this.#isNext(call)) return;
+    this.skippedTicks += 1;
+    if (this.skippedTicks > 1) return;
+    const { clock, emit } = this.engine;
+    const { lease } = this;
+    const since = Math.round(clock.now() - (clock.monotonic() - lease.startedAt));
+    emit({ type: 'overrun', ...lease.facts(), since, skippedTicks: this.skippedTicks });
+  }
+
+  /** Whether a call is for a tick of this very job that was not counted yet: a tick can be fired several times. */
+  #isNext({ kind, job, start }: LockCall): boolean {
+    if (kind !== 'fired' || job !== this.lease.ref.job) return false;
+    const { tick, interval } = start ?? {};
+    if (tick !== undefined) {
+      if (tick <= this.#tick) return false;
+      this.#tick = tick;
+    }
+    if (interval !== undefined) {
+      const now = this.engine.clock.monotonic();
+      if (now - this.#firedAt < interval * EARLY) return false;
+      this.#firedAt = now;
+    }
+    return true;
   }
 }

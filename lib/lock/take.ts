@@ -1,13 +1,19 @@
 import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../base/errors.js';
-import { type Asked, type Outcome, wasNotApplied } from './access/asked.js';
+import { type Asked, type Outcome, wasNotApplied } from './access/safe-store.js';
 import type { AcquireRequest, AcquireResult, LeaseRef } from '../contract/lock-store.js';
 import { readPause } from '../contract/pause.js';
 import type { Engine } from './engine.js';
 import { InLine } from './in-line.js';
 import { Lease, leaseDeadline } from './lease.js';
-import { type Cause, isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
-import type { Admission, OpenCall, OpenRun } from './open-call.js';
-import { leaseRefOf, refusalOf, requestOf } from './request.js';
+import {
+  type Cause,
+  isBehindTheScenes,
+  leaseRefOf,
+  type LockCall,
+  refusalOf,
+  requestOf,
+  type Skipped,
+} from './lock-call.js';
 import { type Interrupted, reportInterrupted, reportMismatch } from './reports.js';
 import { NO_LINES } from './waits.js';
 
@@ -270,4 +276,36 @@ function isWorthAnother({ start, signal }: LockCall, error: Error): boolean {
   if (start.tick === undefined && (start.interval ?? 0) < LONGEST_COPY) return false;
   if (error instanceof SchedulerLockConfigError || error instanceof LockStateError) return false;
   return !(error instanceof StoreUnavailableError) || (error.outcome === 'unknown' && !error.refused);
+}
+
+/** A run of a job that goes on here. */
+export interface OpenRun extends Pick<LeaseRef, 'tick' | 'attempt' | 'fencingToken'> {
+  readonly lock: string;
+  readonly job: string;
+  readonly instance: string;
+  /** How long ago its signal aborted (its `timeout` has passed, or its lease is lost), ms; below 0: it has not. */
+  readonly overFor: number;
+}
+
+/** A call that has its lock, or asks for it. */
+export interface OpenCall {
+  readonly call: LockCall;
+  /** Whether its job goes on under a live lease. */
+  readonly isLive: boolean;
+  /** The facts about its run, while its job runs. */
+  readonly info: OpenRun | undefined;
+  /** Another call for the lock was refused, or not even made, because of this one. */
+  refused(call: LockCall): void;
+}
+
+/** The other calls of its process, as a call sees them. */
+export interface Admission {
+  /** A call that has waited has its lease, and its job begins. */
+  granted(call: OpenCall): void;
+  /** A call is over: right before its promise is settled. */
+  over(call: OpenCall): void;
+  /** Whether a run of the lock goes on here that has lost its lease, or never had one. */
+  blocked(name: string): boolean;
+  /** The locks that the caller holds. */
+  holding(): string[];
 }

@@ -1,3 +1,4 @@
+import { type Found, isFired } from './found.js';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { atEndOfTurn, type Timer } from '../base/clock.js';
@@ -20,9 +21,9 @@ import { stateOf } from '../schedule/cron-job-state.js';
 import { JobSchedule } from '../schedule/job-schedule.js';
 import type { ScheduledCall } from '../schedule/scheduled-call.js';
 import { TimerFires } from '../schedule/timer-fires.js';
-import { type Found, isFired } from './found.js';
+import { type BoundJob } from './bound-job.js';
 import { keyOf, noLines, sharedKeys } from './start-clashes.js';
-import { losesTicks, sharedLocks } from './start-warnings.js';
+import { losesTicks, sharedLocks, tellOfUnkeptRules } from './start-warnings.js';
 import {
   checkJob,
   cronParameters,
@@ -32,13 +33,11 @@ import {
   takenName,
   type Wanted,
 } from './dynamic-job-checks.js';
-import type { BoundJob } from './bound-job.js';
 import { KnownJobs } from './known-jobs.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
-import { logError, logWarning } from './log/log.js';
+import { logError, logWarning } from './log/log-phrases.js';
 import { InsightHost } from './insight-host.js';
-import { tellOfUnkeptRules } from './unkept-rules.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 

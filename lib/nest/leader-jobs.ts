@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { inModuleContext, noLongerThan } from '../base/clock.js';
-import { logWarning } from './log/log.js';
+import { logWarning } from './log/log-phrases.js';
 import { SchedulerLockEvents } from './log/scheduler-lock.events.js';
-import { JobGate } from '../lock/leader/job-gate.js';
+import { JobGate } from '../lock/leader/leader-lease.js';
 import { GatedJobs, type JobWatcher } from '../schedule/gated-jobs.js';
 import { isNamed, type JobOrchestrator } from '../schedule/scheduler-parts.js';
 import { MissedTicks } from '../schedule/ticks/missed-ticks.js';

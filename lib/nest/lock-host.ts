@@ -1,10 +1,9 @@
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../base/errors.js';
-import { logWarning, textOf } from './log/log.js';
+import { logWarning, textOf } from './log/log-phrases.js';
 import { SchedulerLockEvents } from './log/scheduler-lock.events.js';
 import { Elections } from '../lock/leader/elections.js';
-import type { LockHandle } from '../lock/acquired-lock.js';
-import { currentLock, following, type Lock } from '../lock/current-lock.js';
+import { currentLock, following, type Lock, type LockHandle } from '../lock/current-lock.js';
 import type { LockCall, RunResult } from '../lock/lock-call.js';
 import { LockRunner } from '../lock/lock-runner.js';
 import { Recorder } from '../lock/recorder.js';

@@ -3,12 +3,12 @@ import { checkRun, LONGEST_WAIT } from '../insight/control/run-now.js';
 import { parseDuration } from '../base/duration.js';
 import type { Lock } from '../lock/current-lock.js';
 import type { Skipped } from '../lock/lock-call.js';
-import { outcomeOf } from '../lock/outcome.js';
+import { outcomeOf } from '../lock/run.js';
 import type { RunNowResult, RunRequest } from '../insight/control/types.js';
 import type { ModuleSettings } from './options/check.js';
 import type { BoundJob } from './bound-job.js';
 import type { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { logError } from './log/log.js';
+import { logError } from './log/log-phrases.js';
 
 interface Parts {
   readonly interceptor: SchedulerLockInterceptor;

@@ -1,3 +1,4 @@
+import { type Found, isFired, knownNames, whereOf } from './found.js';
 import {
   Injectable,
   Logger,
@@ -38,13 +39,11 @@ import { DynamicJobs } from './dynamic-jobs.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import { MODULE_SETTINGS } from './module-definition.js';
-import type { BoundJob } from './bound-job.js';
+import { type BoundJob } from './bound-job.js';
 import { BOUND_ALREADY, readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { type Found, isFired, knownNames, whereOf } from './found.js';
 import { clashes, comesAndGoes } from './start-clashes.js';
-import { names, startLine } from './start-line.js';
-import { startWarnings } from './start-warnings.js';
+import { names, startLine, startWarnings } from './start-warnings.js';
 import { withoutProvider } from './unbound-methods.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];

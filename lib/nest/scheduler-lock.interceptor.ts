@@ -14,7 +14,7 @@ import { checkKey, writeArguments } from '../lock/queue/payload.js';
 import type { CallToQueue } from '../lock/queue/queues.js';
 import type { Annotation, ControlAct } from '../contract/history-store.js';
 import { counted, show } from '../base/wording.js';
-import { logWarning } from './log/log.js';
+import { logWarning } from './log/log-phrases.js';
 import type { BoundJob } from './bound-job.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';

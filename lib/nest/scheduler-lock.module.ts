@@ -6,7 +6,7 @@
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { SchedulerLockConfigError } from '../base/errors.js';
-import { logError } from './log/log.js';
+import { logError } from './log/log-phrases.js';
 import { LogListener } from './log/log.listener.js';
 import { SchedulerLockEvents } from './log/scheduler-lock.events.js';
 import { checkModuleOptions, type Checked, type ModuleSettings } from './options/check.js';

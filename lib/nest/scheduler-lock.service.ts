@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Duration } from '../base/duration.js';
 import { SchedulerLockConfigError } from '../base/errors.js';
-import type { AcquiredLock } from '../lock/acquired-lock.js';
-import type { Around } from '../lock/around.js';
-import type { Lock } from '../lock/current-lock.js';
+import type { AcquiredLock, Lock } from '../lock/current-lock.js';
+import type { Around } from '../lock/job.js';
 import type { LockCall, RunResult } from '../lock/lock-call.js';
 import { checkLockOptions, type JobSettings } from './options/check.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';

@@ -1,8 +1,15 @@
+import { byMethod, type Found, hasOwnJob, isFired, whereOf } from './found.js';
 import { mayWait } from '../lock/lock-call.js';
 import { isScheduled, schedulesOf } from '../schedule/scheduler-parts.js';
-import type { BoundJob } from './bound-job.js';
-import { byMethod, type Found, hasOwnJob, isFired, whereOf } from './found.js';
-import { names } from './start-line.js';
+import { type BoundJob } from './bound-job.js';
+import type { Clock, Timer } from '../base/clock.js';
+import { logWarning } from './log/log-phrases.js';
+import { isTool } from './options/application.js';
+import { counted } from '../base/wording.js';
+import { formatDuration } from '../base/duration.js';
+import type { Shown } from '../insight/beats.js';
+import type { Renamed } from '../insight/renamed.js';
+import type { Stranger } from '../insight/strangers.js';
 
 /**
  * What may be wrong with the guarded methods, one line each.
@@ -109,4 +116,123 @@ function neverFired(found: readonly Found[]): string | undefined {
   const jobs = found.filter(isFired).map(({ bound }) => bound.job);
   if (jobs.length === 0) return undefined;
   return `Nothing fires ${jobs.join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`;
+}
+
+/** How long after the start `main.ts` may still call `enableShutdownHooks()`, ms. */
+const HOOKS_LIMIT = 1_000;
+const UTC = /^(Etc\/)?(UTC|UCT|GMT|Zulu|Universal)$/;
+
+/**
+ * Warns of what the process of an application leaves out, and what nobody would notice before a deploy goes wrong. A test is no
+ * application.
+ *
+ * @param jobs those that there are at the start
+ * @returns what waits for `main.ts`: to be cancelled when the application closes
+ */
+export function tellOfUnkeptRules(jobs: readonly BoundJob[], clock: Clock): Timer | undefined {
+  if (jobs.length === 0 || isTool(process.argv[1])) return undefined;
+  const zone = withoutZone(jobs, new Intl.DateTimeFormat().resolvedOptions().timeZone);
+  if (zone !== undefined) logWarning(() => zone);
+  return clock.setTimer(() => {
+    if (process.listenerCount('SIGTERM') === 0) logWarning(() => NO_HOOKS);
+  }, HOOKS_LIMIT);
+}
+
+const NO_HOOKS =
+  'Shutdown hooks are off: nothing listens to SIGTERM, so a deploy kills this instance in the middle of its jobs, and nobody runs them ' +
+  'until their ttl is over. Call app.enableShutdownHooks() in main.ts.';
+
+/** Cron jobs whose dates depend on the zone of the process. */
+function withoutZone(jobs: readonly BoundJob[], zone: string): string | undefined {
+  const zoneless = new Set(jobs.filter(({ schedule }) => schedule?.isZoneless).map(({ job }) => job));
+  if (zoneless.size === 0 || UTC.test(zone)) return undefined;
+  const [run, each] = zoneless.size === 1 ? ['runs', 'it'] : ['run', 'each'];
+  return (
+    `The time zone of this process, ${zone}, decides when ${names([...zoneless])} ${run}. On an instance with another one they run at other ` +
+    `times, too. Give ${each} a timeZone, such as { timeZone: '${zone}' }.`
+  );
+}
+
+/** How many jobs are named; the others are only counted, so that people can read the line. */
+const MAX_NAMES = 8;
+
+/** The facts about a guarded method that the line shows. */
+export interface GuardedJob {
+  readonly job: string;
+  /** Whether the scheduler fires it. */
+  readonly scheduled: boolean;
+  readonly enabled: boolean;
+}
+
+/**
+ * The log line at the start: what is guarded, on which instance, and in which store. `undefined` if nothing is
+ * guarded.
+ */
+export function startLine(
+  jobs: readonly GuardedJob[],
+  { instance, store, leader }: { instance: string; store: string; leader?: string | undefined },
+): string | undefined {
+  if (jobs.length === 0) return undefined;
+  const scheduled = jobs.filter((job) => job.scheduled);
+  const others = jobs.filter((job) => !job.scheduled);
+  const counts = [
+    scheduled.length > 0 && counted(scheduled.length, 'scheduled job'),
+    others.length > 0 && counted(others.length, scheduled.length > 0 ? 'other method' : 'method'),
+  ];
+  const what = counts.filter(Boolean).join(' and ');
+  const elected =
+    leader === undefined || scheduled.length === 0 || others.length > 0 ? '' : `, which leads "${leader}"`;
+  const run = jobs.length === 1 ? 'runs' : 'run';
+  const all = names([...scheduled, ...others].map(({ job }) => job));
+  return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}`;
+}
+
+function notHere(jobs: readonly GuardedJob[]): string {
+  const off = jobs.filter(({ enabled }) => !enabled);
+  if (off.length === 0) return '';
+  if (off.length < jobs.length) return `, but not here (enabled: false): ${names(off.map(({ job }) => job))}`;
+  return `, but ${off.length === 1 ? 'not' : 'none of them'} here (enabled: false)`;
+}
+
+/** The first jobs by name, and how many more there are. */
+export function names(jobs: readonly string[]): string {
+  const shown = jobs.slice(0, MAX_NAMES);
+  const more = jobs.length - shown.length;
+  return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
+}
+
+function twinOf(instance: string, startedAt: number): string {
+  return (
+    `instanceId: another live process is called "${instance}" too (started ${new Date(startedAt).toISOString()} by its clock). ` +
+    'Locks keep the two apart, but people cannot: status, histories and logs take them for one. ' +
+    'Give each process an instanceId of its own, such as the name of its pod, or leave it out.'
+  );
+}
+
+export function strangerOf(application: string, { application: other, instance, jobs }: Stranger): string {
+  return (
+    `The application "${other}" (instance ${instance}) has jobs of the same names in this store as "${application}": ${names(jobs)}. ` +
+    'Each of their ticks runs in one of the two applications, not in both. ' +
+    'Give each application a place of its own: keyPrefix on Redis, schema or table in a database. ' +
+    'If they shall share these jobs, give both the same insight.application.'
+  );
+}
+
+export const warnings = (instance: string): Pick<Shown, 'skewed' | 'twin'> => ({
+  skewed: (offset) => logWarning(() => skewedBy(offset)),
+  twin: (startedAt) => logWarning(() => twinOf(instance, startedAt)),
+});
+
+/** @param renamed of a job of this instance */
+export const renamedAs = ({ job, other, instance }: Renamed): string =>
+  `Was ${other} renamed? The live instance ${instance} has it, and this one has ${job} with the same schedule: each tick runs under ` +
+  `both names. Give the method a fixed job: '${other}', or have the bundler keep the names of classes.`;
+
+function skewedBy(offset: number): string {
+  const differs = `${formatDuration(Math.abs(offset))} ${offset < 0 ? 'ahead of' : 'behind'}`;
+  const so =
+    offset < 0
+      ? 'Its first tick is newer than those that come in that time, so no other instance runs these any more.'
+      : 'Other instances start each tick before it, so it runs none.';
+  return `The clock of this machine is ${differs} that of the store. ${so} Keep the clocks of all machines in step (NTP).`;
 }

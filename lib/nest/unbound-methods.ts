@@ -1,7 +1,7 @@
 import { atEndOfTurn } from '../base/clock.js';
 import { hearOfStarts, isBypassed, neverBound, unboundMethods } from './decorators/locked-method.js';
-import { logWarning } from './log/log.js';
-import { names } from './start-line.js';
+import { logWarning } from './log/log-phrases.js';
+import { names } from './start-warnings.js';
 
 /** Instances whose application has started in this turn. */
 const started = new Set<object>();

@@ -1,6 +1,5 @@
 import type { JobStart } from '../base/job-start.js';
-import { pastTicksFor, ticksFor } from './cron-ticks.js';
-import type { CronTimeClass } from './tick-finder.js';
+import { type CronTimeClass, pastTicksFor, ticksFor } from './cron-ticks.js';
 import { cronOptionsOf, type CronOptions, type CronTimeLike, intervalOptionsOf } from './scheduler-parts.js';
 
 /** The schedule of one job: of a decorated method, read from the metadata of `@Cron()` and `@Interval()`, or of a dynamic one. */

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { withScope, type Lock } from '../lock/current-lock.js';
-import { refuseUndone } from '../lock/undone-values.js';
+import { refuseUndone } from '../lock/job.js';
 import { setBypass } from '../nest/decorators/locked-method.js';
 import { shared } from '../base/shared.js';
 

@@ -3,13 +3,14 @@ import { formatDuration } from '../../base/duration.js';
 import { counted } from '../../base/wording.js';
 import type { SchedulerLockEvent, Wanted } from '../../contract/events/events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
-import { isDebugRead, textOf } from './log.js';
 import {
+  isDebugRead,
   left,
   ofKey,
   reasonsOf,
   skew,
   subject,
+  textOf,
   whatFails,
   whileHolding,
   withoutLock,

@@ -1,6 +1,6 @@
 import { inModuleContext } from '../../base/clock.js';
 import type { Hears, SchedulerLockEvent } from '../../contract/events/events.js';
-import { logError, textOf } from './log.js';
+import { logError, textOf } from './log-phrases.js';
 
 type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
 

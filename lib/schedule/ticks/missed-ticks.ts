@@ -3,15 +3,12 @@
  * the leader.
  * May not enter: leases. It learns by refusals and by schedules what has become of a tick.
  */
-import type { Clock } from '../../base/clock.js';
+import type { Clock, Timer } from '../../base/clock.js';
 import type { SkipReason } from '../../base/errors.js';
 import type { JobStart } from '../../base/job-start.js';
 import type { JobSchedule } from '../job-schedule.js';
 import type { JobState } from '../cron-job-state.js';
 import type { RefusalFacts } from '../../contract/lock-store.js';
-import { type Ask, beginsTick, nextAsk, type Obstacle, onlyOf } from './ask.js';
-import { RetryTimers } from './retry-timers.js';
-import { Term } from './term.js';
 
 /** How the ticks of a job are treated: its options, checked, whole milliseconds. */
 interface TickSettings {
@@ -244,4 +241,151 @@ function obstacleOf(
   if (!isUnstarted || (reason !== 'held' && reason !== 'cooling-down' && reason !== 'paused'))
     return undefined;
   return expiresIn === undefined ? 'own-lock' : 'locked';
+}
+
+/** The time in which this instance runs the jobs of the fleet. Judges by age, as wall clocks can be set. */
+export class Term {
+  /** Monotonic. */
+  readonly #begin: number;
+
+  /** @param maxAge the minimum `catchUp` of each job, milliseconds; the ttl of its lock is added */
+  constructor(
+    private readonly clock: Clock,
+    private readonly maxAge: number,
+  ) {
+    this.#begin = clock.monotonic();
+  }
+
+  /** When this instance was elected, epoch milliseconds, by its clock as it is set now. */
+  get electedAt(): number {
+    return Math.ceil(this.clock.now() - (this.clock.monotonic() - this.#begin));
+  }
+
+  /**
+   * Whether the leader may begin a tick even if its job has no `catchUp`: a tick from before the election, or so soon after it that
+   * a lease of the last leader can be in the way. That lease lives for one ttl.
+   *
+   * @param ttl of the job's lock
+   */
+  mayBegin(tick: number, ttl: number): boolean {
+    return tick <= this.electedAt + ttl && this.clock.now() - tick <= this.maxAge + ttl;
+  }
+}
+
+/** What this library asks of the store when it fires a tick again. */
+export type Ask =
+  /** Begin the tick. */
+  | 'begin'
+  /** Begin it, if its job ran before: the tick may be older than the job's first deployment, or the store may have lost its data. */
+  | 'known'
+  /** Begin it once, if its job ran before: the instance that runs the tick may give it back before the job begins. */
+  | 'given-back'
+  /** Run it if the instance that runs it is interrupted, or gives it back. */
+  | 'watch'
+  /** Run it if its run was interrupted. */
+  | 'interrupted';
+
+/** Why a tick was refused that may run later. */
+export type Obstacle =
+  /** Another instance runs it. */
+  | 'running'
+  /** Its lock is taken for something else; nobody has started it. */
+  | 'locked'
+  /** This very process has its lock, so the store was not asked. */
+  | 'own-lock'
+  /** The store did not answer. */
+  | 'outage';
+
+/**
+ * What to ask for next. After an outage a tick is begun only if its job is known: rather skip a tick than run it twice because
+ * the store has lost its data.
+ */
+const NEXT: Record<Ask, Record<Exclude<Obstacle, 'running'>, Ask | undefined>> = {
+  begin: { locked: 'begin', 'own-lock': 'begin', outage: 'known' },
+  known: { locked: 'known', 'own-lock': 'known', outage: 'known' },
+  'given-back': { locked: 'known', 'own-lock': 'given-back', outage: 'given-back' },
+  watch: { locked: 'known', 'own-lock': 'interrupted', outage: 'interrupted' },
+  // Nobody has started it: there is nothing to repeat.
+  interrupted: { locked: undefined, 'own-lock': 'interrupted', outage: 'interrupted' },
+};
+
+/** @param rerun whether an interrupted run of the tick may be repeated */
+export function nextAsk(ask: Ask, obstacle: Obstacle, rerun: boolean): Ask | undefined {
+  if (obstacle !== 'running') return NEXT[ask][obstacle];
+  if (rerun) return 'watch';
+  return ask === 'begin' || ask === 'known' ? 'given-back' : undefined;
+}
+
+/** Whether the tick must be young for this. Else it is enough that it is the newest of its job. */
+export const beginsTick = (ask: Ask): boolean => ask !== 'watch' && ask !== 'interrupted';
+
+/** What the store may start for this: see `only` of an attempt. */
+export function onlyOf(ask: Ask): 'known' | 'interrupted' | undefined {
+  if (ask === 'begin') return undefined;
+  return ask === 'interrupted' ? 'interrupted' : 'known';
+}
+
+interface Chance {
+  readonly tick: number;
+  readonly timer: Timer;
+}
+
+/** The first wait when its length is unknown, as for a store that is away, ms. It doubles each time, up to the longest. */
+const FIRST_WAIT = 1_000;
+const LONGEST_WAIT = 30_000;
+/** Watchers of one lease ask at moments that differ by up to this, ms. */
+const SPREAD = 50;
+
+/**
+ * Refused ticks that may have to run after all: the lock may become free, the store may come back. One per job; a newer tick
+ * supersedes it.
+ */
+export class RetryTimers {
+  readonly #timers = new Map<unknown, Chance>();
+  #closed = false;
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Forgets an older tick of the job. */
+  supersede(job: unknown, tick: number): void {
+    const chance = this.#timers.get(job);
+    if (chance === undefined || chance.tick >= tick) return;
+    chance.timer.cancel();
+    this.#timers.delete(job);
+  }
+
+  /** Calls `fire` when the holder's lease can have ended, unless a newer tick comes before. */
+  afterLease(job: unknown, tick: number, expiresIn: number, fire: () => void): void {
+    this.#after(job, tick, expiresIn + Math.random() * SPREAD, fire);
+  }
+
+  /**
+   * Calls `fire` when the store may be back, or this process may be done with the lock.
+   *
+   * @param failures how many tries in a row have failed so far
+   */
+  afterOutage(job: unknown, tick: number, failures: number, fire: () => void): void {
+    this.#after(job, tick, Math.min(FIRST_WAIT * 2 ** failures, LONGEST_WAIT), fire);
+  }
+
+  /** Calls `fire` when the scheduler may have made its jobs. */
+  afterJobs(job: unknown, delay: number, fire: () => void): void {
+    this.#after(job, -Infinity, delay, fire);
+  }
+
+  stop(): void {
+    this.#closed = true;
+    for (const { timer } of this.#timers.values()) timer.cancel();
+  }
+
+  #after(job: unknown, tick: number, delay: number, fire: () => void): void {
+    const known = this.#timers.get(job);
+    if (this.#closed || (known !== undefined && known.tick >= tick)) return;
+    known?.timer.cancel();
+    const timer = this.clock.setTimer(() => {
+      this.#timers.delete(job);
+      fire();
+    }, delay);
+    this.#timers.set(job, { tick, timer });
+  }
 }

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { TickFinder } from '../../insight/facts.js';
-import { type CronTimeClass, tickFinder } from '../../schedule/tick-finder.js';
+import { type CronTimeClass, tickFinder } from '../../schedule/cron-ticks.js';
 
 /**
  * Finds the dates of cron expressions by the very `cron` that the application uses: the one of `@nestjs/schedule` in its folder.

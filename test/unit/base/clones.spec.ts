@@ -20,7 +20,7 @@ async function cloned(print: string): Promise<[string, string]> {
   const contents = `
     import { randomUUID } from 'node:crypto';
     import { startupSnapshot } from 'node:v8';
-    import { requestOf } from './lib/lock/request.js';
+    import { requestOf } from './lib/lock/lock-call.js';
     const call = { name: 'report', settings: { ttl: 1_000 } };
     const token = () => requestOf(call, 'host', {}).token;
     token(), randomUUID();

@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { SchedulerLockConfigError } from '../../../lib/base/errors.js';
 import { invoke } from '../../../lib/lock/current-lock.js';
-import { refuseUndone } from '../../../lib/lock/undone-values.js';
+import { refuseUndone } from '../../../lib/lock/job.js';
 
 describe('invoke()', () => {
   it('starts lazy work at once, and only once', async () => {

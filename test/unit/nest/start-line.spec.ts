@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type GuardedJob, startLine } from '../../../lib/nest/start-line.js';
+import { type GuardedJob, startLine } from '../../../lib/nest/start-warnings.js';
 
 const where = { instance: 'web-1:123:abcd', store: 'Redis 127.0.0.1:6379' };
 const job = (name: string, given: Partial<GuardedJob> = {}): GuardedJob => ({

@@ -1,6 +1,6 @@
+import type { Found } from '../../../lib/nest/found.js';
 import { expect, test } from '@jest/globals';
 import { Interval } from '@nestjs/schedule';
-import type { Found } from '../../../lib/nest/found.js';
 import { startWarnings } from '../../../lib/nest/start-warnings.js';
 
 const SEVERAL = 'The scheduler fires the same method of several instances: ';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { SchedulerLockConfigError } from '../../../lib/base/errors.js';
-import { tickOf } from '../../../lib/schedule/tick-of.js';
+import { tickOf } from '../../../lib/schedule/cron-ticks.js';
 import { CronTime } from './support/cron-time.js';
 
 const NOON = Date.UTC(2026, 6, 10, 12);

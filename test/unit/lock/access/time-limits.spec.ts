@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Asked } from '../../../../lib/lock/access/asked.js';
+import { Asked } from '../../../../lib/lock/access/safe-store.js';
 import { TimeLimits } from '../../../../lib/lock/access/time-limits.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 

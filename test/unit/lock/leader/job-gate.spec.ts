@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { currentLock } from '../../../../lib/lock/current-lock.js';
-import { JobGate } from '../../../../lib/lock/leader/job-gate.js';
+import { JobGate } from '../../../../lib/lock/leader/leader-lease.js';
 import { type Candidate, candidates, TTL } from './support.js';
 
 /** A gate that is open as long as this instance leads, and the jobs that it refused. */

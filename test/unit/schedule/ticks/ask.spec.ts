@@ -1,5 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { type Ask, beginsTick, nextAsk, type Obstacle, onlyOf } from '../../../../lib/schedule/ticks/ask.js';
+import {
+  type Ask,
+  beginsTick,
+  nextAsk,
+  type Obstacle,
+  onlyOf,
+} from '../../../../lib/schedule/ticks/missed-ticks.js';
 import { Harness, HOUR, unavailable } from './support/missed-ticks-harness.js';
 
 const OBSTACLES = ['running', 'locked', 'own-lock', 'outage'] as const satisfies Obstacle[];

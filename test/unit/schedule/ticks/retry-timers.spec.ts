@@ -1,5 +1,5 @@
 import { beforeEach, expect, jest, test } from '@jest/globals';
-import { RetryTimers } from '../../../../lib/schedule/ticks/retry-timers.js';
+import { RetryTimers } from '../../../../lib/schedule/ticks/missed-ticks.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 /** The longest by which watchers of one lease are spread, ms; two of them must not ask at the same moment. */
