@@ -46,6 +46,8 @@ export class Release {
   answeredAt: number | undefined;
   /** Whether nothing is left to release. */
   over = false;
+  /** Called when it is over, or given up. */
+  onOver: (() => void) | undefined;
 
   /** @param copies how many copies of its acquire may still be on their way */
   constructor(
@@ -252,8 +254,11 @@ export class Releases {
 
   /** Drops a release: it is not tried again. */
   #drop(release: Release): void {
+    const { onOver } = release;
+    release.onOver = undefined;
     this.#list.delete(release);
     this.#forget(release);
+    onOver?.();
   }
 
   #forget(release: Release): void {

@@ -19,6 +19,8 @@ export abstract class Holding extends Take {
   /** The lease, while its job runs. */
   #lease: Lease | undefined;
   #overruns: Overruns | undefined;
+  /** The release of the lease. */
+  #release: Release | undefined;
 
   get isLive(): boolean {
     return this.#lease === undefined || (this.#lease.live && this.#lease.confirmed);
@@ -97,12 +99,17 @@ export abstract class Holding extends Take {
   protected releaseOf(lease: Lease, outcome: ReleaseOutcome, end: EndOfRun | undefined): Release {
     const { storeTimeout: limit } = this.call.settings;
     const record = end && this.engine.recorder?.record(lease, end);
-    return new Release({ ref: lease.ref, outcome, keepUntil: lease.keptUntil, limit, record });
+    const facts = { ref: lease.ref, outcome, keepUntil: lease.keptUntil, limit, record };
+    return (this.#release = new Release(facts));
   }
 
   /** The call is over. */
   protected over(): void {
-    this.line?.over();
+    const { line } = this;
+    // An ask of this token that is still on its way is taken back only when the store knows how the run has ended: else that would say
+    // that nothing ran.
+    if (this.#release === undefined || this.#release.over) line?.over();
+    else this.#release.onOver = () => line?.over();
     this.admission.over(this);
   }
 }

@@ -15,8 +15,6 @@ const LONGEST_POLL = 250;
 const PART_OF_TIME = 0.1;
 /** Asks that are due so soon after one that is due now go along with it, ms. */
 const ALONG = 100;
-/** How many hints are kept for calls that are not known yet. */
-const EARLY = 100;
 /** A lease is asked for this long after it can have ended, ms: the store's clock counts whole milliseconds. */
 const AFTER_END = 5;
 
@@ -59,8 +57,6 @@ export class Waits {
   /** In the order of their places. */
   readonly #lines = new Map<string, WaitingCall[]>();
   readonly #byToken = new Map<string, WaitingCall>();
-  /** Calls with a hint that was faster than the answer of their first ask. */
-  readonly #early = new Set<string>();
   #channel: HintChannel | undefined;
   // Somebody awaits these calls, so the process has to stay alive for them.
   readonly #alarm: AlarmClock;
@@ -110,7 +106,6 @@ export class Waits {
     this.#lines.set(call.name, line);
     line.push(call);
     this.#byToken.set(call.token, call);
-    if (this.#early.delete(call.token)) call.ready = 'ask';
     if (this.#closed) call.ready = 'closing';
     const abort = (): void => this.#go(call, 'aborted');
     call.abort = abort;
@@ -181,10 +176,8 @@ export class Waits {
   #called(token: string): void {
     if (token === LOOK_FOR_QUEUED) return this.onQueued?.();
     const call = this.#byToken.get(token);
-    if (call !== undefined) return this.#go(call, 'ask');
-    const [oldest] = this.#early;
-    if (oldest !== undefined && this.#early.size >= EARLY) this.#early.delete(oldest);
-    this.#early.add(token);
+    // One that is faster than the answer of the call's first ask is lost: the call asks soon.
+    if (call !== undefined) this.#go(call, 'ask');
   }
 
   #go(call: WaitingCall, next: Next): void {

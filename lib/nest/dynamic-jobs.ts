@@ -20,7 +20,6 @@ import { displayName } from '../base/lock-name.js';
 import { stateOf } from '../schedule/cron-job-state.js';
 import { JobSchedule } from '../schedule/job-schedule.js';
 import type { ScheduledCall } from '../schedule/scheduled-call.js';
-import { TimerFires } from '../schedule/timer-fires.js';
 import { type BoundJob } from './bound-job.js';
 import { keyOf, noLines, sharedKeys } from './start-clashes.js';
 import { losesTicks, sharedLocks, tellOfUnkeptRules } from './start-warnings.js';
@@ -107,7 +106,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const { orchestrator, facts } = this.#check(wanted, (there) => cronProblems(parameters, given, there));
     const record = {
       options: parameters,
-      target: () => this.leader.fire(name, undefined, () => this.#fired(bound, job, fires.byTimer)),
+      target: () => this.leader.fire(name, undefined, () => this.#scheduled(bound, job)),
       // Absent while the job is being made: `cron` may fire it in that very moment.
       ref: undefined as CronJobLike | undefined,
     };
@@ -118,17 +117,14 @@ export class DynamicJobs implements OnModuleDestroy {
       state: () => stateOf(orchestrator.schedulerRegistry, name, record.ref),
       ...this.#ways(() => bound, job),
     };
-    const fires = new TimerFires();
     try {
       overlay(orchestrator, { cronJobs: { [name]: record } }).mountCron();
     } catch (error) {
       // A date that has passed: only a job that is started finds it out.
       throw problemsOf(wanted, [noCronJob(parameters, error)]);
     }
-    const made = record.ref as NonNullable<typeof record.ref>;
-    fires.watch(made);
     this.#add(bound);
-    return made;
+    return record.ref as NonNullable<typeof record.ref>;
   }
 
   interval(name: string, every: Duration, options: IntervalJobOptions, job: DynamicJob): void {
@@ -192,10 +188,6 @@ export class DynamicJobs implements OnModuleDestroy {
     if (others > 0) this.#warnOfSharedLocks([...this.known.under(bound.name)]);
   }
 
-  #fired(bound: BoundJob, job: DynamicJob, byTimer: boolean): Promise<unknown> {
-    return byTimer ? this.#scheduled(bound, job) : told(this.#run(bound, job, undefined));
-  }
-
   /** Runs outside of the lock under which the job was made or started: another job may have done that. */
   #scheduled(bound: BoundJob, job: DynamicJob): Promise<unknown> {
     return told(outsideOfLocks(() => this.#run(bound, job, newCall(undefined))));
@@ -206,7 +198,7 @@ export class DynamicJobs implements OnModuleDestroy {
     return this.leader.fire(bound.job, start.tick, () => this.#run(bound, job, newCall(start)));
   }
 
-  #run(bound: BoundJob, job: DynamicJob, call: ScheduledCall | undefined): Promise<unknown> {
+  #run(bound: BoundJob, job: DynamicJob, call: ScheduledCall): Promise<unknown> {
     return this.interceptor.intercept(bound, [], call, () => job(currentLock()));
   }
 

@@ -43,8 +43,7 @@ import { type BoundJob } from './bound-job.js';
 import { BOUND_ALREADY, readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { clashes, comesAndGoes } from './start-clashes.js';
-import { names, startLine, startWarnings } from './start-warnings.js';
-import { withoutProvider } from './unbound-methods.js';
+import { names, startLine, startWarnings, withoutProvider } from './start-warnings.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 

@@ -99,7 +99,7 @@ export class SchedulerLockService {
    * `onModuleInit()` or later.
    *
    * To end the job, call its `stop()`, or `deleteCronJob(name)` of the registry: ticks that it then misses are not run. Its
-   * `fireOnTick()` is a call by hand (skipped on an instance that does not lead).
+   * `fireOnTick()` is a fire of its schedule: it starts the newest tick if nobody has.
    *
    * @param name the name in the registry, of the job and of its lock
    * @param expression a cron expression, or a single date

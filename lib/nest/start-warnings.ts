@@ -1,3 +1,4 @@
+import { isBypassed, neverBound } from './decorators/locked-method.js';
 import { byMethod, type Found, hasOwnJob, isFired, whereOf } from './found.js';
 import { mayWait } from '../lock/lock-call.js';
 import { isScheduled, schedulesOf } from '../schedule/scheduler-parts.js';
@@ -235,4 +236,26 @@ function skewedBy(offset: number): string {
       ? 'Its first tick is newer than those that come in that time, so no other instance runs these any more.'
       : 'Other instances start each tick before it, so it runs none.';
   return `The clock of this machine is ${differs} that of the store. ${so} Keep the clocks of all machines in step (NTP).`;
+}
+
+/**
+ * About guarded methods that are in no provider of this application.
+ *
+ * @param bound how many are
+ */
+export function withoutProvider(bound: number): { level: 'warn' | 'log'; text: string } | undefined {
+  const methods = [...new Set(neverBound())];
+  if (methods.length === 0 || isBypassed()) return undefined;
+  const are = methods.length === 1 ? 'method is' : 'methods are';
+  if (bound > 0)
+    return {
+      level: 'log',
+      text: `In no providers of this application, so never scheduled here: ${names(methods)}`,
+    };
+  return {
+    level: 'warn',
+    text:
+      `${methods.length} ${are} guarded by @SchedulerLock(), and none is bound: ${names(methods)}. ` +
+      'Their classes are in no providers or controllers of this application, so nothing schedules them.',
+  };
 }

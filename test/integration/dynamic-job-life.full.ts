@@ -29,64 +29,18 @@ async function turns(): Promise<void> {
   clearInterval(probe);
 }
 
-describe('fireOnTick() is a call by hand', () => {
-  test('which belongs to no tick, and runs whenever the lock is free, on each instance', async () => {
-    const { expression } = daily();
-    const store = new MemoryLockStore();
-    const ticks: unknown[] = [];
-    for (const _ of [1, 2]) {
-      const app = await startApp([], { store });
-      const job = locksOf(app).cron('report', expression, { timeZone }, ({ tick }) => void ticks.push(tick));
-      for (const n of [1, 2]) {
-        job.fireOnTick();
-        await until(() => app.events.filter(({ type }) => type === 'released').length === n);
-      }
-    }
-    expect(ticks).toStrictEqual([undefined, undefined, undefined, undefined]);
-  });
-
-  test('also while its timer fires it, and after a tick that cron did not fire', async () => {
-    const runs: Lock[] = [];
-    const { opened, open } = gate();
-    const app = await startApp([]);
-    const job = locksOf(app).cron(
-      'report',
-      EVERY_SECOND,
-      { timeZone, cron: { waitForCompletion: true } },
-      (lock) => {
-        runs.push(lock);
-        return opened;
-      },
-    );
-    await until(() => runs.length === 1);
-    const first = job.lastDate();
-    await until(() => job.lastDate() !== first);
-    job.stop();
-    open();
-    await until(() => app.events.some(({ type }) => type === 'released'));
-    // Of `cron` itself the first run is over a moment later.
-    await until(() => {
-      job.fireOnTick();
-      return runs.length > 1;
-    });
-    const [byTimer, ...byHand] = runs.map(({ tick }) => tick);
-    expect(byTimer).toEqual(expect.any(Number));
-    expect(byHand.filter((tick) => tick !== undefined)).toEqual([]);
-  });
-
-  test('which is a part of a job that holds its lock', async () => {
-    const app = await startApp([]);
-    const seen: unknown[] = [];
-    const job = locksOf(app).cron('report', CronExpression.EVERY_YEAR, ({ fencingToken }) => {
-      seen.push(fencingToken);
-    });
-    await locksOf(app).run('report', async ({ fencingToken }) => {
-      seen.push(fencingToken);
-      job.fireOnTick();
-    });
-    await until(() => seen.length === 2);
-    expect(seen[0]).toBe(seen[1]);
-  });
+test('fireOnTick() is a fire of the schedule: it starts the newest tick, once over the fleet', async () => {
+  const { expression, tick } = daily();
+  const store = new MemoryLockStore();
+  const ticks: unknown[] = [];
+  for (const n of [1, 2]) {
+    const app = await startApp([], { store });
+    const job = locksOf(app).cron('report', expression, { timeZone }, (lock) => void ticks.push(lock.tick));
+    job.fireOnTick();
+    const over = n === 1 ? 'released' : 'skipped';
+    await until(() => app.events.some(({ type }) => type === over));
+  }
+  expect(ticks).toStrictEqual([tick]);
 });
 
 describe('a tick that nobody started', () => {

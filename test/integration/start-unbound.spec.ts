@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, Module } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { SchedulerLock, SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
@@ -15,80 +15,6 @@ afterEach(async () => {
 });
 
 const YEARLY = '0 0 1 1 *';
-
-/** Starts an application that does not import our module, and waits until its start is over. */
-async function startWithout(...providers: (new () => object)[]): Promise<LogLines> {
-  const logs = new LogLines();
-  const module = await Test.createTestingModule({ imports: [ScheduleModule.forRoot()], providers })
-    .setLogger(logs)
-    .compile();
-  open.add(module);
-  await module.init();
-  await new Promise(setImmediate);
-  return logs;
-}
-
-test('an application that guards methods and does not import the module is told at its start', async () => {
-  @Injectable()
-  class Mails {
-    @Cron(YEARLY)
-    @SchedulerLock()
-    async send(): Promise<void> {}
-  }
-  @Injectable()
-  class Reports implements OnApplicationBootstrap {
-    started = 0;
-    onApplicationBootstrap(): void {
-      this.started++;
-    }
-    @Cron(YEARLY)
-    @SchedulerLock()
-    async build(): Promise<void> {}
-  }
-  const logs = await startWithout(Mails, Reports);
-  expect(logs.own).toEqual([
-    'warn: 2 methods are guarded by @SchedulerLock(), and none is bound: this application does not import SchedulerLockModule. ' +
-      'Each call will be refused: Mails.send, Reports.build. Import SchedulerLockModule.forRoot() in the root module.',
-  ]);
-  const [module] = open;
-  expect(module?.get(Reports).started).toBe(1);
-});
-
-test('a class that is only used, and not in an application, prints nothing', async () => {
-  class Mails {
-    @SchedulerLock()
-    async send(): Promise<void> {}
-  }
-  const logs = await startWithout();
-  await expect(new Mails().send()).rejects.toThrow('no SchedulerLockModule has bound it');
-  expect(logs.own).toEqual([]);
-});
-
-test('the hooks of a class and of its base still run, once', async () => {
-  const calls: string[] = [];
-  class Base {
-    async onApplicationBootstrap(): Promise<void> {
-      calls.push(`base of ${this.constructor.name}`);
-    }
-  }
-  @Injectable()
-  class Mails extends Base {
-    @SchedulerLock()
-    async send(): Promise<void> {}
-  }
-  @Injectable()
-  class MoreMails extends Mails {
-    @SchedulerLock()
-    override async send(): Promise<void> {}
-    override async onApplicationBootstrap(): Promise<void> {
-      await super.onApplicationBootstrap();
-      calls.push('more');
-    }
-  }
-  const app = await startApp([Mails, MoreMails]);
-  expect(calls.sort()).toEqual(['base of Mails', 'base of MoreMails', 'more']);
-  expect(app.logs.own.filter((line) => line.startsWith('warn'))).toEqual([]);
-});
 
 test('an application none of whose providers has a guarded method is told so, and which there are', async () => {
   class Forgotten {

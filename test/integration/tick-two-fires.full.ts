@@ -38,30 +38,6 @@ test('a dynamic job that cron fires twice in one turn runs once for its date', a
   expect(new Set(skipped(app).map(({ reason }) => reason))).toEqual(new Set(['already-ran']));
 });
 
-test('a call by hand in the turn of the timer is one by hand', async () => {
-  const runs: Lock[] = [];
-  const app = await startApp([]);
-  const locks = app.get(SchedulerLockService);
-  const report = locks.cron(
-    'report',
-    CronExpression.EVERY_SECOND,
-    { timeZone, wait: '10s' },
-    (lock) => void runs.push(lock),
-  );
-  const other = locks.cron(
-    'other',
-    CronExpression.EVERY_SECOND,
-    { timeZone },
-    () => void report.fireOnTick(),
-  );
-  fireTwiceInATurn(app, 'report');
-  await until(() => runs.length >= 2 && runs.some(({ tick }) => tick === undefined));
-  report.stop();
-  other.stop();
-  const ticks = runs.flatMap(({ tick }) => tick ?? []);
-  expect(new Set(ticks).size).toBe(ticks.length);
-});
-
 test('a decorated job that cron fires twice in one turn runs once for its date', async () => {
   const runs: Lock[] = [];
   @Injectable()

@@ -37,8 +37,6 @@ const unbound = shared('unbound calls', (): { bypass?: Bypass } => ({}));
 const prototypes = shared('guarded classes', (): WeakRef<object>[] => []);
 /** The methods that any application has bound. */
 const used = shared('bound methods', () => new WeakSet<LockedMethod>());
-/** What listens for the start of an application: see `nest/unbound-methods`. */
-const starts = shared('starts', (): { listener?: (instance: object) => void } => ({}));
 
 type Bindings = Map<LockedMethod, Binding>;
 type Bypass = (proceed: () => unknown, job: string) => Promise<unknown> | undefined;
@@ -50,11 +48,6 @@ export function setBypass(value: Bypass): void {
 
 /** Whether this process runs tests that load the testing entry: they know that nothing is bound. */
 export const isBypassed = (): boolean => unbound.bypass !== undefined;
-
-/** @param listener called with each instance of a class with guarded methods, when an application that has made it starts */
-export function hearOfStarts(listener: (instance: object) => void): void {
-  starts.listener = listener;
-}
 
 /** Replaces `method` by one that refuses to run until a module has bound the instance. */
 export function lockMethod(
@@ -75,10 +68,7 @@ export function lockMethod(
   const guard = disguised(lockedMethod, method);
   const declaration: LockedMethod = { key, options, method, guard };
   const before = declared.get(prototype);
-  if (before === undefined) {
-    tellOfStart(prototype);
-    prototypes.push(new WeakRef(prototype));
-  }
+  if (before === undefined) prototypes.push(new WeakRef(prototype));
   declared.set(prototype, [...(before ?? []), declaration]);
   return guard;
 }
@@ -96,29 +86,6 @@ function disguised<T extends object>(wrapper: T, method: object): T {
   return wrapper;
 }
 
-const HOOK = 'onApplicationBootstrap';
-
-/**
- * Makes Nest report the start of an application, also of one that does not import our module: Nest calls this hook on each instance that
- * it manages. Without the hook, nobody notices a method that nothing binds before its first tick.
- */
-function tellOfStart(prototype: object): void {
-  const own = Object.getOwnPropertyDescriptor(prototype, HOOK);
-  if (own !== undefined && (typeof own.value !== 'function' || own.configurable !== true)) return;
-  const hook = function (this: object): unknown {
-    starts.listener?.(this);
-    const theirs: unknown =
-      own === undefined ? Reflect.get(prototypeOf(prototype) ?? {}, HOOK, this) : own.value;
-    return typeof theirs === 'function' ? (Reflect.apply(theirs, this, []) as unknown) : undefined;
-  };
-  Object.defineProperty(prototype, HOOK, {
-    configurable: true,
-    writable: true,
-    enumerable: false,
-    value: own === undefined ? hook : disguised(hook, own.value as object),
-  });
-}
-
 /** `ClassName.methodName` of the guarded methods that no application has bound yet. */
 export function neverBound(): string[] {
   return prototypes.flatMap((reference) => {
@@ -128,13 +95,6 @@ export function neverBound(): string[] {
       .filter((method) => !used.has(method))
       .map(({ key }) => `${prototype.constructor.name}.${String(key)}`);
   });
-}
-
-/** `ClassName.methodName` of the guarded methods of an instance that no application has ever bound. */
-export function unboundMethods(instance: object): string[] {
-  const bound = bindingsOf(instance);
-  const methods = lockedMethods(instance).filter((method) => bound?.has(method) !== true);
-  return methods.map(({ key }) => `${instance.constructor.name}.${String(key)}`);
 }
 
 /** Whether this very class has guarded the method. */

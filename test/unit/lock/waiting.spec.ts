@@ -1,5 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AcquireRequest, AcquireResult, HintChannel } from '../../../lib/contract/lock-store.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  HintChannel,
+  LeaseRef,
+  ReleaseOptions,
+  ReleaseResult,
+} from '../../../lib/contract/lock-store.js';
 import type { SchedulerLockEvent } from '../../../lib/contract/events/events.js';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { LockCall, LockSettings, RunResult } from '../../../lib/lock/lock-call.js';
@@ -32,6 +39,8 @@ class LossyStore extends MemoryLockStore {
   slow: { readonly holder: string; readonly until: Promise<void> } | undefined;
   /** The attempts of this holder arrive only then. */
   late: { readonly holder: string; readonly until: Promise<void> } | undefined;
+  /** Whether the next release does not arrive. */
+  losesRelease = false;
   /** Whether hints are lost on their way. */
   mute = false;
   /** What the attempts of this holder say of the lease that has refused them. */
@@ -47,6 +56,12 @@ class LossyStore extends MemoryLockStore {
   onAvailable(listener: () => void): () => void {
     this.available.add(listener);
     return () => this.available.delete(listener);
+  }
+
+  override async release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult> {
+    if (!this.losesRelease) return super.release(lease, options);
+    this.losesRelease = false;
+    throw new StoreUnavailableError('broken connection', { outcome: 'unknown' });
   }
 
   override async acquire(request: AcquireRequest): Promise<AcquireResult> {
@@ -242,7 +257,7 @@ describe('calls that wait', () => {
     await fleet.end(next);
   });
 
-  test('have their turn at once when its hint comes before the answer that they stand in line', async () => {
+  test('have their turn within a second when its hint comes before the answer that they stand in line', async () => {
     const holder = await fleet.call('a');
     // Its process listens for hints from the first wait on.
     await fleet.call('b', { wait: 1 });
@@ -252,7 +267,7 @@ describe('calls that wait', () => {
     const waiting = await fleet.call('b', MINUTE);
     await fleet.end(holder);
     arrives();
-    await fleet.clock.advance(0);
+    await fleet.clock.advance(1_000);
     expect(waiting.lock).toBeDefined();
     await fleet.end(waiting);
   });
@@ -305,6 +320,20 @@ describe('calls that wait', () => {
     await fleet.end(holder);
     expect(patient.lock).toBeDefined();
     await fleet.end(patient);
+  });
+
+  test('keep the start of a tick that ran, though its first ask and its release were lost', async () => {
+    const tick = { job: 'Reports.nightly', start: { tick: 1 }, kind: 'fired' as const };
+    fleet.store.away = 'a';
+    const ran = await fleet.call('a', MINUTE, tick);
+    fleet.store.away = undefined;
+    await fleet.clock.advance(2_000);
+    expect(ran.lock).toBeDefined();
+    fleet.store.losesRelease = true;
+    await fleet.end(ran);
+    await fleet.clock.advance(30_000);
+    const other = await fleet.call('b', {}, tick);
+    expect(other.result).toMatchObject({ ran: false, reason: 'already-ran' });
   });
 
   test('end with the reason of their signal, and leave the line', async () => {
