@@ -64,8 +64,8 @@ export class PoolConnections implements Connections {
     return {
       query: (text, values) => client.query({ text, values, types: AS_SENT }),
       end(error) {
-        client.off('error', onError);
-        // The pool does the same in its query(): it trusts no connection with an error.
+        // The pool does the same in its query(): it trusts no connection with an error, and closes it. Until then the server may say more.
+        if (error === undefined) client.off('error', onError);
         client.release(error);
       },
     };

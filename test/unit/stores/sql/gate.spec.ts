@@ -1,6 +1,8 @@
 import { describe, expect, jest, test } from '@jest/globals';
+import { EventEmitter } from 'node:events';
 import { Gate } from '../../../../lib/stores/sql/gate.js';
 import { type CallbackConnection, PoolConnections } from '../../../../lib/stores/mysql/pool.js';
+import { PoolConnections as PostgresConnections } from '../../../../lib/stores/postgres/pool.js';
 import { MysqlDialect } from '../../../../lib/stores/mysql/mysql-dialect.js';
 import { PostgresDialect } from '../../../../lib/stores/postgres/postgres-dialect.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
@@ -49,6 +51,17 @@ test.each([
   answers[0]?.(error, 'rows');
   await sent;
   expect(fate).toEqual(left);
+});
+
+test('what a server still says on a connection of pg that was thrown away ends no process', async () => {
+  const client = Object.assign(new EventEmitter(), {
+    query: () => Promise.reject(new Error('terminating connection')),
+    release: () => undefined,
+  });
+  const gate = new Gate(new PostgresConnections({ idleCount: 0, connect: async () => client }), 1_000);
+  await expect(gate.send('SELECT 1', [])).rejects.toThrow('terminating connection');
+  // As pg does it, when no query is left to hear of it.
+  expect(() => client.emit('error', new Error('terminating connection, once more'))).not.toThrow();
 });
 
 test('a connection that has not answered within the limit is closed, its socket, too', async () => {
