@@ -27,7 +27,6 @@ import type { LockInfo } from '../../contract/lock-info.js';
 import { byOf, type Decision, type LockDocument } from '../lock/document.js';
 import { type LockEntries, NO_ENTRIES } from '../entries/entries.js';
 import { EntryHistory, type EntryHistoryOptions, startsOf } from '../entries/history.js';
-import { recording } from '../entries/keeping.js';
 import { Lines, Moments } from '../entries/lines.js';
 import { documentLocks } from '../entries/queue-locks.js';
 import { EntryQueue } from '../entries/queue.js';
@@ -197,7 +196,7 @@ export class DocumentLockStore implements LockStore {
   }
 
   #release(lease: LeaseRef, options: ReleaseOptions, asked: Caller<ReleaseResult>): void {
-    const told = recording(this.history, lease, options, asked);
+    const told = this.history.recording(lease, options, asked);
     const ending = this.queuedCalls.end(lease, options.outcome ?? 'completed');
     if (ending === undefined) return this.#giveBack(lease, options, told);
     void ending.then(() => this.#giveBack(lease, options, told), told.failed.bind(told));

@@ -12,7 +12,8 @@ import type {
   Miss,
   MissResult,
 } from '../../contract/history-store.js';
-import type { LeaseRef, ReleaseOptions } from '../../contract/lock-store.js';
+import type { Caller } from '../../contract/fast-port.js';
+import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../../contract/lock-store.js';
 import { readEach } from '../../contract/readable.js';
 import type { LockEntries } from './entries.js';
 import type { LockDocuments } from '../../contract/port.js';
@@ -84,6 +85,11 @@ export class EntryHistory implements HistoryStore {
     return this.#keeper.flush();
   }
 
+  /**
+   * Keeps how the run of a lease has ended, unless that is known: a moment later, if at all.
+   *
+   * @param isLate whether the lease was over before, or may have been
+   */
   ended(
     lease: LeaseRef,
     { outcome = 'completed', record }: Pick<ReleaseOptions, 'outcome' | 'record'>,
@@ -92,6 +98,26 @@ export class EntryHistory implements HistoryStore {
     if (record === undefined) return;
     const entry = endedEntry(lease, outcome, record, isLate);
     if (entry !== undefined) this.#keeper.add({ entry, kept: record.kept });
+  }
+
+  /** Tells of a release, and keeps the record behind it, if there is one: the run has ended, whatever became of its lease. */
+  recording(lease: LeaseRef, options: ReleaseOptions, told: Caller<ReleaseResult>): Caller<ReleaseResult> {
+    if (options.record === undefined) return told;
+    return {
+      get givenUp() {
+        return told.givenUp;
+      },
+      limit: told.limit,
+      answered: (result) => {
+        this.ended(lease, options, !result.released);
+        told.answered(result);
+      },
+      failed: (error) => {
+        // Nobody knows whether it has ended the lease.
+        this.ended(lease, options, true);
+        told.failed(error);
+      },
+    };
   }
 
   async interrupted(run: Interruption): Promise<void> {

@@ -20,8 +20,7 @@ import { isAttended, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
 import type { Moments } from './lines.js';
 import { Deliveries } from './deliveries.js';
-import type { ReadForPeople } from './history.js';
-import type { RunRecords } from './keeping.js';
+import type { EntryHistory, ReadForPeople } from './history.js';
 import {
   CALL,
   DEAD,
@@ -51,7 +50,7 @@ const LETTERS_AT_ONCE = 30;
 /** What {@link EntryQueue} needs besides entries. */
 export interface QueueParts {
   readonly locks: QueueLocks;
-  readonly history: RunRecords;
+  readonly history: Pick<EntryHistory, 'ended'>;
   /** When calls come: the same as for calls in line. */
   readonly moments: Moments;
   readonly clock: Clock;

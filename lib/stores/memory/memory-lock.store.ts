@@ -12,7 +12,6 @@ import { acquireInLine, lineInfo, releaseInLine } from '../../rules/lock/in-line
 import { inspect } from '../../rules/lock/inspect.js';
 import { callsIn, entryOfCall, lineOf, Lines, Moments, seenCall } from '../../rules/entries/lines.js';
 import { EntryHistory, startsOf } from '../../rules/entries/history.js';
-import type { RunRecords } from '../../rules/entries/keeping.js';
 import type { HistoryStore } from '../../contract/history-store.js';
 import { documentLocks } from '../../rules/entries/queue-locks.js';
 import { EntryQueue } from '../../rules/entries/queue.js';
@@ -41,7 +40,7 @@ export class MemoryLockStore implements LockStore {
   readonly label = 'the memory of this process';
   readonly keeps = EVERYTHING;
   readonly queuedCalls: EntryQueue;
-  readonly history: HistoryStore & RunRecords;
+  readonly history: HistoryStore & Pick<EntryHistory, 'ended'>;
   readonly #hints = new MemoryHints();
   readonly #moments = new Moments();
   readonly #clock: Clock;

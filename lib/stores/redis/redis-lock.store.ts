@@ -10,7 +10,6 @@ import { SchedulerLockConfigError } from '../../base/errors.js';
 import { Moments } from '../../rules/entries/lines.js';
 import { RECORDS_WAIT } from '../../rules/entries/keeper.js';
 import { EntryHistory } from '../../rules/entries/history.js';
-import { recording } from '../../rules/entries/keeping.js';
 import { EntryQueue } from '../../rules/entries/queue.js';
 import { LOOK_FOR_QUEUED } from '../../contract/queued-call-store.js';
 import {
@@ -227,7 +226,7 @@ export class RedisLockStore implements LockStore {
     },
     release: (lease, options, told) => {
       if (lease.wait !== undefined && options.outcome === NOTHING_RAN) return this.#leave(lease, told);
-      const kept = recording(this.history, lease, options, told);
+      const kept = this.history.recording(lease, options, told);
       const ending = this.queuedCalls.end(lease, options.outcome ?? 'completed');
       const giveBack = (): void => this.#releases.call(lease.name, releaseArguments(lease, options), kept);
       if (ending === undefined) return giveBack();
