@@ -6,8 +6,6 @@ export interface MysqlTable {
   readonly table: Sql;
   /** Whether `lock_until` and `locked_at` are TIMESTAMP, as in ShedLock's table, and not DATETIME, as in ours. */
   readonly zoned: boolean;
-  /** Whether different names never count as equal. ShedLock's table has the collation of its database. */
-  readonly exact: boolean;
   /** Whether the server is a MariaDB. */
   readonly mariadb: boolean;
 }

@@ -1,22 +1,18 @@
-import type { Change, DocumentsRead, Renewal, SeenDocument } from '../../contract/port.js';
+import type { Change, DocumentsRead, Renewal } from '../../contract/port.js';
 import { LockStateError } from '../../base/errors.js';
-import { documentsIn, type Row, textOf, type Written } from '../sql/dialect.js';
+import { documentsIn, type Written } from '../sql/dialect.js';
 import { describeFailure } from '../sql/failure.js';
 import type { Gate } from '../sql/gate.js';
 import { read, write } from './client.js';
 import {
-  changeManyStatement,
   changeStatement,
   makeStatement,
   READ_TIME,
-  readAll,
-  readRow,
-  readSome,
-  readVersions,
+  readRows,
   renewStatement,
+  type SeenChange,
   unlockedStatement,
 } from './statements.js';
-import type { Sql } from './sql-text.js';
 import type { MysqlTableInfo } from './table-look.js';
 
 /** Reads rows. @param shown the table, for messages */
@@ -26,25 +22,26 @@ export async function readDocuments(
   names: readonly string[] | 'all',
   shown: string,
 ): Promise<DocumentsRead> {
-  let rows: readonly Row[] = [];
-  if (names === 'all') rows = await read(gate, readAll(table));
-  else if (names.length === 1) rows = await read(gate, readRow(table, names[0] as string));
-  else if (names.length > 1) rows = await read(gate, readSome(table, names));
-  const problems = new Map<string, LockStateError>();
-  if (names !== 'all')
-    for (const { name, asked } of rows) {
-      const found = String(name);
-      if (names.includes(found)) continue;
-      // To the collation of a table of ShedLock, the name of another lock is the same; to any, blanks at the end are nothing.
-      const several = asked === undefined ? found.trimEnd() : names[Number(asked) - 1];
-      const lock = names.length === 1 ? names[0] : several;
-      if (lock !== undefined) problems.set(lock, confusable(lock, found, shown, table));
-    }
+  const rows = names.length === 0 ? [] : await read(gate, readRows(table, names));
   const { now, documents } = documentsIn(rows.length > 0 ? rows : await read(gate, READ_TIME));
+  // To the collation of a table of ShedLock, the name of another lock is the same; to any, blanks at the end are nothing.
+  const strange = documents.find(({ name }) => names !== 'all' && !names.includes(name));
+  if (names === 'all' || strange === undefined) return { now, documents };
+  const [name] = names;
+  if (names.length === 1 && name !== undefined) {
+    const problems = new Map([[name, confusable(name, strange.name, shown, table)]]);
+    return { now, documents: documents.filter((each) => each !== strange), problems };
+  }
+  // Reads of fewer rows tell whose name it is.
+  const half = Math.ceil(names.length / 2);
+  const reads = [names.slice(0, half), names.slice(half)].map((some) =>
+    readDocuments(gate, table, some, shown),
+  );
+  const parts = await Promise.all(reads);
   return {
     now,
-    documents: documents.filter(({ name }) => names === 'all' || names.includes(name)),
-    problems,
+    documents: parts.flatMap((part) => part.documents),
+    problems: new Map(parts.flatMap(({ problems = [] }) => [...problems])),
   };
 }
 
@@ -54,26 +51,19 @@ export async function writeDocuments(
   table: MysqlTableInfo,
   changes: readonly Change[],
 ): Promise<Written[]> {
-  if (changes[0]?.seen === null && !table.mariadb)
-    await read(
-      gate,
-      unlockedStatement(
-        table,
-        changes.map(({ name }) => name),
-      ),
-    );
-  const { affectedRows } = await write(gate, statementFor(table, changes));
-  const count = Number(affectedRows);
+  const names = changes.map(({ name }) => name);
+  const isNew = changes[0]?.seen === null;
+  if (isNew && !table.mariadb) await read(gate, unlockedStatement(table, names));
+  const statement = isNew
+    ? makeStatement(table, changes)
+    : changeStatement(table, changes as readonly SeenChange[]);
+  const count = Number((await write(gate, statement)).affectedRows);
   if (count === 0 || count === changes.length) return changes.map(() => count > 0);
-  const rows = await readAfterWrite(
-    gate,
-    readVersions(
-      table,
-      changes.map(({ name }) => name),
-    ),
-  );
-  const versions = new Map(rows.map(({ name, version }) => [String(name), textOf(version)]));
-  return whichOf(changes, count, versions);
+  const { documents } = await readDocuments(gate, table, names, '').catch((error: unknown) => {
+    // An error of the read says nothing of the write before it.
+    throw new Error(`it wrote some rows, and nobody knows which: ${describeFailure(error)}`);
+  });
+  return whichOf(changes, count, new Map(documents.map(({ name, version }) => [name, version])));
 }
 
 /**
@@ -112,24 +102,6 @@ export async function renewDocuments(
     const found = byName.get(name);
     return found?.by === by && found.until > now && problems?.has(name) !== true;
   });
-}
-
-/** An error of the read says nothing of the write before it, which some rows have by now. */
-async function readAfterWrite(gate: Gate, statement: Sql): Promise<readonly Row[]> {
-  try {
-    return await read(gate, statement);
-  } catch (error) {
-    throw new Error(`it wrote some rows, and nobody knows which: ${describeFailure(error)}`);
-  }
-}
-
-function statementFor(table: MysqlTableInfo, changes: readonly Change[]) {
-  const [first] = changes;
-  if (first?.seen === null) return makeStatement(table, changes);
-  const seen = changes as readonly (Change & { seen: SeenDocument })[];
-  return seen.length === 1 && seen[0] !== undefined
-    ? changeStatement(table, seen[0])
-    : changeManyStatement(table, seen);
 }
 
 const confusable = (

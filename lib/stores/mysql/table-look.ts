@@ -39,7 +39,6 @@ export function readLook(table: string, rows: readonly Row[]): TableLook<MysqlTa
       ...roomOf(types, ddl),
       table: raw(table),
       zoned: String(types.get('lock_until')).startsWith('timestamp'),
-      exact: collation === 'utf8mb4_bin',
       unicode: collation.startsWith('utf8mb4'),
       mariadb: /mariadb/i.test(String(rows[0]?.['server'])),
     },

@@ -102,7 +102,7 @@ test('on MySQL nobody knows what a batch has written if the read that tells it f
   const query = (text: string) =>
     text.includes('SELECT') ? Promise.reject(gone) : Promise.resolve({ affectedRows: 1 });
   const dialect = new MysqlDialect({ query }, {}, 1_000);
-  const table = { table: raw('t'), exact: true, zoned: false, mariadb: true };
+  const table = { table: raw('t'), zoned: false, mariadb: true };
   const names = { room: 255, unicode: true, widening: '' };
   const changes = ['a', 'b'].map((name) => ({ name, seen: null, version: name, by: '', state: '' }));
   const error: unknown = await dialect
