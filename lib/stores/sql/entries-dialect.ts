@@ -47,7 +47,10 @@ export interface EntriesDialect {
   read(text: string, values: readonly unknown[]): Promise<readonly Row[]>;
   /** Runs a DELETE. Returns how many rows it has found. */
   write(text: string, values: readonly unknown[]): Promise<number>;
-  /** As LockEntries has it, but an entry whose time is over keeps its slot. */
+  /**
+   * As LockEntries has it, but an entry whose time is over keeps its slot. All may be written over the same versions and where there is none, or
+   * over whatever there is, or each over its own versions only.
+   */
   put(rows: readonly EntryRow[], once: Once): Promise<boolean[]>;
 }
 

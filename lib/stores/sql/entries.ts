@@ -158,23 +158,32 @@ export class SqlEntries<Table> implements LockEntries {
     return this.#run(() => entries.write(text, values));
   }
 
-  /** If the database refuses one of many, writes the halves: that one counts as not written, and stops no other. */
+  /**
+   * One statement writes entries that may be written over the same. If the database refuses one of many, writes the halves: that one counts as
+   * not written, and stops no other.
+   */
   async #write(rows: readonly EntryRow[]): Promise<boolean[]> {
-    try {
-      return await this.dialect.entries.put(rows, (statement) => this.#run(statement, rows[0]?.name));
-    } catch (error) {
-      if (!(error instanceof LockStateError) || rows.length === 1) throw error;
-    }
-    const half = Math.ceil(rows.length / 2);
-    const answers: boolean[] = [];
-    for (const some of [rows.slice(0, half), rows.slice(half)])
+    const kinds = [...new Set(rows.map(kindOf))];
+    if (kinds.length === 1)
       try {
-        answers.push(...(await this.#write(some)));
+        return await this.dialect.entries.put(rows, (statement) => this.#run(statement, rows[0]?.name));
       } catch (error) {
-        if (!(error instanceof LockStateError)) throw partly(error);
-        answers.push(...some.map(() => false));
+        if (!(error instanceof LockStateError) || rows.length === 1) throw error;
       }
-    return answers;
+    const half = Math.ceil(rows.length / 2);
+    const parts =
+      kinds.length === 1
+        ? [rows.slice(0, half), rows.slice(half)]
+        : kinds.map((kind) => rows.filter((row) => kindOf(row) === kind));
+    const written = new Set<EntryRow>();
+    for (const some of parts)
+      try {
+        const answers = await this.#write(some);
+        for (const [i, row] of some.entries()) if (answers[i] === true) written.add(row);
+      } catch (error) {
+        if (!(error instanceof LockStateError)) throw written.size > 0 ? partly(error) : error;
+      }
+    return rows.map((row) => written.has(row));
   }
 
   /** Deletes what is over, and still in the slots of these. Returns how many there were. */
@@ -222,3 +231,6 @@ const rowOf = ({ lock, id, slot, job, keep, ...rest }: NewEntry): EntryRow => ({
   job: job ?? null,
   keep: Math.ceil(keep),
 });
+
+const kindOf = ({ over }: EntryRow): string =>
+  over === 'any' || over.includes(null) ? JSON.stringify(over) : 'seen';
