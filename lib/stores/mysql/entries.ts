@@ -4,7 +4,7 @@ import type { TableNames } from '../sql/table-name.js';
 import type { Gate } from '../sql/gate.js';
 import { read, write } from './client.js';
 import { EPOCH_MICROSECONDS } from './columns.js';
-import { mysqlNames } from './schema.js';
+import { entriesDdl } from './schema.js';
 import { joined, list, raw, type Sql, sql } from './sql-text.js';
 
 const NOW = raw(`(${EPOCH_MICROSECONDS.text} DIV 1000)`);
@@ -165,29 +165,3 @@ function isOver({ over }: EntryRow): Sql {
     ? sql`(expires_at <= ${NOW} OR ${isSeen})`
     : sql`expires_at > ${NOW} AND ${isSeen}`;
 }
-
-/** The statements that create the table. */
-export const entriesDdl = (names: TableNames): string[] => [
-  `CREATE TABLE IF NOT EXISTS ${names.quoted('_entries')} (
-  digest VARCHAR(43) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
-  name VARCHAR(255) NOT NULL,
-  id TEXT NOT NULL,
-  kind VARCHAR(64) NOT NULL,
-  version VARCHAR(255) NOT NULL,
-  slot VARCHAR(43) CHARACTER SET ascii COLLATE ascii_bin NULL UNIQUE,
-  job VARCHAR(255) NULL,
-  place BIGINT NOT NULL,
-  noted_at BIGINT NOT NULL,
-  expires_at BIGINT NOT NULL,
-  mark VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  body MEDIUMTEXT NOT NULL,
-  INDEX of_lock (name, kind, place),
-  INDEX of_job (job),
-  INDEX old (expires_at)
-) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
-];
-
-/** For a table in a migration of the team: see index.ts. */
-export const ENTRIES_SCHEMA: string = entriesDdl(mysqlNames({}))
-  .map((statement) => `${statement};\n`)
-  .join('');

@@ -1,7 +1,6 @@
 import type { Row, TableLook } from '../sql/dialect.js';
-import { judge, type Room, roomOf } from '../sql/sql-table.js';
+import { judge, type Room, roomOf, type TableDdl } from '../sql/sql-table.js';
 import type { MysqlTable } from './columns.js';
-import { mysqlDdl } from './schema.js';
 import { raw, type Sql, sql } from './sql-text.js';
 
 /** A table that the store can use, and what its column `name` takes. Without a strict `sql_mode`, longer names would be cut. */
@@ -20,12 +19,12 @@ WHERE c.table_schema = ${schema} AND c.table_name = ${table}`;
 }
 
 /** Reads the answer to {@link lookStatement}. */
-export function readLook(table: string, rows: readonly Row[]): TableLook<MysqlTableInfo> {
+export function readLook(ddl: TableDdl, rows: readonly Row[]): TableLook<MysqlTableInfo> {
+  const table = ddl.names.quoted();
   const types = new Map(rows.map(({ name, type }) => [String(name), String(type)]));
-  const ddl = mysqlDdl(table);
   const problem = sessionProblem(rows[0]);
   if (problem !== undefined) return { problem };
-  const fault = judge(table, types, ddl);
+  const fault = judge(types, ddl);
   if (fault !== undefined) return fault;
   // With a key of several columns a lock could have two rows, and two holders.
   const key = [...types].flatMap(([name, type]) => (type.endsWith(' KEY') ? [name] : [])).join(', ');

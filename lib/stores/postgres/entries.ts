@@ -1,7 +1,7 @@
 import type { EntriesDialect } from '../sql/entries-dialect.js';
 import type { Row } from '../sql/dialect.js';
 import type { TableNames } from '../sql/table-name.js';
-import { postgresNames } from './schema.js';
+import { entriesDdl } from './schema.js';
 
 const MICROS = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
 /** Of a row that is there, and what a new entry may be written over: a list in JSON. */
@@ -76,32 +76,3 @@ export function postgresEntries(
   };
   return entries;
 }
-
-/** The statements that create the table. The names of indexes are no longer than its own: PostgreSQL would cut them, and skip all but the first. */
-export function entriesDdl(names: TableNames): string[] {
-  const table = names.quoted('_entries');
-  const index = (what: string): string => names.quotedName(`${names.table}_by_${what}`);
-  return [
-    `CREATE TABLE IF NOT EXISTS ${table} (
-  digest VARCHAR(43) NOT NULL PRIMARY KEY,
-  name VARCHAR(255) NOT NULL,
-  id TEXT NOT NULL,
-  kind VARCHAR(64) NOT NULL,
-  version VARCHAR(255) NOT NULL,
-  slot VARCHAR(43) UNIQUE,
-  job VARCHAR(255),
-  place BIGINT NOT NULL,
-  noted_at BIGINT NOT NULL,
-  expires_at BIGINT NOT NULL,
-  body TEXT NOT NULL
-)`,
-    `CREATE INDEX IF NOT EXISTS ${index('lock')} ON ${table} (name, kind, place)`,
-    `CREATE INDEX IF NOT EXISTS ${index('job')} ON ${table} (job) WHERE job IS NOT NULL`,
-    `CREATE INDEX IF NOT EXISTS ${index('end')} ON ${table} (expires_at)`,
-  ];
-}
-
-/** For a table in a migration of the team: see index.ts. */
-export const ENTRIES_SCHEMA: string = entriesDdl(postgresNames({}))
-  .map((statement) => `${statement};\n`)
-  .join('');

@@ -1,60 +1,50 @@
 import type { Change, DocumentsRead, Renewal, SeenDocument } from '../../contract/port.js';
 import { documentsIn, type Row, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
-import type { SqlFailure } from '../sql/failure.js';
 import type { EntriesDialect } from '../sql/entries-dialect.js';
 import { COLUMNS, roomProblem } from '../sql/sql-table.js';
-import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
-import { Gate, hidden } from '../sql/gate.js';
+import type { SqlStoreOptions } from '../sql/table-name.js';
+import { hidden } from '../sql/gate.js';
+import { PooledDialect } from '../sql/pooled-dialect.js';
 import { type PostgresClient, rowsOf } from './client.js';
 import { failureOf } from './errors.js';
 import { postgresEntries } from './entries.js';
 import { CURRENT_SCHEMA, schemaIn } from './current-schema.js';
 import { isPool, PoolConnections, poolWarning } from './pool.js';
-import { postgresNames, withLockTimeout } from './schema.js';
-import { setupOf } from './setup.js';
+import { postgresDdl, postgresNames, withLockTimeout } from './schema.js';
 import { LOOK_AT_TABLE, type PostgresTableInfo, readLook } from './table-look.js';
 
 /** How long a statement may take, the wait for a connection included, ms. A pool of `pg` may have a shorter limit. */
 const LIMIT = 10_000;
 
 /** Runs the statements of PostgreSQL, and interprets their answers. */
-export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
+export class PostgresDialect extends PooledDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
-  readonly #names: TableNames;
-  #user: string | undefined;
+  readonly entries: EntriesDialect;
+  readonly failure = failureOf;
   #encoding = 'UTF8';
   #timeout = '';
-  readonly #gate: Gate;
-  /** For entries. */
-  readonly #beside: Gate;
-  readonly entries: EntriesDialect;
 
   constructor(
     private readonly client: PostgresClient,
     options: SqlStoreOptions,
   ) {
     const pool: unknown = client;
-    this.#gate = new Gate(isPool(pool) ? new PoolConnections(pool) : hidden(client), LIMIT);
-    this.#names = postgresNames(options);
-    this.#beside = this.#gate.beside();
-    this.entries = postgresEntries(this.#names, async (text, values) =>
-      rowsOf(await this.#beside.send(text, values)),
+    const connections = isPool(pool) ? new PoolConnections(pool) : hidden(client);
+    super(postgresNames(options), connections, LIMIT, postgresDdl);
+    this.entries = postgresEntries(this.names, async (text, values) =>
+      rowsOf(await this.beside.send(text, values)),
     );
   }
 
-  get table(): string {
-    return this.#names.quoted();
-  }
-
   async look(): Promise<TableLook<PostgresTableInfo>> {
-    const [row] = await this.#rows(CURRENT_SCHEMA, [this.#names.table]);
-    const schema = this.#names.schema ?? schemaIn(row);
-    this.#user = row?.['user'] as string | undefined;
+    const [row] = await this.#rows(CURRENT_SCHEMA, [this.names.table]);
+    const schema = this.names.schema ?? schemaIn(row);
+    this.user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
     this.#encoding = String(row?.['encoding']);
     this.#timeout = String(row?.['timeout']);
-    this.#names.settle(schema);
-    return readLook(this.table, await this.#rows(LOOK_AT_TABLE, [this.table]));
+    this.names.settle(schema);
+    return readLook(this.ddl, await this.#rows(LOOK_AT_TABLE, [this.table]));
   }
 
   warning(): string | undefined {
@@ -76,10 +66,6 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return this.#rows(statement, []);
   }
 
-  setup(locks?: readonly string[]): string {
-    return setupOf(this.#names, { user: this.#user, locks });
-  }
-
   nameProblem(table: PostgresTableInfo | undefined, name: string): string | undefined {
     // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
     if (this.#encoding !== 'UTF8' && /[^\u0000-\u007f]/.test(name))
@@ -87,12 +73,8 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return table && roomProblem(this.table, name, table);
   }
 
-  reconnect(silence: number | undefined): void {
-    for (const gate of [this.#gate, this.#beside]) gate.reconnect(silence);
-  }
-
   async migrate(statement: string): Promise<void> {
-    await this.#gate.run(({ query }) => query(withLockTimeout(statement), []), TRY_LIMIT);
+    await this.gate.run(({ query }) => query(withLockTimeout(statement), []), TRY_LIMIT);
   }
 
   async read(
@@ -144,7 +126,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
-    return rowsOf(await this.#gate.send(statement, values));
+    return rowsOf(await this.gate.send(statement, values));
   }
 
   /** Runs a statement that answers the numbers of those that it has changed. */
@@ -152,9 +134,5 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const rows = await this.#rows(statement, [JSON.stringify(wanted)]);
     const changed = new Set(rows.map(({ i }) => Number(i)));
     return wanted.map((_, i) => changed.has(i));
-  }
-
-  failure(error: unknown): SqlFailure {
-    return failureOf(error);
   }
 }

@@ -1,6 +1,5 @@
 import type { Row, TableLook } from '../sql/dialect.js';
-import { judge, type Room, roomOf } from '../sql/sql-table.js';
-import { postgresDdl } from './schema.js';
+import { judge, type Room, roomOf, type TableDdl } from '../sql/sql-table.js';
 import { postgresStatements } from './statements.js';
 
 /** Looks at a table: a row for each column, and none if there is no table. $1 its name, quoted */
@@ -12,9 +11,7 @@ FROM pg_attribute a WHERE a.attrelid = to_regclass($1::text) AND a.attnum > 0 AN
 export type PostgresTableInfo = ReturnType<typeof postgresStatements> & Room;
 
 /** Reads the answer to {@link LOOK_AT_TABLE}. */
-export function readLook(table: string, rows: readonly Row[]): TableLook<PostgresTableInfo> {
+export function readLook(ddl: TableDdl, rows: readonly Row[]): TableLook<PostgresTableInfo> {
   const types = new Map(rows.map(({ name, type }) => [String(name), String(type)]));
-  const ddl = postgresDdl(table);
-  const fault = judge(table, types, ddl);
-  return fault ?? { table: { ...postgresStatements(table), ...roomOf(types, ddl) } };
+  return judge(types, ddl) ?? { table: { ...postgresStatements(ddl.names.quoted()), ...roomOf(types, ddl) } };
 }

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../../base/clock.js';
 import type { Fault, SqlDialect, TableLook } from './dialect.js';
 import { describeFailure } from './failure.js';
+import type { TableNames } from './table-name.js';
 
 /** For how long the store tries to create what is missing while others use the table, ms: less than an application waits for its start. */
 const CREATING = 6_000;
@@ -20,20 +21,32 @@ export const OUR_COLUMNS = ['version', 'state'] as const;
 export const COLUMNS = [...SHEDLOCK_COLUMNS, ...OUR_COLUMNS].join(', ');
 export type OurColumn = (typeof OUR_COLUMNS)[number];
 
-/** The SQL that creates a table. */
+/** The SQL of the tables of a store. */
 export interface TableDdl {
-  /** The statements that create the table. Several instances may run them, also at once. */
+  readonly names: TableNames;
+  /** The statements that create the table of the locks. Several instances may run them, also at once. */
   readonly creation: readonly string[];
+  /** The table as ShedLock's README creates it. */
+  readonly shedlock: string;
   /** The statement that adds these columns of ours. */
   addition(columns: readonly OurColumn[]): string;
   /** The statement after which `name` has room for long names, and for every character. */
   readonly widening: string;
   /** Of which types ShedLock's columns are in this table, and in that of ShedLock's documentation. */
   readonly fits: Readonly<Record<(typeof SHEDLOCK_COLUMNS)[number], RegExp>>;
+  /** The statements that create the table of entries. Each can be repeated. */
+  readonly entries: readonly string[];
+  /** A user, for GRANT. */
+  account(user: string): string;
+  /** Makes the schema or database. */
+  readonly home: string;
+  /** The right to use the schema; absent: it needs none. */
+  readonly use?: string;
 }
 
 /** What a table lacks, or why it is neither ours nor ShedLock's; `undefined` if the store can use it. @param types of its columns */
-export function judge(table: string, types: ReadonlyMap<string, string>, ddl: TableDdl): Fault | undefined {
+export function judge(types: ReadonlyMap<string, string>, ddl: TableDdl): Fault | undefined {
+  const table = ddl.names.quoted();
   if (types.size === 0) return { missing: `The table ${table} does not exist.`, migration: ddl.creation };
   const foreign = SHEDLOCK_COLUMNS.filter((name) => !types.has(name)).join(', ');
   if (foreign !== '')
