@@ -15,12 +15,10 @@ import {
 } from './statements.js';
 import type { MysqlTableInfo } from './table-look.js';
 
-/** Reads rows. @param shown the table, for messages */
 export async function readDocuments(
   gate: Gate,
   table: MysqlTableInfo,
   names: readonly string[] | 'all',
-  shown: string,
 ): Promise<DocumentsRead> {
   const rows = names.length === 0 ? [] : await read(gate, readRows(table, names));
   const { now, documents } = documentsIn(rows.length > 0 ? rows : await read(gate, READ_TIME));
@@ -29,14 +27,12 @@ export async function readDocuments(
   if (names === 'all' || strange === undefined) return { now, documents };
   const [name] = names;
   if (names.length === 1 && name !== undefined) {
-    const problems = new Map([[name, confusable(name, strange.name, shown, table)]]);
+    const problems = new Map([[name, confusable(name, strange.name, table)]]);
     return { now, documents: documents.filter((each) => each !== strange), problems };
   }
   // Reads of fewer rows tell whose name it is.
   const half = Math.ceil(names.length / 2);
-  const reads = [names.slice(0, half), names.slice(half)].map((some) =>
-    readDocuments(gate, table, some, shown),
-  );
+  const reads = [names.slice(0, half), names.slice(half)].map((some) => readDocuments(gate, table, some));
   const parts = await Promise.all(reads);
   return {
     now,
@@ -59,7 +55,7 @@ export async function writeDocuments(
     : changeStatement(table, changes as readonly SeenChange[]);
   const count = Number((await write(gate, statement)).affectedRows);
   if (count === 0 || count === changes.length) return changes.map(() => count > 0);
-  const { documents } = await readDocuments(gate, table, names, '').catch((error: unknown) => {
+  const { documents } = await readDocuments(gate, table, names).catch((error: unknown) => {
     // An error of the read says nothing of the write before it.
     throw new Error(`it wrote some rows, and nobody knows which: ${describeFailure(error)}`);
   });
@@ -90,13 +86,12 @@ export async function renewDocuments(
   gate: Gate,
   table: MysqlTableInfo,
   renewals: readonly Renewal[],
-  shown: string,
 ): Promise<boolean[]> {
   const names = renewals.map(({ name }) => name);
   const { affectedRows } = await write(gate, renewStatement(table, renewals));
   if (Number(affectedRows) === renewals.length) return renewals.map(() => true);
   // Some were not renewed. One that is taken after the statement was taken when it was renewed.
-  const { now, documents, problems } = await readDocuments(gate, table, names, shown);
+  const { now, documents, problems } = await readDocuments(gate, table, names);
   const byName = new Map(documents.map((document) => [document.name, document]));
   return renewals.map(({ name, by }) => {
     const found = byName.get(name);
@@ -104,13 +99,8 @@ export async function renewDocuments(
   });
 }
 
-const confusable = (
-  name: string,
-  found: string,
-  shown: string,
-  { widening }: MysqlTableInfo,
-): LockStateError =>
+const confusable = (name: string, found: string, { table, widening }: MysqlTableInfo): LockStateError =>
   new LockStateError(
     name,
-    `${shown} has a row named "${found}", whose name is the same to the database. Rename one of the two locks, or run this: ${widening};`,
+    `${table.text} has a row named "${found}", whose name is the same to the database. Rename one of the two locks, or run this: ${widening};`,
   );

@@ -79,7 +79,7 @@ export class MysqlDialect extends PooledDialect implements SqlDialect<MysqlTable
   }
 
   read(table: MysqlTableInfo, names: readonly string[] | 'all'): Promise<DocumentsRead> {
-    return readDocuments(this.gate, table, names, this.table);
+    return readDocuments(this.gate, table, names);
   }
 
   write(table: MysqlTableInfo, changes: readonly Change[]): Promise<Written[]> {
@@ -87,6 +87,6 @@ export class MysqlDialect extends PooledDialect implements SqlDialect<MysqlTable
   }
 
   renew(table: MysqlTableInfo, renewals: readonly Renewal[]): Promise<boolean[]> {
-    return renewDocuments(this.gate, table, renewals, this.table);
+    return renewDocuments(this.gate, table, renewals);
   }
 }

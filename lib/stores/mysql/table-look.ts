@@ -24,14 +24,11 @@ export function readLook(ddl: TableDdl, rows: readonly Row[]): TableLook<MysqlTa
   const types = new Map(rows.map(({ name, type }) => [String(name), String(type)]));
   const problem = sessionProblem(rows[0]);
   if (problem !== undefined) return { problem };
+  // With a key of several columns a lock could have two rows, and two holders.
+  const key = [...types].flatMap(([name, type]) => (type.endsWith(' KEY') ? [name] : []));
+  if (key.length > 1) types.set('name', `one column of the primary key (${key.join(', ')})`);
   const fault = judge(types, ddl);
   if (fault !== undefined) return fault;
-  // With a key of several columns a lock could have two rows, and two holders.
-  const key = [...types].flatMap(([name, type]) => (type.endsWith(' KEY') ? [name] : [])).join(', ');
-  if (key !== 'name')
-    return {
-      problem: `The table ${table} has the primary key (${key}), which has to be its column name. Give another name (table), or make it by this:\n${ddl.creation[0]};`,
-    };
   const collation = String(rows.find(({ name }) => name === 'name')?.['collation']);
   return {
     table: {

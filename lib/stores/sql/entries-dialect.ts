@@ -5,22 +5,13 @@ import type { NewEntry } from '../../rules/entries/entries.js';
 export type Row = Readonly<Record<string, unknown>>;
 
 /** An entry to write, as the table has it. */
-export interface EntryRow {
+export interface EntryRow extends Omit<NewEntry, 'lock' | 'slot' | 'job'> {
   /** Stands for lock and id. */
   readonly digest: string;
   readonly name: string;
-  readonly id: string;
-  readonly kind: string;
-  readonly version: string;
   /** Stands for lock and slot; `null`: none. */
   readonly slot: string | null;
   readonly job: string | null;
-  /** Absent: by the clock. */
-  readonly place?: number | undefined;
-  /** Whole milliseconds. */
-  readonly keep: number;
-  readonly body: string;
-  readonly over: NewEntry['over'];
 }
 
 /** Runs a statement until its answer is conclusive. */

@@ -1,10 +1,5 @@
 import { type Clock, noLongerThan } from '../../base/clock.js';
-import {
-  LockStateError,
-  SchedulerLockConfigError,
-  SchedulerLockError,
-  StoreUnavailableError,
-} from '../../base/errors.js';
+import { LockStateError, SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type { SqlDialect } from './dialect.js';
 import { cureOf, describeFailure, errorsIn, isNotConnected, type SqlFailure } from './failure.js';
 import { type SqlTable, TableError } from './sql-table.js';
@@ -92,19 +87,6 @@ export class Operations<Table> {
       : this.dialect.failure(error);
   }
 
-  /** Why the table cannot keep a name. */
-  nameProblem(name: string, table: Table | undefined = this.table.ready): string | undefined {
-    return this.dialect.nameProblem(table, name);
-  }
-
-  /** The error for a name that the table cannot keep: nothing was written. */
-  unkept(lock: string, table?: Table): SchedulerLockConfigError {
-    const problem =
-      this.nameProblem(lock, table) ??
-      `the column name of ${this.dialect.table} has no room for this name. Give a shorter name.`;
-    return new SchedulerLockConfigError([`the lock "${lock}": ${problem}`]);
-  }
-
   /** The error that a caller gets for a failed call. */
   failed(error: unknown, lock?: string): SchedulerLockError {
     const refusal = (message: string, refused = true): StoreUnavailableError =>
@@ -114,7 +96,6 @@ export class Operations<Table> {
     const { table } = this.dialect;
     const failure = this.dialect.failure(error);
     const reason = describeFailure(error);
-    if (failure === 'too-long' && lock !== undefined) return this.unkept(lock);
     if (failure === 'lock' && lock !== undefined)
       return new LockStateError(
         lock,
