@@ -37,17 +37,6 @@ export class Operations<Table> {
     }, lock);
   }
 
-  /** Reads other tables than that of the locks, whatever is wrong with that one. */
-  beside<T>(read: () => Promise<T>): Promise<T> {
-    return this.#repeat(async () => {
-      // The look at the table of the locks finds the schema of the other tables.
-      await this.table.whenReadable().catch((error: unknown) => {
-        if (!(error instanceof TableError)) throw error;
-      });
-      return read();
-    });
-  }
-
   /** A read for people, whose error names the table. @param limit milliseconds */
   async forPeople<T>(table: string, read: Promise<T>, limit: number = READ_LIMIT): Promise<T> {
     const refusal = (message: string): StoreUnavailableError =>
