@@ -13,11 +13,11 @@ import {
   type SeenChange,
   unlockedStatement,
 } from './statements.js';
-import type { MysqlTableInfo } from './table-look.js';
+import type { MysqlTable } from './columns.js';
 
 export async function readDocuments(
   gate: Gate,
-  table: MysqlTableInfo,
+  table: MysqlTable,
   names: readonly string[] | 'all',
 ): Promise<DocumentsRead> {
   const rows = names.length === 0 ? [] : await read(gate, readRows(table, names));
@@ -44,7 +44,7 @@ export async function readDocuments(
 /** Changes of rows that are there, or rows that are new, never both at once. */
 export async function writeDocuments(
   gate: Gate,
-  table: MysqlTableInfo,
+  table: MysqlTable,
   changes: readonly Change[],
 ): Promise<Written[]> {
   const names = changes.map(({ name }) => name);
@@ -84,7 +84,7 @@ function whichOf(
 
 export async function renewDocuments(
   gate: Gate,
-  table: MysqlTableInfo,
+  table: MysqlTable,
   renewals: readonly Renewal[],
 ): Promise<boolean[]> {
   const names = renewals.map(({ name }) => name);
@@ -99,7 +99,7 @@ export async function renewDocuments(
   });
 }
 
-const confusable = (name: string, found: string, { table, widening }: MysqlTableInfo): LockStateError =>
+const confusable = (name: string, found: string, { table, widening }: MysqlTable): LockStateError =>
   new LockStateError(
     name,
     `${table.text} has a row named "${found}", whose name is the same to the database. Rename one of the two locks, or run this: ${widening};`,

@@ -6,16 +6,16 @@ import type { SqlStoreOptions } from '../sql/table-name.js';
 import { hidden } from '../sql/gate.js';
 import { PooledDialect } from '../sql/pooled-dialect.js';
 import { type MysqlClient, read } from './client.js';
-import { CURRENT_DATABASE, databaseIn } from './current-database.js';
 import { readDocuments, renewDocuments, writeDocuments } from './documents.js';
 import { failureOf } from './errors.js';
 import { mysqlEntries } from './entries.js';
 import { PoolConnections, poolOf } from './pool.js';
 import { mysqlDdl, mysqlNames } from './schema.js';
-import { lookStatement, type MysqlTableInfo, readLook } from './table-look.js';
+import type { MysqlTable } from './columns.js';
+import { CURRENT_DATABASE, databaseIn, lookStatement, readLook } from './table-look.js';
 
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
-export class MysqlDialect extends PooledDialect implements SqlDialect<MysqlTableInfo> {
+export class MysqlDialect extends PooledDialect implements SqlDialect<MysqlTable> {
   readonly kind = 'MySQL';
   readonly entries: EntriesDialect;
   readonly failure = failureOf;
@@ -30,7 +30,7 @@ export class MysqlDialect extends PooledDialect implements SqlDialect<MysqlTable
     this.entries = mysqlEntries(this.names, this.beside);
   }
 
-  async look(): Promise<TableLook<MysqlTableInfo>> {
+  async look(): Promise<TableLook<MysqlTable>> {
     const [row] = await read(this.gate, CURRENT_DATABASE);
     const schema = this.names.schema ?? databaseIn(row, this.#pool?.database);
     this.user = row?.['user'] as string | undefined;
@@ -54,7 +54,7 @@ export class MysqlDialect extends PooledDialect implements SqlDialect<MysqlTable
     return read(this.gate, { text: statement, values: [] });
   }
 
-  nameProblem(table: MysqlTableInfo | undefined, name: string): string | undefined {
+  nameProblem(table: MysqlTable | undefined, name: string): string | undefined {
     if (name.endsWith(' ')) return 'MySQL ignores blanks at the end of a name. Give another name.';
     if (table === undefined) return undefined;
     // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
@@ -78,15 +78,15 @@ export class MysqlDialect extends PooledDialect implements SqlDialect<MysqlTable
       }, TRY_LIMIT);
   }
 
-  read(table: MysqlTableInfo, names: readonly string[] | 'all'): Promise<DocumentsRead> {
+  read(table: MysqlTable, names: readonly string[] | 'all'): Promise<DocumentsRead> {
     return readDocuments(this.gate, table, names);
   }
 
-  write(table: MysqlTableInfo, changes: readonly Change[]): Promise<Written[]> {
+  write(table: MysqlTable, changes: readonly Change[]): Promise<Written[]> {
     return writeDocuments(this.gate, table, changes);
   }
 
-  renew(table: MysqlTableInfo, renewals: readonly Renewal[]): Promise<boolean[]> {
+  renew(table: MysqlTable, renewals: readonly Renewal[]): Promise<boolean[]> {
     return renewDocuments(this.gate, table, renewals);
   }
 }

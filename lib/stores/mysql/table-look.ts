@@ -1,12 +1,21 @@
-import type { Row, TableLook } from '../sql/dialect.js';
-import { judge, type Room, roomOf, type TableDdl } from '../sql/sql-table.js';
+import type { Fault, Row, TableLook } from '../sql/dialect.js';
+import { judge, roomOf, type TableDdl } from '../sql/sql-table.js';
+import { placeOf } from '../sql/table-name.js';
 import type { MysqlTable } from './columns.js';
 import { raw, type Sql, sql } from './sql-text.js';
 
-/** A table that the store can use, and what its column `name` takes. Without a strict `sql_mode`, longer names would be cut. */
-export interface MysqlTableInfo extends MysqlTable, Room {
-  /** Whether it takes every character. */
-  readonly unicode: boolean;
+/** The database of the connection, the user, and whether the server ignores case in names of databases. */
+export const CURRENT_DATABASE = sql`SELECT DATABASE() AS \`here\`, @@lower_case_table_names AS \`folds\`, CURRENT_USER() AS \`user\``;
+
+/**
+ * Reads the answer to {@link CURRENT_DATABASE}: the database, or why it cannot be told.
+ *
+ * @param usual the database of a new connection; `null`: none; `undefined`: that is not known
+ */
+export function databaseIn(row: Row | undefined, usual: string | null | undefined): string | Fault {
+  const { here = null } = (row ?? {}) as { here?: string | null };
+  const isSame = Number(row?.['folds']) !== 0 && here?.toLowerCase() === usual?.toLowerCase();
+  return placeOf(here, isSame ? here : usual, 'USE');
 }
 
 /** Looks at a table: a row for each column, with settings of the session; no row if there is no table. */
@@ -19,7 +28,7 @@ WHERE c.table_schema = ${schema} AND c.table_name = ${table}`;
 }
 
 /** Reads the answer to {@link lookStatement}. */
-export function readLook(ddl: TableDdl, rows: readonly Row[]): TableLook<MysqlTableInfo> {
+export function readLook(ddl: TableDdl, rows: readonly Row[]): TableLook<MysqlTable> {
   const table = ddl.names.quoted();
   const types = new Map(rows.map(({ name, type }) => [String(name), String(type)]));
   const problem = sessionProblem(rows[0]);
