@@ -53,7 +53,7 @@ export async function writeDocuments(
   const statement = isNew
     ? makeStatement(table, changes)
     : changeStatement(table, changes as readonly SeenChange[]);
-  const count = Number((await write(gate, statement)).affectedRows);
+  const count = await write(gate, statement);
   if (count === 0 || count === changes.length) return changes.map(() => count > 0);
   const { documents } = await readDocuments(gate, table, names).catch((error: unknown) => {
     // An error of the read says nothing of the write before it.
@@ -77,8 +77,7 @@ function whichOf(
     return there === seen?.version ? false : undefined;
   });
   const left = count - found.filter((written) => written === true).length;
-  const isOpen = (written: Written): boolean => written === undefined;
-  if (left > 0 && left < found.filter(isOpen).length) return found;
+  if (left > 0 && left < found.filter((written) => written === undefined).length) return found;
   return found.map((written) => written ?? left > 0);
 }
 
@@ -88,8 +87,8 @@ export async function renewDocuments(
   renewals: readonly Renewal[],
 ): Promise<boolean[]> {
   const names = renewals.map(({ name }) => name);
-  const { affectedRows } = await write(gate, renewStatement(table, renewals));
-  if (Number(affectedRows) === renewals.length) return renewals.map(() => true);
+  if ((await write(gate, renewStatement(table, renewals))) === renewals.length)
+    return renewals.map(() => true);
   // Some were not renewed. One that is taken after the statement was taken when it was renewed.
   const { now, documents, problems } = await readDocuments(gate, table, names);
   const byName = new Map(documents.map((document) => [document.name, document]));

@@ -12,6 +12,7 @@ import { mysqlEntries } from './entries.js';
 import { PoolConnections, poolOf } from './pool.js';
 import { mysqlDdl, mysqlNames } from './schema.js';
 import type { MysqlTable } from './columns.js';
+import { raw } from './sql-text.js';
 import { CURRENT_DATABASE, databaseIn, lookStatement, readLook } from './table-look.js';
 
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
@@ -40,18 +41,11 @@ export class MysqlDialect extends PooledDialect implements SqlDialect<MysqlTable
     return readLook(this.ddl, await read(this.gate, lookStatement(where)));
   }
 
-  tries(): { read: string; write: string } {
-    const { table } = this;
-    return {
-      read: `SELECT ${COLUMNS} FROM ${table} WHERE FALSE`,
-      write:
-        `INSERT INTO ${table} (${COLUMNS}) SELECT '', NOW(), NOW(), '', '', '' FROM DUAL WHERE FALSE ` +
-        'ON DUPLICATE KEY UPDATE state = VALUES(state)',
-    };
-  }
-
-  run(statement: string): Promise<unknown> {
-    return read(this.gate, { text: statement, values: [] });
+  async attempt(): Promise<void> {
+    await read(this.gate, raw(`SELECT ${COLUMNS} FROM ${this.table} WHERE FALSE`));
+    const nothing = "SELECT '', NOW(), NOW(), '', '', '' FROM DUAL WHERE FALSE";
+    const change = 'ON DUPLICATE KEY UPDATE state = VALUES(state)';
+    await read(this.gate, raw(`INSERT INTO ${this.table} (${COLUMNS}) ${nothing} ${change}`));
   }
 
   nameProblem(table: MysqlTable | undefined, name: string): string | undefined {

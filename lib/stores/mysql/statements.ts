@@ -63,7 +63,7 @@ export const READ_TIME = sql`SELECT ${EPOCH_MICROSECONDS} / 1000 AS \`now\``;
 /** Makes rows. Fails with a duplicate key if there is one; of many, leaves that one out. */
 export function makeStatement(table: MysqlTable, changes: readonly Change[]): Sql {
   const rows = changes.map(({ name, end, version, by, state }) => {
-    const until = end === undefined ? freeOf(table) : untilOf(table, end);
+    const until = end === undefined ? freeOf(table) : afterMicroseconds(table, untilMicroseconds(end));
     return sql`(${name}, ${until}, ${nowOf(table)}, ${by}, ${version}, ${state})`;
   });
   return sql`${WITHOUT_WAITING}INSERT ${raw(rows.length > 1 ? 'IGNORE ' : '')}INTO ${table.table}
@@ -98,8 +98,6 @@ export function unlockedStatement(table: MysqlTable, names: readonly string[]): 
   return sql`SELECT name, lock_until FROM ${table.table} FORCE INDEX (PRIMARY)
 WHERE name IN ${list(names)} FOR UPDATE NOWAIT`;
 }
-
-const untilOf = (table: MysqlTable, end: number): Sql => afterMicroseconds(table, untilMicroseconds(end));
 
 const untilMicroseconds = (end: number): number => (end > 0 ? microsecondsOf(Math.ceil(end)) : end * 1_000);
 

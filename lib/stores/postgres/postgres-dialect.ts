@@ -55,18 +55,11 @@ export class PostgresDialect extends PooledDialect implements SqlDialect<Room> {
     return isPool(client) ? poolWarning(client, this.#timeout) : undefined;
   }
 
-  tries(): { read: string; write: string } {
-    const { table } = this;
-    return {
-      read: `SELECT ${COLUMNS} FROM ${table} WHERE false`,
-      write:
-        `INSERT INTO ${table} (${COLUMNS}) SELECT '', now(), now(), '', '', '' WHERE false ` +
-        'ON CONFLICT (name) DO UPDATE SET state = excluded.state',
-    };
-  }
-
-  run(statement: string): Promise<unknown> {
-    return this.#rows(statement, []);
+  async attempt(): Promise<void> {
+    await this.#rows(`SELECT ${COLUMNS} FROM {locks} WHERE false`, []);
+    const nothing = "SELECT '', now(), now(), '', '', '' WHERE false";
+    const change = 'ON CONFLICT (name) DO UPDATE SET state = excluded.state';
+    await this.#rows(`INSERT INTO {locks} (${COLUMNS}) ${nothing} ${change}`, []);
   }
 
   nameProblem(table: Room | undefined, name: string): string | undefined {

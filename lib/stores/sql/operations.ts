@@ -14,14 +14,6 @@ const TRYING = 1_000;
 /** How long people wait for a read of a table, ms: somebody may have locked it. */
 const READ_LIMIT = 3_000;
 
-/** How an operation is run. */
-interface HowToRun {
-  /** The one lock of the operation. */
-  readonly lock?: string;
-  /** Whether the operation only reads: then the user needs no right to write the table. */
-  readonly reads?: boolean;
-}
-
 /** Carries out operations on the tables of a store: tries again after conflicts, and turns errors of the driver into those for callers. */
 export class Operations<Table> {
   constructor(
@@ -30,11 +22,17 @@ export class Operations<Table> {
     private readonly clock: Clock,
   ) {}
 
-  run<T>(operation: (table: Table) => Promise<T>, { lock, reads = false }: HowToRun = {}): Promise<T> {
+  /** @param how with the one `lock` of the operation. One that only `reads` needs no right to write */
+  run<T>(
+    operation: (table: Table) => Promise<T>,
+    how: { readonly lock?: string; readonly reads?: boolean } = {},
+  ): Promise<T> {
     return this.#repeat(async () => {
       const { table } = this;
-      return operation(table.ready ?? (await (reads ? table.whenReadable() : table.whenReady())));
-    }, lock);
+      return operation(
+        table.ready ?? (await (how.reads === true ? table.whenReadable() : table.whenReady())),
+      );
+    }, how.lock);
   }
 
   /** A read for people, whose error names the table. @param limit milliseconds */

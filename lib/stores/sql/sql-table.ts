@@ -79,10 +79,7 @@ export class SqlTable<Table> {
   readonly #clock: Clock;
 
   constructor(
-    private readonly dialect: Pick<
-      SqlDialect<Table>,
-      'look' | 'tries' | 'run' | 'setup' | 'migrate' | 'failure'
-    >,
+    private readonly dialect: Pick<SqlDialect<Table>, 'look' | 'attempt' | 'setup' | 'migrate' | 'failure'>,
     private readonly options: { migrate: boolean; clock?: Clock },
   ) {
     this.#clock = options.clock ?? systemClock;
@@ -122,7 +119,11 @@ export class SqlTable<Table> {
       const isOver = tries > TRIES || this.#clock.monotonic() >= until;
       const look = await this.#look();
       // A proxy may ask a replica that lags, and a user may not see what it has created.
-      if (!('missing' in look) || !creates || isOver) return this.#tried(this.#fit(look));
+      if (!('missing' in look) || !creates || isOver) {
+        const table = this.#fit(look);
+        await this.#told('', undefined, () => this.dialect.attempt());
+        return (this.#ready = table);
+      }
       const { missing, migration } = look;
       try {
         for (const statement of migration) await this.dialect.migrate(statement);
@@ -146,12 +147,6 @@ export class SqlTable<Table> {
     if ('problem' in look) throw new TableError(look.problem);
     const how = this.options.migrate ? 'Run this' : 'Run this, or leave it to the store (migrate: true)';
     throw new TableError(`${look.missing} ${how}:\n${this.dialect.setup(look.migration)}`);
-  }
-
-  async #tried(table: Table): Promise<Table> {
-    const { read, write } = this.dialect.tries();
-    for (const statement of [read, write]) await this.#told('', undefined, () => this.dialect.run(statement));
-    return (this.#ready = table);
   }
 
   /** Runs a step. If it fails because of the table, or of a right, the error has what the database said, and the SQL. */
