@@ -25,10 +25,7 @@ export class SqlEntries<Table> extends EntryReads implements LockEntries {
   constructor(
     private readonly dialect: SqlDialect<Table>,
     private readonly operations: Operations<Table>,
-    private readonly options: {
-      readonly migrate: boolean;
-      readonly clock: Clock;
-    },
+    private readonly options: { readonly migrate: boolean; readonly clock: Clock },
   ) {
     super(dialect.entries);
   }
