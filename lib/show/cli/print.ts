@@ -1,5 +1,5 @@
-import { mysqlSetup } from '../../stores/mysql/setup.js';
-import { postgresSetup } from '../../stores/postgres/setup.js';
+import { mysqlSetup } from '../../stores/mysql/schema.js';
+import { postgresSetup } from '../../stores/postgres/schema.js';
 import { aclText } from '../../stores/redis/acl.js';
 import { type OptionName, UsageError } from './options.js';
 

@@ -10,14 +10,10 @@ export interface MysqlClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
 }
 
-/** The answer to a write. */
-export interface Written {
-  /** How many rows the write has found. */
-  readonly affectedRows: number | string;
-}
-
-export async function write(gate: Gate, { text, values }: Sql): Promise<Written> {
-  return resultOf(await gate.send(text, [...values])) as Written;
+/** Returns how many rows a write has found. */
+export async function write(gate: Gate, { text, values }: Sql): Promise<number> {
+  const { affectedRows } = resultOf(await gate.send(text, [...values])) as { affectedRows: number | string };
+  return Number(affectedRows);
 }
 
 export async function read(gate: Gate, { text, values }: Sql): Promise<readonly Row[]> {

@@ -1,15 +1,16 @@
+import type { Room } from '../sql/sql-table.js';
 import { raw, type Sql, sql } from './sql-text.js';
 
-/** The facts about the table that the statements need. */
-export interface MysqlTable {
+/** A table that the store can use, and what its column `name` takes. Without a strict `sql_mode`, longer names would be cut. */
+export interface MysqlTable extends Room {
   /** Database and name, quoted. */
   readonly table: Sql;
   /** Whether `lock_until` and `locked_at` are TIMESTAMP, as in ShedLock's table, and not DATETIME, as in ours. */
   readonly zoned: boolean;
-  /** Whether different names never count as equal. ShedLock's table has the collation of its database. */
-  readonly exact: boolean;
   /** Whether the server is a MariaDB. */
   readonly mariadb: boolean;
+  /** Whether `name` takes every character. */
+  readonly unicode: boolean;
 }
 
 /** The time of the database in the form of the columns, rounded down to whole milliseconds. */

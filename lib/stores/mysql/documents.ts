@@ -1,79 +1,65 @@
-import type { Change, DocumentsRead, Renewal, SeenDocument } from '../../contract/port.js';
+import type { Change, DocumentsRead, Renewal } from '../../contract/port.js';
 import { LockStateError } from '../../base/errors.js';
-import { documentsIn, type Row, textOf, type Written } from '../sql/dialect.js';
+import { documentsIn, type Written } from '../sql/dialect.js';
 import { describeFailure } from '../sql/failure.js';
 import type { Gate } from '../sql/gate.js';
 import { read, write } from './client.js';
 import {
-  changeManyStatement,
   changeStatement,
   makeStatement,
   READ_TIME,
-  readAll,
-  readRow,
-  readSome,
-  readVersions,
+  readRows,
   renewStatement,
+  type SeenChange,
   unlockedStatement,
 } from './statements.js';
-import type { Sql } from './sql-text.js';
-import type { MysqlTableInfo } from './table-look.js';
+import type { MysqlTable } from './columns.js';
 
-/** Reads rows. @param shown the table, for messages */
 export async function readDocuments(
   gate: Gate,
-  table: MysqlTableInfo,
+  table: MysqlTable,
   names: readonly string[] | 'all',
-  shown: string,
 ): Promise<DocumentsRead> {
-  let rows: readonly Row[] = [];
-  if (names === 'all') rows = await read(gate, readAll(table));
-  else if (names.length === 1) rows = await read(gate, readRow(table, names[0] as string));
-  else if (names.length > 1) rows = await read(gate, readSome(table, names));
-  const problems = new Map<string, LockStateError>();
-  if (names !== 'all')
-    for (const { name, asked } of rows) {
-      const found = String(name);
-      if (names.includes(found)) continue;
-      // To the collation of a table of ShedLock, the name of another lock is the same; to any, blanks at the end are nothing.
-      const several = asked === undefined ? found.trimEnd() : names[Number(asked) - 1];
-      const lock = names.length === 1 ? names[0] : several;
-      if (lock !== undefined) problems.set(lock, confusable(lock, found, shown, table));
-    }
+  const rows = names.length === 0 ? [] : await read(gate, readRows(table, names));
   const { now, documents } = documentsIn(rows.length > 0 ? rows : await read(gate, READ_TIME));
+  // To the collation of a table of ShedLock, the name of another lock is the same; to any, blanks at the end are nothing.
+  const strange = documents.find(({ name }) => names !== 'all' && !names.includes(name));
+  if (names === 'all' || strange === undefined) return { now, documents };
+  const [name] = names;
+  if (names.length === 1 && name !== undefined) {
+    const problems = new Map([[name, confusable(name, strange.name, table)]]);
+    return { now, documents: documents.filter((each) => each !== strange), problems };
+  }
+  // Reads of fewer rows tell whose name it is.
+  const half = Math.ceil(names.length / 2);
+  const reads = [names.slice(0, half), names.slice(half)].map((some) => readDocuments(gate, table, some));
+  const parts = await Promise.all(reads);
   return {
     now,
-    documents: documents.filter(({ name }) => names === 'all' || names.includes(name)),
-    problems,
+    documents: parts.flatMap((part) => part.documents),
+    problems: new Map(parts.flatMap(({ problems = [] }) => [...problems])),
   };
 }
 
 /** Changes of rows that are there, or rows that are new, never both at once. */
 export async function writeDocuments(
   gate: Gate,
-  table: MysqlTableInfo,
+  table: MysqlTable,
   changes: readonly Change[],
 ): Promise<Written[]> {
-  if (changes[0]?.seen === null && !table.mariadb)
-    await read(
-      gate,
-      unlockedStatement(
-        table,
-        changes.map(({ name }) => name),
-      ),
-    );
-  const { affectedRows } = await write(gate, statementFor(table, changes));
-  const count = Number(affectedRows);
+  const names = changes.map(({ name }) => name);
+  const isNew = changes[0]?.seen === null;
+  if (isNew && !table.mariadb) await read(gate, unlockedStatement(table, names));
+  const statement = isNew
+    ? makeStatement(table, changes)
+    : changeStatement(table, changes as readonly SeenChange[]);
+  const count = await write(gate, statement);
   if (count === 0 || count === changes.length) return changes.map(() => count > 0);
-  const rows = await readAfterWrite(
-    gate,
-    readVersions(
-      table,
-      changes.map(({ name }) => name),
-    ),
-  );
-  const versions = new Map(rows.map(({ name, version }) => [String(name), textOf(version)]));
-  return whichOf(changes, count, versions);
+  const { documents } = await readDocuments(gate, table, names).catch((error: unknown) => {
+    // An error of the read says nothing of the write before it.
+    throw new Error(`it wrote some rows, and nobody knows which: ${describeFailure(error)}`);
+  });
+  return whichOf(changes, count, new Map(documents.map(({ name, version }) => [name, version])));
 }
 
 /**
@@ -91,22 +77,20 @@ function whichOf(
     return there === seen?.version ? false : undefined;
   });
   const left = count - found.filter((written) => written === true).length;
-  const isOpen = (written: Written): boolean => written === undefined;
-  if (left > 0 && left < found.filter(isOpen).length) return found;
+  if (left > 0 && left < found.filter((written) => written === undefined).length) return found;
   return found.map((written) => written ?? left > 0);
 }
 
 export async function renewDocuments(
   gate: Gate,
-  table: MysqlTableInfo,
+  table: MysqlTable,
   renewals: readonly Renewal[],
-  shown: string,
 ): Promise<boolean[]> {
   const names = renewals.map(({ name }) => name);
-  const { affectedRows } = await write(gate, renewStatement(table, renewals));
-  if (Number(affectedRows) === renewals.length) return renewals.map(() => true);
+  if ((await write(gate, renewStatement(table, renewals))) === renewals.length)
+    return renewals.map(() => true);
   // Some were not renewed. One that is taken after the statement was taken when it was renewed.
-  const { now, documents, problems } = await readDocuments(gate, table, names, shown);
+  const { now, documents, problems } = await readDocuments(gate, table, names);
   const byName = new Map(documents.map((document) => [document.name, document]));
   return renewals.map(({ name, by }) => {
     const found = byName.get(name);
@@ -114,31 +98,8 @@ export async function renewDocuments(
   });
 }
 
-/** An error of the read says nothing of the write before it, which some rows have by now. */
-async function readAfterWrite(gate: Gate, statement: Sql): Promise<readonly Row[]> {
-  try {
-    return await read(gate, statement);
-  } catch (error) {
-    throw new Error(`it wrote some rows, and nobody knows which: ${describeFailure(error)}`);
-  }
-}
-
-function statementFor(table: MysqlTableInfo, changes: readonly Change[]) {
-  const [first] = changes;
-  if (first?.seen === null) return makeStatement(table, changes);
-  const seen = changes as readonly (Change & { seen: SeenDocument })[];
-  return seen.length === 1 && seen[0] !== undefined
-    ? changeStatement(table, seen[0])
-    : changeManyStatement(table, seen);
-}
-
-const confusable = (
-  name: string,
-  found: string,
-  shown: string,
-  { widening }: MysqlTableInfo,
-): LockStateError =>
+const confusable = (name: string, found: string, { table, widening }: MysqlTable): LockStateError =>
   new LockStateError(
     name,
-    `${shown} has a row named "${found}", whose name is the same to the database. Rename one of the two locks, or run this: ${widening};`,
+    `${table.text} has a row named "${found}", whose name is the same to the database. Rename one of the two locks, or run this: ${widening};`,
   );

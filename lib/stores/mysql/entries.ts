@@ -4,7 +4,7 @@ import type { TableNames } from '../sql/table-name.js';
 import type { Gate } from '../sql/gate.js';
 import { read, write } from './client.js';
 import { EPOCH_MICROSECONDS } from './columns.js';
-import { mysqlNames } from './schema.js';
+import { entriesDdl } from './schema.js';
 import { joined, list, raw, type Sql, sql } from './sql-text.js';
 
 const NOW = raw(`(${EPOCH_MICROSECONDS.text} DIV 1000)`);
@@ -36,15 +36,15 @@ export function mysqlEntries(names: TableNames, gate: Gate): EntriesDialect {
     columns: `digest, name, id, ${WRITTEN.join(', ')}`,
     now: NOW.text,
     read: (text, values) => read(gate, sent(text, values)),
-    write: async (text, values) => Number((await write(gate, sent(text, values))).affectedRows),
+    write: (text, values) => write(gate, sent(text, values)),
     put: (rows, once) => new Put(gate, raw(entries.table), once).all(rows),
   };
   return entries;
 }
 
 /**
- * One `put`. MySQL and MariaDB have no RETURNING in common: a write only answers how many rows it has found. So one statement writes all
- * entries that go over whatever there is, one all that are new, and each other one has a statement of its own.
+ * One `put`. A write only answers how many rows it has found. So one statement writes all entries that go over whatever there is, one all
+ * that are new, and each other one has a statement of its own.
  */
 class Put {
   /** Shows who has written a row. */
@@ -64,11 +64,14 @@ class Put {
     const sorted = rows
       .map((row, i) => ({ row, values: this.#valuesOf(row, i) }))
       .toSorted((a, b) => (a.row.digest < b.row.digest ? -1 : 1));
+    // One that is in a slot would replace the one that is there.
+    if (rows.every(({ over, slot }) => over === 'any' && slot === null)) {
+      const set = WRITTEN.map((column) => `${column} = VALUES(${column})`).join(', ');
+      await this.#send(sql`INSERT INTO ${this.#rows(sorted)} ON DUPLICATE KEY UPDATE ${raw(set)}`);
+      return rows.map(() => true);
+    }
     try {
-      // One that is in a slot would replace the one that is there.
-      const isReplacing = ({ row: { over, slot } }: Valued): boolean => over === 'any' && slot === null;
-      await this.#replace(sorted.filter(isReplacing));
-      await this.#make(sorted.filter((one) => !isReplacing(one) && isMaking(one.row)));
+      if (rows.some(({ over }) => over === 'any' || over.includes(null))) await this.#make(sorted);
       for (const one of sorted) if (!this.#written.has(one.row)) await this.#change(one);
     } catch (error) {
       throw this.#hasWritten ? partly(error) : error;
@@ -76,17 +79,8 @@ class Put {
     return rows.map((row) => this.#written.has(row));
   }
 
-  /** Writes entries over whatever there is. */
-  async #replace(all: readonly Valued[]): Promise<void> {
-    if (all.length === 0) return;
-    const set = WRITTEN.map((column) => `${column} = VALUES(${column})`).join(', ');
-    await this.#send(sql`INSERT INTO ${this.#rows(all)} ON DUPLICATE KEY UPDATE ${raw(set)}`);
-    for (const { row } of all) this.#written.add(row);
-  }
-
   /** Writes entries where there is no row. */
   async #make(all: readonly Valued[]): Promise<void> {
-    if (all.length === 0) return;
     // Without IGNORE, a client may count a row that existed.
     const count = await this.#send(sql`INSERT IGNORE INTO ${this.#rows(all)}`);
     if (count === 0) return;
@@ -141,7 +135,7 @@ class Put {
   }
 
   async #send(statement: Sql): Promise<number> {
-    const count = Number((await this.once(() => write(this.gate, statement))).affectedRows);
+    const count = await this.once(() => write(this.gate, statement));
     this.#hasWritten ||= count > 0;
     return count;
   }
@@ -151,9 +145,6 @@ interface Valued {
   readonly row: EntryRow;
   readonly values: Readonly<Record<(typeof WRITTEN)[number], unknown>>;
 }
-
-/** Whether an entry is also written where there is none. */
-const isMaking = ({ over }: EntryRow): boolean => over === 'any' || over.includes(null);
 
 /** What a row has to be to be written over. */
 function isOver({ over }: EntryRow): Sql {
@@ -165,29 +156,3 @@ function isOver({ over }: EntryRow): Sql {
     ? sql`(expires_at <= ${NOW} OR ${isSeen})`
     : sql`expires_at > ${NOW} AND ${isSeen}`;
 }
-
-/** The statements that create the table. */
-export const entriesDdl = (names: TableNames): string[] => [
-  `CREATE TABLE IF NOT EXISTS ${names.quoted('_entries')} (
-  digest VARCHAR(43) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
-  name VARCHAR(255) NOT NULL,
-  id TEXT NOT NULL,
-  kind VARCHAR(64) NOT NULL,
-  version VARCHAR(255) NOT NULL,
-  slot VARCHAR(43) CHARACTER SET ascii COLLATE ascii_bin NULL UNIQUE,
-  job VARCHAR(255) NULL,
-  place BIGINT NOT NULL,
-  noted_at BIGINT NOT NULL,
-  expires_at BIGINT NOT NULL,
-  mark VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  body MEDIUMTEXT NOT NULL,
-  INDEX of_lock (name, kind, place),
-  INDEX of_job (job),
-  INDEX old (expires_at)
-) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
-];
-
-/** For a table in a migration of the team: see index.ts. */
-export const ENTRIES_SCHEMA: string = entriesDdl(mysqlNames({}))
-  .map((statement) => `${statement};\n`)
-  .join('');

@@ -12,10 +12,8 @@ const FAILURES: Partial<Record<SqlFailure, readonly number[]>> = {
   forbidden: [1044, 1142, 1143],
   // User, password, host, database; a password that has to be changed, an account that is locked.
   denied: [1045, 1698, 1130, 1049, 1820, 1862, 3118, 4151],
-  // ER_DATA_TOO_LONG
-  'too-long': [1406],
-  // Out of range, or no value of its type; by a trigger, by a CHECK.
-  lock: [1264, 1292, 1366, 1644, 3819, 4025],
+  // Too long, out of range, or no value of its type; by a trigger, by a CHECK.
+  lock: [1406, 1264, 1292, 1366, 1644, 3819, 4025],
   // The server goes away, an error during COMMIT, max_statement_time, a killed connection: perhaps after it has carried out the statement.
   unknown: [1053, 1180, 1969, 1927, 3169],
   // The driver `mariadb`, which Prisma uses, got no connection.

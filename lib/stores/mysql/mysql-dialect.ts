@@ -1,75 +1,54 @@
 import type { Change, DocumentsRead, Renewal } from '../../contract/port.js';
 import { LOCK_WAIT, TRY_LIMIT, type SqlDialect, type TableLook, type Written } from '../sql/dialect.js';
-import type { SqlFailure } from '../sql/failure.js';
 import type { EntriesDialect } from '../sql/entries-dialect.js';
 import { COLUMNS, roomProblem } from '../sql/sql-table.js';
-import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
-import { Gate, hidden } from '../sql/gate.js';
+import type { SqlStoreOptions } from '../sql/table-name.js';
+import { hidden } from '../sql/gate.js';
+import { PooledDialect } from '../sql/pooled-dialect.js';
 import { type MysqlClient, read } from './client.js';
-import { CURRENT_DATABASE, databaseIn } from './current-database.js';
 import { readDocuments, renewDocuments, writeDocuments } from './documents.js';
 import { failureOf } from './errors.js';
 import { mysqlEntries } from './entries.js';
 import { PoolConnections, poolOf } from './pool.js';
-import { mysqlNames } from './schema.js';
-import { setupOf } from './setup.js';
-import { lookStatement, type MysqlTableInfo, readLook } from './table-look.js';
+import { mysqlDdl, mysqlNames } from './schema.js';
+import type { MysqlTable } from './columns.js';
+import { raw } from './sql-text.js';
+import { CURRENT_DATABASE, databaseIn, lookStatement, readLook } from './table-look.js';
 
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
-export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
+export class MysqlDialect extends PooledDialect implements SqlDialect<MysqlTable> {
   readonly kind = 'MySQL';
   readonly entries: EntriesDialect;
-  readonly #names: TableNames;
-  #user: string | undefined;
-
-  readonly #gate: Gate;
-  /** For entries. */
-  readonly #beside: Gate;
+  readonly failure = failureOf;
   readonly #pool: PoolConnections | undefined;
 
   /** @param limit milliseconds for a statement */
   constructor(client: unknown, options: SqlStoreOptions, limit: number) {
-    const pool = poolOf(client);
-    this.#pool = pool && new PoolConnections(pool, limit);
-    this.#gate = new Gate(this.#pool ?? hidden(client as MysqlClient), limit);
-    this.#names = mysqlNames(options);
-    this.#beside = this.#gate.beside();
-    this.entries = mysqlEntries(this.#names, this.#beside);
+    const found = poolOf(client);
+    const pool = found && new PoolConnections(found, limit);
+    super(mysqlNames(options), pool ?? hidden(client as MysqlClient), limit, mysqlDdl);
+    this.#pool = pool;
+    this.entries = mysqlEntries(this.names, this.beside);
   }
 
-  get table(): string {
-    return this.#names.quoted();
-  }
-
-  async look(): Promise<TableLook<MysqlTableInfo>> {
-    const [row] = await read(this.#gate, CURRENT_DATABASE);
-    const schema = this.#names.schema ?? databaseIn(row, this.#pool?.database);
-    this.#user = row?.['user'] as string | undefined;
+  async look(): Promise<TableLook<MysqlTable>> {
+    const [row] = await read(this.gate, CURRENT_DATABASE);
+    const schema = this.names.schema ?? databaseIn(row, this.#pool?.database);
+    this.user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
-    this.#names.settle(schema);
-    const where = { table: this.#names.table, schema };
-    return readLook(this.table, await read(this.#gate, lookStatement(where)));
+    this.names.settle(schema);
+    const where = { table: this.names.table, schema };
+    return readLook(this.ddl, await read(this.gate, lookStatement(where)));
   }
 
-  tries(): { read: string; write: string } {
-    const { table } = this;
-    return {
-      read: `SELECT ${COLUMNS} FROM ${table} WHERE FALSE`,
-      write:
-        `INSERT INTO ${table} (${COLUMNS}) SELECT '', NOW(), NOW(), '', '', '' FROM DUAL WHERE FALSE ` +
-        'ON DUPLICATE KEY UPDATE state = VALUES(state)',
-    };
+  async attempt(): Promise<void> {
+    await read(this.gate, raw(`SELECT ${COLUMNS} FROM ${this.table} WHERE FALSE`));
+    const nothing = "SELECT '', NOW(), NOW(), '', '', '' FROM DUAL WHERE FALSE";
+    const change = 'ON DUPLICATE KEY UPDATE state = VALUES(state)';
+    await read(this.gate, raw(`INSERT INTO ${this.table} (${COLUMNS}) ${nothing} ${change}`));
   }
 
-  run(statement: string): Promise<unknown> {
-    return read(this.#gate, { text: statement, values: [] });
-  }
-
-  setup(locks?: readonly string[]): string {
-    return setupOf(this.#names, { user: this.#user, locks });
-  }
-
-  nameProblem(table: MysqlTableInfo | undefined, name: string): string | undefined {
+  nameProblem(table: MysqlTable | undefined, name: string): string | undefined {
     if (name.endsWith(' ')) return 'MySQL ignores blanks at the end of a name. Give another name.';
     if (table === undefined) return undefined;
     // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
@@ -78,16 +57,12 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     return roomProblem(this.table, name, table);
   }
 
-  reconnect(silence: number | undefined): void {
-    for (const gate of [this.#gate, this.#beside]) gate.reconnect(silence);
-  }
-
   /** Through another client than a pool, only MariaDB limits the wait. */
   async migrate(statement: string): Promise<void> {
     const limited = `/*M! SET STATEMENT lock_wait_timeout = ${LOCK_WAIT} FOR */ ${statement}`;
-    if (this.#pool === undefined) await this.#gate.send(limited, []);
+    if (this.#pool === undefined) await this.gate.send(limited, []);
     else
-      await this.#gate.run(async ({ query }) => {
+      await this.gate.run(async ({ query }) => {
         await query(`SET SESSION lock_wait_timeout = ${LOCK_WAIT}`, []);
         try {
           await query(statement, []);
@@ -97,19 +72,15 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
       }, TRY_LIMIT);
   }
 
-  read(table: MysqlTableInfo, names: readonly string[] | 'all'): Promise<DocumentsRead> {
-    return readDocuments(this.#gate, table, names, this.table);
+  read(table: MysqlTable, names: readonly string[] | 'all'): Promise<DocumentsRead> {
+    return readDocuments(this.gate, table, names);
   }
 
-  write(table: MysqlTableInfo, changes: readonly Change[]): Promise<Written[]> {
-    return writeDocuments(this.#gate, table, changes);
+  write(table: MysqlTable, changes: readonly Change[]): Promise<Written[]> {
+    return writeDocuments(this.gate, table, changes);
   }
 
-  renew(table: MysqlTableInfo, renewals: readonly Renewal[]): Promise<boolean[]> {
-    return renewDocuments(this.#gate, table, renewals, this.table);
-  }
-
-  failure(error: unknown): SqlFailure {
-    return failureOf(error);
+  renew(table: MysqlTable, renewals: readonly Renewal[]): Promise<boolean[]> {
+    return renewDocuments(this.gate, table, renewals);
   }
 }

@@ -9,7 +9,7 @@ import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
 import type { MysqlClient } from './client.js';
 import { MysqlDialect } from './mysql-dialect.js';
-import type { MysqlTableInfo } from './table-look.js';
+import type { MysqlTable } from './columns.js';
 
 /** Options of {@link MysqlLockStore}. */
 export interface MysqlLockStoreOptions extends SqlStoreOptions {
@@ -38,7 +38,7 @@ const QUERY_TIMEOUT = 5_000;
  *
  * The pool is yours: the store never closes the pool. The store needs no session of its own, and any isolation level will do.
  */
-export class MysqlLockStore extends SqlLockStore<MysqlTableInfo> {
+export class MysqlLockStore extends SqlLockStore<MysqlTable> {
   /**
    * @param client a pool of `mysql2/promise` or of `mysql2`, or any client with its `query(text, values)`. Such a client
    *   has to close connections without an answer by itself

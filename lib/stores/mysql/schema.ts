@@ -1,4 +1,5 @@
-import { OUR_COLUMNS, type TableDdl } from '../sql/sql-table.js';
+import { type SetupOptions, setupText } from '../sql/setup.js';
+import type { TableDdl } from '../sql/sql-table.js';
 import { type SqlStoreOptions, TableNames } from '../sql/table-name.js';
 
 /** MySQL refuses longer names. It counts characters; most characters are one byte. */
@@ -15,11 +16,13 @@ const TYPES = {
 } as const;
 
 /**
- * The SQL that creates a table, or makes one usable. A new table has DATETIME, because a TIMESTAMP means a different time in each
+ * The SQL of the tables. A new table has DATETIME, because a TIMESTAMP means a different time in each
  * session's zone, and a collation for which no two different names are equal.
  */
-export function mysqlDdl(table: string): TableDdl {
+export function mysqlDdl(names: TableNames): TableDdl {
+  const table = names.quoted();
   return {
+    names,
     creation: [
       `CREATE TABLE IF NOT EXISTS ${table} (
   name VARCHAR(255) NOT NULL PRIMARY KEY,
@@ -30,6 +33,12 @@ export function mysqlDdl(table: string): TableDdl {
   state ${TYPES.state}
 ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
     ],
+    shedlock: `CREATE TABLE IF NOT EXISTS ${table} (
+  name VARCHAR(64) NOT NULL PRIMARY KEY,
+  lock_until TIMESTAMP(3) NOT NULL,
+  locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
+  locked_by VARCHAR(255) NOT NULL
+)`,
     addition: (columns) =>
       `ALTER TABLE ${table} ${columns.map((name) => `ADD COLUMN ${name} ${TYPES[name]}`).join(', ')}`,
     widening: `ALTER TABLE ${table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`,
@@ -40,11 +49,44 @@ export function mysqlDdl(table: string): TableDdl {
       locked_at: /^(datetime|timestamp)\([3-6]\)( NOT NULL)?$/,
       locked_by: /^(varchar\(255\)|text)( NOT NULL)?$/,
     },
+    entries: entriesDdl(names),
+    account,
+    home: 'CREATE DATABASE IF NOT EXISTS',
   };
 }
 
-const SHEDLOCK = mysqlDdl('shedlock');
+/** The statement that creates the table of entries. */
+export const entriesDdl = (names: TableNames): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_entries')} (
+  digest VARCHAR(43) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+  name VARCHAR(255) NOT NULL,
+  id TEXT NOT NULL,
+  kind VARCHAR(64) NOT NULL,
+  version VARCHAR(255) NOT NULL,
+  slot VARCHAR(43) CHARACTER SET ascii COLLATE ascii_bin NULL UNIQUE,
+  job VARCHAR(255) NULL,
+  place BIGINT NOT NULL,
+  noted_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  mark VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  body MEDIUMTEXT NOT NULL,
+  INDEX of_lock (name, kind, place),
+  INDEX of_job (job),
+  INDEX old (expires_at)
+) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+];
 
-export const SCHEMA = `${SHEDLOCK.creation.join('')};\n`;
+/**
+ * All SQL for a store whose user may create nothing. It can be run again, except for the columns that it adds to a table of ShedLock.
+ *
+ * @throws SchedulerLockConfigError if a name is invalid
+ */
+export const mysqlSetup = (options: SqlStoreOptions & SetupOptions): string =>
+  setupText(mysqlDdl(mysqlNames(options)), options);
 
-export const SHEDLOCK_ADDITION = `${SHEDLOCK.addition(OUR_COLUMNS)};\n`;
+/** `app`, `app@10.%`, or what CURRENT_USER() says. */
+function account(user: string): string {
+  const [, name = user, host = '%'] = /^(.*)@([^@]*)$/s.exec(user) ?? [];
+  const text = (part: string): string => `'${part.replaceAll(/['\\]/g, '\\$&')}'`;
+  return `${text(name)}@${text(host)}`;
+}

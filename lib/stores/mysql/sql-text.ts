@@ -8,43 +8,23 @@ export interface Sql {
  * A template tag for SQL: values that are SQL become part of the text, all others become parameters. A value that is used
  * twice is sent twice, as `?` has no number.
  */
-export function sql(texts: TemplateStringsArray, ...given: readonly unknown[]): Sql {
-  let text = texts[0] ?? '';
-  const values: unknown[] = [];
-  for (const [i, value] of given.entries()) {
-    if (isSql(value)) {
-      text += value.text;
-      values.push(...value.values);
-    } else {
-      text += '?';
-      values.push(value);
-    }
-    text += texts[i + 1] ?? '';
-  }
-  return { text, values };
-}
+export const sql = (texts: TemplateStringsArray, ...given: readonly unknown[]): Sql =>
+  joined(
+    texts.flatMap((text, i) => (i < given.length ? [raw(text), given[i]] : [raw(text)])),
+    '',
+  );
 
 /** SQL without values, as it is. */
-export function raw(text: string): Sql {
-  return { text, values: [] };
-}
+export const raw = (text: string): Sql => ({ text, values: [] });
 
 /** Values one after another. */
 export function joined(all: readonly unknown[], between = ', '): Sql {
-  const values: unknown[] = [];
-  const texts = all.map((value) => {
-    if (!isSql(value)) return (values.push(value), '?');
-    values.push(...value.values);
-    return value.text;
-  });
-  return { text: texts.join(between), values };
+  const parts = all.map((value) => (isSql(value) ? value : { text: '?', values: [value] }));
+  return { text: parts.map(({ text }) => text).join(between), values: parts.flatMap(({ values }) => values) };
 }
 
 /** A list of values in parentheses, for `IN`. */
-export function list(values: readonly unknown[]): Sql {
-  return { text: `(${values.map(() => '?').join(', ')})`, values };
-}
+export const list = (values: readonly unknown[]): Sql => sql`(${joined(values)})`;
 
-function isSql(value: unknown): value is Sql {
-  return typeof value === 'object' && value !== null && 'text' in value && 'values' in value;
-}
+const isSql = (value: unknown): value is Sql =>
+  typeof value === 'object' && value !== null && 'text' in value && 'values' in value;

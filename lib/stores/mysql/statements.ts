@@ -52,63 +52,43 @@ const columnsOf = (table: MysqlTable): Sql =>
   sql`name, version, locked_by AS \`by\`, (${microsecondsAt(table, 'lock_until')}) / 1000 AS \`until\`,
   (${microsecondsAt(table, 'locked_at')}) / 1000 AS \`since\`, state, ${EPOCH_MICROSECONDS} / 1000 AS \`now\``;
 
-/** Reads the row of a lock. */
-export const readRow = (table: MysqlTable, name: string): Sql =>
-  sql`SELECT ${columnsOf(table)} FROM ${table.table} WHERE name = ${name}`;
-
-/**
- * Reads the rows of these locks. If different names may count as equal: with the number of the name that was asked for.
- */
-export function readSome(table: MysqlTable, names: readonly string[]): Sql {
-  const asked = table.exact ? raw('') : sql`, FIELD(name, ${joined(names)}) AS \`asked\``;
-  return sql`SELECT ${columnsOf(table)}${asked} FROM ${table.table} WHERE name IN ${list(names)}`;
+/** Reads the rows of these locks, or of all. */
+export function readRows(table: MysqlTable, names: readonly string[] | 'all'): Sql {
+  const which = names === 'all' ? raw('') : sql`WHERE name IN ${list(names)}`;
+  return sql`SELECT ${columnsOf(table)} FROM ${table.table} ${which} ORDER BY name`;
 }
 
-export const readAll = (table: MysqlTable): Sql =>
-  sql`SELECT ${columnsOf(table)} FROM ${table.table} ORDER BY name`;
-
 export const READ_TIME = sql`SELECT ${EPOCH_MICROSECONDS} / 1000 AS \`now\``;
-
-/** Reads the newest versions. */
-export const readVersions = (table: MysqlTable, names: readonly string[]): Sql =>
-  sql`SELECT name, version FROM ${table.table} WHERE name IN ${list(names)}`;
 
 /** Makes rows. Fails with a duplicate key if there is one; of many, leaves that one out. */
 export function makeStatement(table: MysqlTable, changes: readonly Change[]): Sql {
   const rows = changes.map(({ name, end, version, by, state }) => {
-    const until = end === undefined ? freeOf(table) : untilOf(table, end);
+    const until = end === undefined ? freeOf(table) : afterMicroseconds(table, untilMicroseconds(end));
     return sql`(${name}, ${until}, ${nowOf(table)}, ${by}, ${version}, ${state})`;
   });
   return sql`${WITHOUT_WAITING}INSERT ${raw(rows.length > 1 ? 'IGNORE ' : '')}INTO ${table.table}
   (name, lock_until, locked_at, locked_by, version, state) VALUES ${joined(rows)}`;
 }
 
-type SeenChange = Change & { readonly seen: SeenDocument };
+export type SeenChange = Change & { readonly seen: SeenDocument };
 
-/** Changes a row if it is as it was seen. */
-export function changeStatement(table: MysqlTable, change: SeenChange): Sql {
-  const { name, seen, version, by, state } = change;
-  return sql`${update(table, [name])} SET version = ${version}, locked_by = ${by}, state = ${state}, lock_until = ${untilAfter(table, change)},
-  locked_at = ${sinceAfter(table, change)}
-WHERE name = ${name} AND ${isAsSeen(table, seen)}`;
-}
-
-/** Changes many rows, each if it is as it was seen. */
-export function changeManyStatement(table: MysqlTable, changes: readonly SeenChange[]): Sql {
-  const each = (value: (change: SeenChange) => unknown): Sql =>
-    sql`CASE name ${pieces(changes.map((change) => sql`WHEN ${change.name} THEN ${value(change)} `))}END`;
+/** Changes rows, each if it is as it was seen. */
+export function changeStatement(table: MysqlTable, changes: readonly SeenChange[]): Sql {
   const names = changes.map(({ name }) => name);
   return sql`${update(table, names)} SET
-  lock_until = ${each((change) => untilAfter(table, change))}, locked_at = ${each((change) => sinceAfter(table, change))},
-  locked_by = ${each(({ by }) => by)}, state = ${each(({ state }) => state)}, version = ${each(({ version }) => version)}
-WHERE name IN ${list(names)} AND ${each(({ seen }) => isAsSeen(table, seen))}`;
+  lock_until = ${each(changes, (change) => untilAfter(table, change))}, locked_at = ${each(changes, (change) => sinceAfter(table, change))},
+  locked_by = ${each(changes, ({ by }) => by)}, state = ${each(changes, ({ state }) => state)}, version = ${each(changes, ({ version }) => version)}
+WHERE name IN ${list(names)} AND ${each(changes, ({ seen }) => isAsSeen(table, seen))}`;
 }
 
 /** Lets rows that are taken end later. */
 export function renewStatement(table: MysqlTable, renewals: readonly Renewal[]): Sql {
   const names = renewals.map(({ name }) => name);
   const wanted = renewals.map(({ name, by }) => sql`(${name}, ${bytesOf(sql`${by}`)})`);
-  return sql`${update(table, names)} SET lock_until = ${laterEnd(table, ttlOf(renewals))}, locked_at = locked_at
+  return sql`${update(table, names)} SET lock_until = ${laterEnd(
+    table,
+    each(renewals, ({ ttl }) => microsecondsOf(ttl)),
+  )}, locked_at = locked_at
 WHERE name IN ${list(names)} AND (name, ${bytesOf(raw('locked_by'))}) IN (${joined(wanted)})
   AND lock_until > ${clockOf(table)}`;
 }
@@ -118,8 +98,6 @@ export function unlockedStatement(table: MysqlTable, names: readonly string[]): 
   return sql`SELECT name, lock_until FROM ${table.table} FORCE INDEX (PRIMARY)
 WHERE name IN ${list(names)} FOR UPDATE NOWAIT`;
 }
-
-const untilOf = (table: MysqlTable, end: number): Sql => afterMicroseconds(table, untilMicroseconds(end));
 
 const untilMicroseconds = (end: number): number => (end > 0 ? microsecondsOf(Math.ceil(end)) : end * 1_000);
 
@@ -139,13 +117,13 @@ function isAsSeen(table: MysqlTable, { version, by, taken }: SeenDocument): Sql 
   return sql`${isVersion} AND ${isBy} AND lock_until ${raw(taken ? '>' : '<=')} ${clockOf(table)}`;
 }
 
-/** The ttl of each, microseconds; mostly all are the same. */
-function ttlOf(renewals: readonly Renewal[]): number | Sql {
-  const [{ ttl: first } = { ttl: 0 }] = renewals;
-  const others = renewals.filter(({ ttl }) => ttl !== first);
-  if (others.length === 0) return microsecondsOf(first);
-  const each = others.map(({ by, ttl }) => sql`WHEN ${by} THEN ${microsecondsOf(ttl)} `);
-  return sql`(CASE locked_by ${pieces(each)}ELSE ${microsecondsOf(first)} END)`;
+/** A value for each of these rows; mostly all are the same. */
+function each<T extends { readonly name: string }>(
+  rows: readonly T[],
+  valueOf: (row: T) => unknown,
+): unknown {
+  const values = rows.map(valueOf);
+  if (values.every((value) => value === values[0])) return values[0];
+  const cases = rows.map(({ name }, i) => sql`WHEN ${name} THEN ${values[i]} `);
+  return sql`CASE name ${joined(cases, '')}END`;
 }
-
-const pieces = (all: readonly Sql[]): Sql => joined(all, '');

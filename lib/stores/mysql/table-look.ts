@@ -1,13 +1,21 @@
-import type { Row, TableLook } from '../sql/dialect.js';
-import { judge, type Room, roomOf } from '../sql/sql-table.js';
+import type { Fault, Row, TableLook } from '../sql/dialect.js';
+import { judge, roomOf, type TableDdl } from '../sql/sql-table.js';
+import { placeOf } from '../sql/table-name.js';
 import type { MysqlTable } from './columns.js';
-import { mysqlDdl } from './schema.js';
 import { raw, type Sql, sql } from './sql-text.js';
 
-/** A table that the store can use, and what its column `name` takes. Without a strict `sql_mode`, longer names would be cut. */
-export interface MysqlTableInfo extends MysqlTable, Room {
-  /** Whether it takes every character. */
-  readonly unicode: boolean;
+/** The database of the connection, and the user. */
+export const CURRENT_DATABASE = sql`SELECT DATABASE() AS \`here\`, CURRENT_USER() AS \`user\``;
+
+/**
+ * Reads the answer to {@link CURRENT_DATABASE}: the database, or why it cannot be told.
+ *
+ * @param usual the database of a new connection; `null`: none; `undefined`: that is not known
+ */
+export function databaseIn(row: Row | undefined, usual: string | null | undefined): string | Fault {
+  const { here = null } = (row ?? {}) as { here?: string | null };
+  // Some servers ignore case.
+  return placeOf(here, here?.toLowerCase() === usual?.toLowerCase() ? here : usual, 'USE');
 }
 
 /** Looks at a table: a row for each column, with settings of the session; no row if there is no table. */
@@ -20,26 +28,22 @@ WHERE c.table_schema = ${schema} AND c.table_name = ${table}`;
 }
 
 /** Reads the answer to {@link lookStatement}. */
-export function readLook(table: string, rows: readonly Row[]): TableLook<MysqlTableInfo> {
+export function readLook(ddl: TableDdl, rows: readonly Row[]): TableLook<MysqlTable> {
+  const table = ddl.names.quoted();
   const types = new Map(rows.map(({ name, type }) => [String(name), String(type)]));
-  const ddl = mysqlDdl(table);
   const problem = sessionProblem(rows[0]);
   if (problem !== undefined) return { problem };
-  const fault = judge(table, types, ddl);
-  if (fault !== undefined) return fault;
   // With a key of several columns a lock could have two rows, and two holders.
-  const key = [...types].flatMap(([name, type]) => (type.endsWith(' KEY') ? [name] : [])).join(', ');
-  if (key !== 'name')
-    return {
-      problem: `The table ${table} has the primary key (${key}), which has to be its column name. Give another name (table), or make it by this:\n${ddl.creation[0]};`,
-    };
+  const key = [...types].flatMap(([name, type]) => (type.endsWith(' KEY') ? [name] : []));
+  if (key.length > 1) types.set('name', `one column of the primary key (${key.join(', ')})`);
+  const fault = judge(types, ddl);
+  if (fault !== undefined) return fault;
   const collation = String(rows.find(({ name }) => name === 'name')?.['collation']);
   return {
     table: {
       ...roomOf(types, ddl),
       table: raw(table),
       zoned: String(types.get('lock_until')).startsWith('timestamp'),
-      exact: collation === 'utf8mb4_bin',
       unicode: collation.startsWith('utf8mb4'),
       mariadb: /mariadb/i.test(String(rows[0]?.['server'])),
     },

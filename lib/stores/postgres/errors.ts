@@ -12,7 +12,6 @@ const FAILURES: Readonly<Record<string, SqlFailure>> = {
   '42P01': 'table', // undefined_table
   '42703': 'table', // undefined_column
   '42P10': 'table', // invalid_column_reference: `name` is not unique
-  '22001': 'too-long', // string_data_right_truncation: only a name can be too long
   '42501': 'forbidden', // insufficient_privilege
   '3D000': 'denied', // the database does not exist
   '3F000': 'forbidden', // the schema does not exist

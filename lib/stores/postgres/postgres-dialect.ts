@@ -1,60 +1,53 @@
-import type { Change, DocumentsRead, Renewal, SeenDocument } from '../../contract/port.js';
+import type { Change, DocumentsRead, Renewal } from '../../contract/port.js';
 import { documentsIn, type Row, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
-import type { SqlFailure } from '../sql/failure.js';
 import type { EntriesDialect } from '../sql/entries-dialect.js';
-import { COLUMNS, roomProblem } from '../sql/sql-table.js';
-import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
-import { Gate, hidden } from '../sql/gate.js';
+import { COLUMNS, judge, type Room, roomOf, roomProblem } from '../sql/sql-table.js';
+import { placeOf, type SqlStoreOptions } from '../sql/table-name.js';
+import { hidden } from '../sql/gate.js';
+import { PooledDialect } from '../sql/pooled-dialect.js';
 import { type PostgresClient, rowsOf } from './client.js';
 import { failureOf } from './errors.js';
 import { postgresEntries } from './entries.js';
-import { CURRENT_SCHEMA, schemaIn } from './current-schema.js';
+import { CURRENT_SCHEMA, LOOK_AT_TABLE } from './looks.js';
 import { isPool, PoolConnections, poolWarning } from './pool.js';
-import { postgresNames, withLockTimeout } from './schema.js';
-import { setupOf } from './setup.js';
-import { LOOK_AT_TABLE, type PostgresTableInfo, readLook } from './table-look.js';
+import { postgresDdl, postgresNames, withLockTimeout } from './schema.js';
+import { changeOne, CHANGE_MANY, MAKE, READ_ALL, READ_ONE, READ_SOME, RENEW } from './statements.js';
 
 /** How long a statement may take, the wait for a connection included, ms. A pool of `pg` may have a shorter limit. */
 const LIMIT = 10_000;
 
 /** Runs the statements of PostgreSQL, and interprets their answers. */
-export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
+export class PostgresDialect extends PooledDialect implements SqlDialect<Room> {
   readonly kind = 'PostgreSQL';
-  readonly #names: TableNames;
-  #user: string | undefined;
+  readonly entries: EntriesDialect;
+  readonly failure = failureOf;
   #encoding = 'UTF8';
   #timeout = '';
-  readonly #gate: Gate;
-  /** For entries. */
-  readonly #beside: Gate;
-  readonly entries: EntriesDialect;
 
   constructor(
     private readonly client: PostgresClient,
     options: SqlStoreOptions,
   ) {
     const pool: unknown = client;
-    this.#gate = new Gate(isPool(pool) ? new PoolConnections(pool) : hidden(client), LIMIT);
-    this.#names = postgresNames(options);
-    this.#beside = this.#gate.beside();
-    this.entries = postgresEntries(this.#names, async (text, values) =>
-      rowsOf(await this.#beside.send(text, values)),
+    const connections = isPool(pool) ? new PoolConnections(pool) : hidden(client);
+    super(postgresNames(options), connections, LIMIT, postgresDdl);
+    this.entries = postgresEntries(this.names, async (text, values) =>
+      rowsOf(await this.beside.send(text, values)),
     );
   }
 
-  get table(): string {
-    return this.#names.quoted();
-  }
-
-  async look(): Promise<TableLook<PostgresTableInfo>> {
-    const [row] = await this.#rows(CURRENT_SCHEMA, [this.#names.table]);
-    const schema = this.#names.schema ?? schemaIn(row);
-    this.#user = row?.['user'] as string | undefined;
+  async look(): Promise<TableLook<Room>> {
+    const [row] = await this.#rows(CURRENT_SCHEMA, [this.names.table]);
+    const { here = null, usual = null } = (row ?? {}) as Record<'here' | 'usual', string | null>;
+    const schema = this.names.schema ?? placeOf(here, usual, 'SET search_path');
+    this.user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
     this.#encoding = String(row?.['encoding']);
     this.#timeout = String(row?.['timeout']);
-    this.#names.settle(schema);
-    return readLook(this.table, await this.#rows(LOOK_AT_TABLE, [this.table]));
+    this.names.settle(schema);
+    const columns = await this.#rows(LOOK_AT_TABLE, [this.table]);
+    const types = new Map(columns.map(({ name, type }) => [String(name), String(type)]));
+    return judge(types, this.ddl) ?? { table: roomOf(types, this.ddl) };
   }
 
   warning(): string | undefined {
@@ -62,99 +55,63 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return isPool(client) ? poolWarning(client, this.#timeout) : undefined;
   }
 
-  tries(): { read: string; write: string } {
-    const { table } = this;
-    return {
-      read: `SELECT ${COLUMNS} FROM ${table} WHERE false`,
-      write:
-        `INSERT INTO ${table} (${COLUMNS}) SELECT '', now(), now(), '', '', '' WHERE false ` +
-        'ON CONFLICT (name) DO UPDATE SET state = excluded.state',
-    };
+  async attempt(): Promise<void> {
+    await this.#rows(`SELECT ${COLUMNS} FROM {locks} WHERE false`, []);
+    const nothing = "SELECT '', now(), now(), '', '', '' WHERE false";
+    const change = 'ON CONFLICT (name) DO UPDATE SET state = excluded.state';
+    await this.#rows(`INSERT INTO {locks} (${COLUMNS}) ${nothing} ${change}`, []);
   }
 
-  run(statement: string): Promise<unknown> {
-    return this.#rows(statement, []);
-  }
-
-  setup(locks?: readonly string[]): string {
-    return setupOf(this.#names, { user: this.#user, locks });
-  }
-
-  nameProblem(table: PostgresTableInfo | undefined, name: string): string | undefined {
+  nameProblem(table: Room | undefined, name: string): string | undefined {
     // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
     if (this.#encoding !== 'UTF8' && /[^\u0000-\u007f]/.test(name))
       return `the database has the encoding ${this.#encoding}, in which the store only takes ASCII. Give it another name, or use a database with the encoding UTF8.`;
     return table && roomProblem(this.table, name, table);
   }
 
-  reconnect(silence: number | undefined): void {
-    for (const gate of [this.#gate, this.#beside]) gate.reconnect(silence);
-  }
-
   async migrate(statement: string): Promise<void> {
-    await this.#gate.run(({ query }) => query(withLockTimeout(statement), []), TRY_LIMIT);
+    await this.gate.run(({ query }) => query(withLockTimeout(statement), []), TRY_LIMIT);
   }
 
-  async read(
-    { readAll, readOne, readSome }: PostgresTableInfo,
-    names: readonly string[] | 'all',
-  ): Promise<DocumentsRead> {
-    let rows: readonly Row[];
-    if (names === 'all') rows = await this.#rows(readAll, []);
-    else if (names.length === 1) rows = await this.#rows(readOne, [names[0]]);
+  async read(_table: Room, names: readonly string[] | 'all'): Promise<DocumentsRead> {
+    if (names === 'all') return documentsIn(await this.#rows(READ_ALL, []));
+    if (names.length === 1) return documentsIn(await this.#rows(READ_ONE, [names[0]]));
     // A name that no lock has: its row tells the time.
-    else rows = await this.#rows(readSome, [JSON.stringify(names.length === 0 ? [''] : names)]);
-    return documentsIn(rows);
+    return documentsIn(await this.#rows(READ_SOME, [JSON.stringify(names.length === 0 ? [''] : names)]));
   }
 
-  async write(table: PostgresTableInfo, changes: readonly Change[]): Promise<boolean[]> {
-    const [{ seen } = { seen: null }] = changes;
-    if (seen === null) {
-      const made = await this.#rows(table.make, [JSON.stringify(changes)]);
+  async write(_table: Room, changes: readonly Change[]): Promise<boolean[]> {
+    const [first] = changes;
+    if (!first?.seen) {
+      const made = await this.#rows(MAKE, [JSON.stringify(changes)]);
       const names = new Set(made.map(({ name }) => name));
       return changes.map(({ name }) => names.has(name));
     }
-    if (changes.length === 1) return [await this.#change(table, changes[0] as Change, seen)];
-    const wanted = changes.map((change, i) => ({
-      ...change,
-      i,
-      seen: change.seen?.version,
-      seenBy: change.seen?.by,
-      taken: change.seen?.taken,
-    }));
-    return this.#numbered(table.changeMany, wanted);
-  }
-
-  renew({ renew }: PostgresTableInfo, renewals: readonly Renewal[]): Promise<boolean[]> {
-    const wanted = renewals.map((renewal, i) => ({ ...renewal, i }));
-    return this.#numbered(renew, wanted);
-  }
-
-  async #change(table: PostgresTableInfo, change: Change, seen: SeenDocument): Promise<boolean> {
-    const { name, version, by, state, end, begins = false } = change;
-    const shape = {
-      taken: seen.taken,
-      ends: end !== undefined,
-      begins,
-      goesOn: seen.by === by,
-    };
+    if (changes.length > 1) return this.#numbered(CHANGE_MANY, changes);
+    const { name, version, by, state, end, seen } = first;
     const values = [name, version, by, state, seen.version, seen.by];
     if (end !== undefined) values.push(String(end));
-    return (await this.#rows(table.change(shape), values)).length > 0;
+    return [(await this.#rows(changeOne(first, seen), values)).length > 0];
+  }
+
+  renew(_table: Room, renewals: readonly Renewal[]): Promise<boolean[]> {
+    return this.#numbered(RENEW, renewals);
   }
 
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
-    return rowsOf(await this.#gate.send(statement, values));
+    return rowsOf(
+      await this.gate.send(
+        statement.replaceAll('{locks}', () => this.table),
+        values,
+      ),
+    );
   }
 
   /** Runs a statement that answers the numbers of those that it has changed. */
   async #numbered(statement: string, wanted: readonly object[]): Promise<boolean[]> {
-    const rows = await this.#rows(statement, [JSON.stringify(wanted)]);
+    const numbered = wanted.map((each, i) => ({ ...each, i }));
+    const rows = await this.#rows(statement, [JSON.stringify(numbered)]);
     const changed = new Set(rows.map(({ i }) => Number(i)));
     return wanted.map((_, i) => changed.has(i));
-  }
-
-  failure(error: unknown): SqlFailure {
-    return failureOf(error);
   }
 }

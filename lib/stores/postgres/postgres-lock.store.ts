@@ -4,10 +4,10 @@
  */
 import { checkClient } from '../sql/given-client.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
+import type { Room } from '../sql/sql-table.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
 import type { PostgresClient } from './client.js';
 import { PostgresDialect } from './postgres-dialect.js';
-import type { PostgresTableInfo } from './table-look.js';
 
 /** Options of {@link PostgresLockStore}. */
 export type PostgresLockStoreOptions = SqlStoreOptions;
@@ -24,7 +24,7 @@ export type PostgresLockStoreOptions = SqlStoreOptions;
  * 3. Give the pool a shorter `statement_timeout`. Without one, the server goes on with statements that were given up.
  * 4. The store needs no session of its own, so a proxy that pools transactions (PgBouncer) may stand between. Any isolation level will do.
  */
-export class PostgresLockStore extends SqlLockStore<PostgresTableInfo> {
+export class PostgresLockStore extends SqlLockStore<Room> {
   /**
    * @param client a `Pool` of `pg`, or any client with its `query(text, values)`
    * @throws SchedulerLockConfigError for a value that is no pool (the message says what it is), and for invalid names

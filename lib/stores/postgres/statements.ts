@@ -1,20 +1,12 @@
+import type { Change, SeenDocument } from '../../contract/port.js';
+
 /** How long a single row waits for another transaction that makes or changes it, ms: some commits long, and it holds no connection for long. */
 const ROW_WAIT = 100;
 /** Sets that limit for this transaction. Costs half as much as to look for a locked row first. */
 const BRIEFLY = `set_config('lock_timeout', '${ROW_WAIT}ms', true) IS NOT NULL`;
 
-/** What a change does besides writing version, locked_by and state. */
-export interface ChangeShape {
-  /** Whether the lock has to be taken, and not free. */
-  readonly taken: boolean;
-  readonly ends: boolean;
-  readonly begins: boolean;
-  /** Whether its lease goes on. */
-  readonly goesOn: boolean;
-}
-
 /*
- * What the statements have in common
+ * What the statements have in common, in which `{locks}` is the table
  *
  * One row per lock: ShedLock's name, lock_until, locked_at, locked_by, and two nullable columns of ours, which its statements leave
  * alone: version, and state, a text. See LockDocuments.
@@ -28,11 +20,6 @@ export interface ChangeShape {
  *
  * Every parameter is a text, and is cast: drivers differ in the types that they send.
  */
-export const postgresStatements = (table: string) => ({
-  ...readStatements(table),
-  ...changeStatements(table),
-  ...newStatements(table),
-});
 
 /** A time as the columns have it: in UTC. */
 const utc = (time: string): string => `(${time} AT TIME ZONE 'utc')`;
@@ -42,7 +29,7 @@ const clock = utc('clock_timestamp()');
 const epoch = (time: string): string => `extract(epoch FROM ${time}) * 1000`;
 const after = (time: string, ms: string): string => `${time} + ${ms} * interval '1 millisecond'`;
 /** The end of a lease, so many milliseconds from now. */
-const end = (ms: string): string => after(now, ms);
+const newEnd = (ms: string): string => after(now, ms);
 /**
  * The end of a lease that goes on. The statement may have waited, and a later one has prolonged the lease meanwhile: that end stays.
  * One that lies further ahead comes from no such statement, but from a longer ttl, or a clock that was set back since.
@@ -50,79 +37,69 @@ const end = (ms: string): string => after(now, ms);
 const laterEnd = (ms: string): string =>
   `greatest(${after(now, ms)}, least(l.lock_until, ${after(clock, ms)}))`;
 
-function readStatements(table: string) {
-  const columns = `l.name, l.version, l.locked_by AS by, ${epoch('l.lock_until')} AS until, ${epoch('l.locked_at')} AS since, l.state,
+const COLUMNS = `l.name, l.version, l.locked_by AS by, ${epoch('l.lock_until')} AS until, ${epoch('l.locked_at')} AS since, l.state,
   ${epoch('clock_timestamp()')} AS now`;
-  return {
-    /* The rows of these locks, or one without a name if there is none. $1 names, a list in JSON. Answers the time with each. */
-    readSome: `
-SELECT ${columns} FROM json_array_elements_text($1::text::json) w(name) LEFT JOIN ${table} l ON l.name = w.name`,
-    /* The row of one lock, or one without a name. $1 its name. Answers the time with it. */
-    readOne: `
-SELECT ${columns} FROM (SELECT) one LEFT JOIN ${table} l ON l.name = $1::text`,
-    /* The rows of all locks, in the order of their names, or one without a name. Answers the time with each. */
-    readAll: `
-SELECT ${columns} FROM (SELECT) one LEFT JOIN ${table} l ON true ORDER BY l.name`,
-  };
-}
 
-function changeStatements(table: string) {
-  return {
-    /*
-     * Changes a row if it is as it was seen, and answers a row if so. $1 name  $2 version  $3 locked_by  $4 state  $5 the version
-     * that was seen  $6 the locked_by that was seen  $7 ms from now to lock_until, if it `ends`
-     */
-    change: ({ taken, ends, begins, goesOn }: ChangeShape): string => `
-UPDATE ${table} l SET version = $2::text, locked_by = $3::text, state = $4::text${
-      ends ? `, lock_until = ${(goesOn ? laterEnd : end)('$7::text::bigint')}` : ''
-    }${begins ? `, locked_at = ${now}` : ''}
+/** The rows of these locks, or one without a name if there is none. $1 names, a list in JSON. Answers the time with each. */
+export const READ_SOME = `
+SELECT ${COLUMNS} FROM json_array_elements_text($1::text::json) w(name) LEFT JOIN {locks} l ON l.name = w.name`;
+
+/** The row of one lock, or one without a name. $1 its name. Answers the time with it. */
+export const READ_ONE = `
+SELECT ${COLUMNS} FROM (SELECT) one LEFT JOIN {locks} l ON l.name = $1::text`;
+
+/** The rows of all locks, in the order of their names, or one without a name. Answers the time with each. */
+export const READ_ALL = `
+SELECT ${COLUMNS} FROM (SELECT) one LEFT JOIN {locks} l ON true ORDER BY l.name`;
+
+/**
+ * Changes a row if it is as it was seen, and answers a row if so, at half of what the statement for many costs. $1 name  $2 version
+ * $3 locked_by  $4 state  $5 the version that was seen  $6 the locked_by that was seen  $7 ms from now to lock_until, if it has an `end`
+ */
+export const changeOne = ({ by, end, begins }: Change, seen: SeenDocument): string => `
+UPDATE {locks} l SET version = $2::text, locked_by = $3::text, state = $4::text${
+  end === undefined ? '' : `, lock_until = ${(seen.by === by ? laterEnd : newEnd)('$7::text::bigint')}`
+}${begins === true ? `, locked_at = ${now}` : ''}
 WHERE name = $1::text AND coalesce(version, '') = $5::text AND coalesce(locked_by, '') = $6::text
-  AND lock_until ${taken ? '>' : '<='} ${clock} AND ${BRIEFLY}
-RETURNING 1 AS one`,
-    /* Changes many rows. $1 a list in JSON, see below  Answers `i` of each that was changed. */
-    changeMany: `
+  AND lock_until ${seen.taken ? '>' : '<='} ${clock} AND ${BRIEFLY}
+RETURNING 1 AS one`;
+
+/** Changes many rows. $1 a list in JSON, see below  Answers `i` of each that was changed. */
+export const CHANGE_MANY = `
 WITH wanted AS (
-  SELECT * FROM json_to_recordset($1::text::json) AS w(i int, name text, seen text, "seenBy" text, taken boolean, "end" bigint,
-    begins boolean, version text, by text, state text)
+  SELECT * FROM json_to_recordset($1::text::json) AS w(i int, name text, seen json, "end" bigint, begins boolean, version text,
+    by text, state text)
 ), free AS (
-  SELECT w.i FROM wanted w JOIN ${table} l ON l.name = w.name
-  WHERE coalesce(l.version, '') = w.seen AND coalesce(l.locked_by, '') = w."seenBy" AND (l.lock_until > ${clock}) = w.taken
+  SELECT w.i FROM wanted w JOIN {locks} l ON l.name = w.name
+  WHERE coalesce(l.version, '') = w.seen ->> 'version' AND coalesce(l.locked_by, '') = w.seen ->> 'by'
+    AND (l.lock_until > ${clock}) = (w.seen ->> 'taken')::boolean
   ORDER BY l.name FOR NO KEY UPDATE OF l SKIP LOCKED
 )
-UPDATE ${table} l SET version = w.version, locked_by = w.by, state = w.state,
-  lock_until = coalesce(CASE WHEN l.locked_by = w.by THEN ${laterEnd('w."end"')} ELSE ${end('w."end"')} END, l.lock_until),
+UPDATE {locks} l SET version = w.version, locked_by = w.by, state = w.state,
+  lock_until = coalesce(CASE WHEN l.locked_by = w.by THEN ${laterEnd('w."end"')} ELSE ${newEnd('w."end"')} END, l.lock_until),
   locked_at = CASE WHEN w.begins THEN ${now} ELSE l.locked_at END
 FROM wanted w JOIN free f ON f.i = w.i WHERE l.name = w.name
-RETURNING w.i`,
-    /*
-     * Lets rows that are taken end later. $1 a list in JSON: [{ "i": index, "name", "by": locked_by, "ttl": ms }]
-     *
-     * Answers `i` of each that was.
-     */
-    renew: `
+RETURNING w.i`;
+
+/** Lets rows that are taken end later. $1 a list in JSON: [{ "i": index, "name", "by": locked_by, "ttl": ms }]  Answers `i` of each that was. */
+export const RENEW = `
 WITH wanted AS (
   SELECT * FROM json_to_recordset($1::text::json) AS w(i int, name text, by text, ttl bigint)
 ), free AS (
-  SELECT w.i FROM wanted w JOIN ${table} l ON l.name = w.name
+  SELECT w.i FROM wanted w JOIN {locks} l ON l.name = w.name
   WHERE l.locked_by = w.by AND l.lock_until > ${clock} ORDER BY l.name FOR NO KEY UPDATE OF l SKIP LOCKED
 )
-UPDATE ${table} l SET lock_until = ${laterEnd('w.ttl')} FROM wanted w JOIN free f ON f.i = w.i WHERE l.name = w.name
-RETURNING w.i`,
-  };
-}
+UPDATE {locks} l SET lock_until = ${laterEnd('w.ttl')} FROM wanted w JOIN free f ON f.i = w.i WHERE l.name = w.name
+RETURNING w.i`;
 
-function newStatements(table: string) {
-  return {
-    /*
-     * Makes rows where there are none. $1 a list in JSON, as above. Answers the names of those that were made. Fails rather than wait
-     * for long for another transaction that makes the same one.
-     */
-    make: `
-INSERT INTO ${table} (name, lock_until, locked_at, locked_by, version, state)
-SELECT w.name, coalesce(${end('w."end"')}, ${now} - interval '1 day'), ${now}, w.by, w.version, w.state
+/**
+ * Makes rows where there are none. $1 a list in JSON, as above. Answers the names of those that were made. Fails rather than wait
+ * for long for another transaction that makes the same one.
+ */
+export const MAKE = `
+INSERT INTO {locks} (name, lock_until, locked_at, locked_by, version, state)
+SELECT w.name, coalesce(${newEnd('w."end"')}, ${now} - interval '1 day'), ${now}, w.by, w.version, w.state
 FROM json_to_recordset($1::text::json) AS w(name text, "end" bigint, version text, by text, state text)
 WHERE ${BRIEFLY} ORDER BY w.name
 ON CONFLICT (name) DO NOTHING
-RETURNING name`,
-  };
-}
+RETURNING name`;

@@ -14,7 +14,6 @@ export type Written = boolean | undefined;
 
 /** What {@link SqlLockStore} needs of a kind of database. `Table` is what the dialect knows of a table that can be used. */
 export interface SqlDialect<Table> {
-  /** The kind of database. */
   readonly kind: string;
   /** The table, for messages. */
   readonly table: string;
@@ -22,13 +21,10 @@ export interface SqlDialect<Table> {
   look(): Promise<TableLook<Table>>;
   /** After a look: which settings the client lacks, for the log. Absent: it needs none. */
   warning?(): string | undefined;
-  /** Statements that read and write nothing, and fail if the user may not read, or not write, the table of the last look. */
-  tries(): { readonly read: string; readonly write: string };
-  /** Runs a statement without values. */
-  run(statement: string): Promise<unknown>;
+  /** Runs statements that read and write nothing: they fail if the user may not read, or not write, the table of the last look. */
+  attempt(): Promise<void>;
   /**
-   * All SQL that a person has to run for the store, its queued calls and its histories, with rights for the user, and in the schema that
-   * the last look has found.
+   * All SQL that a person has to run, with rights for the user, in the schema that the last look has found.
    *
    * @param locks the statements that make an existing table of the locks usable; absent: those that create it
    */
@@ -38,11 +34,7 @@ export interface SqlDialect<Table> {
   /** Runs a statement of the migration, which waits for locks for at most `LOCK_WAIT`, and then fails as `locked`. */
   migrate(statement: string): Promise<void>;
 
-  /**
-   * Gives up connections that do not answer: see `reconnect` of `LockStore`.
-   *
-   * @param silence milliseconds without an answer; `undefined` if a connection broke
-   */
+  /** See `reconnect` of `LockStore`. @param silence milliseconds without an answer; `undefined` if a connection broke */
   reconnect(silence: number | undefined): void;
 
   /*

@@ -1,17 +1,20 @@
-import { StoreUnavailableError } from '../../base/errors.js';
+import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
 import type { Change, DocumentsRead, LockDocuments, Renewal } from '../../contract/port.js';
 import type { SqlDialect, Written } from './dialect.js';
 import type { Operations } from './operations.js';
+import type { SqlTable } from './sql-table.js';
 
 /** The documents of locks in a table, a row each. */
 export class SqlDocuments<Table> implements LockDocuments {
   constructor(
     private readonly dialect: SqlDialect<Table>,
     private readonly operations: Operations<Table>,
+    private readonly table: Pick<SqlTable<Table>, 'ready'>,
   ) {}
 
-  nameProblem(name: string): string | undefined {
-    return this.dialect.nameProblem(undefined, name);
+  /** Judged by the columns of the table; by the name alone if the store could not look at the table yet. */
+  nameProblem(name: string, table: Table | undefined = this.table.ready): string | undefined {
+    return this.dialect.nameProblem(table, name);
   }
 
   /** @param forPeople who need no right to write */
@@ -55,12 +58,17 @@ export class SqlDocuments<Table> implements LockDocuments {
 
   /** A name that the table cannot keep would make the whole statement fail. */
   async #read(table: Table, names: readonly string[] | 'all'): Promise<DocumentsRead> {
-    const isKept = (name: string): boolean => this.operations.nameProblem(name, table) === undefined;
-    if (names === 'all' || names.every(isKept)) return this.dialect.read(table, names);
-    const found = await this.dialect.read(table, names.filter(isKept));
-    const problems = new Map(found.problems);
-    for (const name of names) if (!isKept(name)) problems.set(name, this.operations.unkept(name, table));
-    return { ...found, problems };
+    if (names === 'all') return this.dialect.read(table, names);
+    const unkept = names.flatMap((name) => {
+      const problem = this.nameProblem(name, table);
+      const told = `the lock "${name}": ${problem}`;
+      return problem === undefined ? [] : [[name, new SchedulerLockConfigError([told])] as const];
+    });
+    const { problems = [], ...found } = await this.dialect.read(
+      table,
+      unkept.length === 0 ? names : names.filter((name) => !unkept.some(([each]) => each === name)),
+    );
+    return { ...found, problems: new Map([...problems, ...unkept]) };
   }
 
   #run<T, Answer extends Written>(

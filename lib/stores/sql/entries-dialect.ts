@@ -5,22 +5,13 @@ import type { NewEntry } from '../../rules/entries/entries.js';
 export type Row = Readonly<Record<string, unknown>>;
 
 /** An entry to write, as the table has it. */
-export interface EntryRow {
+export interface EntryRow extends Omit<NewEntry, 'lock' | 'slot' | 'job'> {
   /** Stands for lock and id. */
   readonly digest: string;
   readonly name: string;
-  readonly id: string;
-  readonly kind: string;
-  readonly version: string;
   /** Stands for lock and slot; `null`: none. */
   readonly slot: string | null;
   readonly job: string | null;
-  /** Absent: by the clock. */
-  readonly place?: number | undefined;
-  /** Whole milliseconds. */
-  readonly keep: number;
-  readonly body: string;
-  readonly over: NewEntry['over'];
 }
 
 /** Runs a statement until its answer is conclusive. */
@@ -47,7 +38,10 @@ export interface EntriesDialect {
   read(text: string, values: readonly unknown[]): Promise<readonly Row[]>;
   /** Runs a DELETE. Returns how many rows it has found. */
   write(text: string, values: readonly unknown[]): Promise<number>;
-  /** As LockEntries has it, but an entry whose time is over keeps its slot. */
+  /**
+   * As LockEntries has it, but an entry whose time is over keeps its slot. All may be written over the same versions and where there is none, or
+   * over whatever there is, or each over its own versions only.
+   */
   put(rows: readonly EntryRow[], once: Once): Promise<boolean[]>;
 }
 

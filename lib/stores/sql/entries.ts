@@ -1,14 +1,6 @@
 import type { Clock } from '../../base/clock.js';
 import { LockStateError, SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
-import type {
-  EntriesRead,
-  EntryQuery,
-  EntrySum,
-  LockEntries,
-  NewEntry,
-  SeenEntry,
-  SumQuery,
-} from '../../rules/entries/entries.js';
+import type { LockEntries, NewEntry, SeenEntry } from '../../rules/entries/entries.js';
 import type { Row, SqlDialect } from './dialect.js';
 import { type EntryRow, partly } from './entries-dialect.js';
 import { digestOf, EntryReads, marks } from './entry-reads.js';
@@ -24,10 +16,7 @@ const OVER = 60_000;
  * The entries of locks in a table beside that of the locks, a row each. The store creates the table if it is missing and the store may. It
  * goes on without it: then it keeps no histories and no queued calls, and says why.
  */
-export class SqlEntries<Table> implements LockEntries {
-  readonly #reads: EntryReads;
-  /** Whether this store is to write, and not only to read. */
-  #writes = false;
+export class SqlEntries<Table> extends EntryReads implements LockEntries {
   #isReady = false;
   #opening: Promise<string | undefined> | undefined;
   #tidied = -Infinity;
@@ -36,23 +25,26 @@ export class SqlEntries<Table> implements LockEntries {
   constructor(
     private readonly dialect: SqlDialect<Table>,
     private readonly operations: Operations<Table>,
-    private readonly options: {
-      readonly migrate: boolean;
-      readonly clock: Clock;
-    },
+    private readonly options: { readonly migrate: boolean; readonly clock: Clock },
   ) {
-    const run = (select: () => Promise<readonly Row[]>) =>
-      operations.beside(() => select().catch(this.#failed));
-    this.#reads = new EntryReads(dialect, run, (error) => {
-      // Nobody has told the store to write: a table that is missing is as good as an empty one.
-      if (!this.#writes && dialect.failure(error) === 'table') return [];
-      throw error;
-    });
+    super(dialect.entries);
+  }
+
+  protected select(
+    text: string,
+    values: readonly unknown[],
+    missing?: readonly Row[],
+  ): Promise<readonly Row[]> {
+    const read = () =>
+      this.entries.read(text, values).catch((error: unknown) => {
+        if (missing !== undefined && this.dialect.failure(error) === 'table') return missing;
+        return this.#failed(error);
+      });
+    return this.operations.run(read, { reads: true });
   }
 
   /** Makes the table ready. @returns why nothing can be written; `undefined` if it can */
   init(): Promise<string | undefined> {
-    this.#writes = true;
     this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
     return this.#opening;
   }
@@ -65,7 +57,7 @@ export class SqlEntries<Table> implements LockEntries {
 
   /** Creates the table if it is missing, and tries it with statements that read and write nothing. */
   async #prepare(creates = this.options.migrate): Promise<string | undefined> {
-    const { entries } = this.dialect;
+    const { entries } = this;
     const { columns } = entries;
     const nothing = "WHERE id = '' AND 1 = 0";
     try {
@@ -78,25 +70,22 @@ export class SqlEntries<Table> implements LockEntries {
       return undefined;
     } catch (error) {
       const problem = this.#problemOf(error);
-      if (problem === undefined) throw error;
       if (!creates || this.dialect.failure(error) !== 'table') return problem;
     }
     try {
       for (const statement of entries.creation) await this.dialect.migrate(statement);
     } catch (error) {
-      const problem = this.#problemOf(error);
-      if (problem === undefined) throw error;
-      return problem;
+      return this.#problemOf(error);
     }
     return this.#prepare(false);
   }
 
-  /** Why the table cannot be used; `undefined` if the error says nothing of it. */
-  #problemOf(error: unknown): string | undefined {
+  /** Why the table cannot be used. @throws the error, if it says nothing of that */
+  #problemOf(error: unknown): string {
     const failure = error instanceof SchedulerLockError ? undefined : this.dialect.failure(error);
-    if (failure !== 'table' && failure !== 'forbidden') return undefined;
+    if (failure !== 'table' && failure !== 'forbidden') throw error;
     return (
-      `The table ${this.dialect.entries.table} cannot be used (${describeFailure(error)}), so neither histories nor queued calls are kept. If it ` +
+      `The table ${this.entries.table} cannot be used (${describeFailure(error)}), so neither histories nor queued calls are kept. If it ` +
       `lacks a column, add that, or drop the table with what is in it. Then run this as a user who may:\n${this.dialect.setup()}`
     );
   }
@@ -129,21 +118,13 @@ export class SqlEntries<Table> implements LockEntries {
     }
   }
 
-  list(query: EntryQuery): Promise<EntriesRead> {
-    return this.#reads.list(query);
-  }
-
-  sums(query: SumQuery): Promise<EntrySum[]> {
-    return this.#reads.sums(query);
-  }
-
   forPeople<T>(read: () => Promise<T>): Promise<T> {
-    return this.operations.forPeople(this.dialect.entries.table, read());
+    return this.operations.forPeople(this.entries.table, read());
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
     if (seen.length === 0) return 0;
-    const { entries } = this.dialect;
+    const { entries } = this;
     await this.#whenReady();
     // By version, of which there are few. With pairs of version and digest, MariaDB would look at all rows, and PostgreSQL takes no thousands of pairs.
     const digests = new Map<string, string[]>();
@@ -158,28 +139,37 @@ export class SqlEntries<Table> implements LockEntries {
     return this.#run(() => entries.write(text, values));
   }
 
-  /** If the database refuses one of many, writes the halves: that one counts as not written, and stops no other. */
+  /**
+   * One statement writes entries that may be written over the same. If the database refuses one of many, writes the halves: that one counts as
+   * not written, and stops no other.
+   */
   async #write(rows: readonly EntryRow[]): Promise<boolean[]> {
-    try {
-      return await this.dialect.entries.put(rows, (statement) => this.#run(statement, rows[0]?.name));
-    } catch (error) {
-      if (!(error instanceof LockStateError) || rows.length === 1) throw error;
-    }
-    const half = Math.ceil(rows.length / 2);
-    const answers: boolean[] = [];
-    for (const some of [rows.slice(0, half), rows.slice(half)])
+    const kinds = [...new Set(rows.map(kindOf))];
+    if (kinds.length === 1)
       try {
-        answers.push(...(await this.#write(some)));
+        return await this.entries.put(rows, (statement) => this.#run(statement, rows[0]?.name));
       } catch (error) {
-        if (!(error instanceof LockStateError)) throw partly(error);
-        answers.push(...some.map(() => false));
+        if (!(error instanceof LockStateError) || rows.length === 1) throw error;
       }
-    return answers;
+    const half = Math.ceil(rows.length / 2);
+    const parts =
+      kinds.length === 1
+        ? [rows.slice(0, half), rows.slice(half)]
+        : kinds.map((kind) => rows.filter((row) => kindOf(row) === kind));
+    const written = new Set<EntryRow>();
+    for (const some of parts)
+      try {
+        const answers = await this.#write(some);
+        for (const [i, row] of some.entries()) if (answers[i] === true) written.add(row);
+      } catch (error) {
+        if (!(error instanceof LockStateError)) throw written.size > 0 ? partly(error) : error;
+      }
+    return rows.map((row) => written.has(row));
   }
 
   /** Deletes what is over, and still in the slots of these. Returns how many there were. */
   #freeSlots(rows: readonly EntryRow[]): Promise<number> {
-    const { entries } = this.dialect;
+    const { entries } = this;
     const slots = rows.flatMap(({ slot }) => slot ?? []);
     const text = `DELETE FROM {entries} WHERE slot IN (${marks(slots)}) AND expires_at <= ${entries.now}`;
     return this.#run(() => entries.write(text, slots));
@@ -192,7 +182,6 @@ export class SqlEntries<Table> implements LockEntries {
 
   readonly #failed = (error: unknown): never => {
     const problem = this.#problemOf(error);
-    if (problem === undefined) throw error;
     // The next write looks again.
     this.#isReady = false;
     throw refusal(problem);
@@ -203,7 +192,7 @@ export class SqlEntries<Table> implements LockEntries {
     const now = this.options.clock.monotonic();
     if (now - this.#tidied < TIDY) return;
     this.#tidied = now;
-    const { entries } = this.dialect;
+    const { entries } = this;
     const text = `DELETE FROM {entries} WHERE expires_at < ${entries.now} - ${OVER}`;
     // If it fails, the next time does it.
     this.#tidying = this.#run(() => entries.write(text, [])).catch(() => undefined);
@@ -222,3 +211,6 @@ const rowOf = ({ lock, id, slot, job, keep, ...rest }: NewEntry): EntryRow => ({
   job: job ?? null,
   keep: Math.ceil(keep),
 });
+
+const kindOf = ({ over }: EntryRow): string =>
+  over === 'any' || over.includes(null) ? JSON.stringify(over) : 'seen';

@@ -8,8 +8,7 @@ import type {
   EntrySum,
   SumQuery,
 } from '../../rules/entries/entries.js';
-import type { SqlDialect } from './dialect.js';
-import type { Row } from './dialect.js';
+import type { EntriesDialect, Row } from './entries-dialect.js';
 
 /** More entries than there can be. */
 const ALL = Number.MAX_SAFE_INTEGER;
@@ -24,16 +23,17 @@ interface Asked {
 }
 
 /** Reads of the table of entries. Lists that are asked for in one turn share a statement: a history is read as several lists. */
-export class EntryReads {
+export abstract class EntryReads {
   readonly #asked: Asked[] = [];
 
-  constructor(
-    private readonly dialect: Pick<SqlDialect<unknown>, 'entries'>,
-    /** Runs a statement. */
-    private readonly run: (select: () => Promise<readonly Row[]>) => Promise<readonly Row[]>,
-    /** Rows of a table that may be missing, as nobody needs it. */
-    private readonly orNone: (error: unknown) => readonly Row[],
-  ) {}
+  constructor(protected readonly entries: EntriesDialect) {}
+
+  /** @param missing what a table answers that is missing; absent: an error */
+  protected abstract select(
+    text: string,
+    values: readonly unknown[],
+    missing?: readonly Row[],
+  ): Promise<readonly Row[]>;
 
   list(query: EntryQuery): Promise<EntriesRead> {
     return new Promise((answered, failed) => {
@@ -43,13 +43,13 @@ export class EntryReads {
   }
 
   async sums({ locks, kinds, jobs, limit = ALL, after }: SumQuery): Promise<EntrySum[]> {
-    const { entries } = this.dialect;
+    const { entries } = this;
     const which = this.#whichOf({ name: locks, kind: kinds, job: jobs });
     const behind = after === undefined ? '' : ' AND name > ?';
     const values = after === undefined ? which.values : [...which.values, after];
     const text = `SELECT name, kind, count(*) AS n, min(place) AS place FROM {entries}
 WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDER BY name, kind LIMIT ${Math.trunc(limit)}`;
-    const rows = await this.run(() => entries.read(text, values).catch(this.orNone));
+    const rows = await this.select(text, values, []);
     return rows.map(({ name, kind, n, place }) => ({
       lock: String(name),
       kind: String(kind),
@@ -69,14 +69,14 @@ WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDE
   }
 
   async #lists(queries: readonly EntryQuery[]): Promise<EntriesRead[]> {
-    const { entries } = this.dialect;
+    const { entries } = this;
     const parts = queries.map((query, i) => this.#partOf(query, i));
     // Without an entry, its row tells the time.
     const text = `SELECT c.clock, e.* FROM (SELECT ${entries.now} AS clock) c LEFT JOIN (
 ${parts.map((part) => part.text).join('\nUNION ALL\n')}
 ) e ON 1 = 1`;
     const values = parts.flatMap((part) => part.values);
-    const rows = await this.run(() => entries.read(text, values));
+    const rows = await this.select(text, values);
     const now = Number(rows[0]?.['clock']);
     return queries.map(({ lock, newest }, i) => {
       const found = rows.filter(({ part }) => part !== null && Number(part) === i);
@@ -98,7 +98,7 @@ ${parts.map((part) => part.text).join('\nUNION ALL\n')}
     // Not as a parameter: MySQL would compare it as a text.
     const bound = before === undefined ? '' : ` AND place < ${Math.ceil(before)}`;
     const text = `(SELECT ${part} AS part, id, kind, version, place, noted_at, expires_at, ${bare === true ? "''" : 'body'} AS body FROM {entries}
-  WHERE expires_at > ${this.dialect.entries.now}${which.text}${bound}
+  WHERE expires_at > ${this.entries.now}${which.text}${bound}
   ORDER BY place ${newest === true ? 'DESC' : 'ASC'} LIMIT ${Math.trunc(limit)} OFFSET ${Math.trunc(skip)})`;
     return { text, values: which.values };
   }

@@ -8,8 +8,6 @@ export type SqlFailure =
   | 'locked'
   /** The entry of this one lock cannot be read or written. */
   | 'lock'
-  /** The name of the lock cannot be kept in its column, as ShedLock creates it: mostly it is too long. */
-  | 'too-long'
   /** The table has changed. */
   | 'table'
   /** Certainly not carried out. */

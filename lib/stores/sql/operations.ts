@@ -1,10 +1,5 @@
 import { type Clock, noLongerThan } from '../../base/clock.js';
-import {
-  LockStateError,
-  SchedulerLockConfigError,
-  SchedulerLockError,
-  StoreUnavailableError,
-} from '../../base/errors.js';
+import { LockStateError, SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type { SqlDialect } from './dialect.js';
 import { cureOf, describeFailure, errorsIn, isNotConnected, type SqlFailure } from './failure.js';
 import { type SqlTable, TableError } from './sql-table.js';
@@ -19,14 +14,6 @@ const TRYING = 1_000;
 /** How long people wait for a read of a table, ms: somebody may have locked it. */
 const READ_LIMIT = 3_000;
 
-/** How an operation is run. */
-interface HowToRun {
-  /** The one lock of the operation. */
-  readonly lock?: string;
-  /** Whether the operation only reads: then the user needs no right to write the table. */
-  readonly reads?: boolean;
-}
-
 /** Carries out operations on the tables of a store: tries again after conflicts, and turns errors of the driver into those for callers. */
 export class Operations<Table> {
   constructor(
@@ -35,22 +22,17 @@ export class Operations<Table> {
     private readonly clock: Clock,
   ) {}
 
-  run<T>(operation: (table: Table) => Promise<T>, { lock, reads = false }: HowToRun = {}): Promise<T> {
+  /** @param how with the one `lock` of the operation. One that only `reads` needs no right to write */
+  run<T>(
+    operation: (table: Table) => Promise<T>,
+    how: { readonly lock?: string; readonly reads?: boolean } = {},
+  ): Promise<T> {
     return this.#repeat(async () => {
       const { table } = this;
-      return operation(table.ready ?? (await (reads ? table.whenReadable() : table.whenReady())));
-    }, lock);
-  }
-
-  /** Reads other tables than that of the locks, whatever is wrong with that one. */
-  beside<T>(read: () => Promise<T>): Promise<T> {
-    return this.#repeat(async () => {
-      // The look at the table of the locks finds the schema of the other tables.
-      await this.table.whenReadable().catch((error: unknown) => {
-        if (!(error instanceof TableError)) throw error;
-      });
-      return read();
-    });
+      return operation(
+        table.ready ?? (await (how.reads === true ? table.whenReadable() : table.whenReady())),
+      );
+    }, how.lock);
   }
 
   /** A read for people, whose error names the table. @param limit milliseconds */
@@ -92,19 +74,6 @@ export class Operations<Table> {
       : this.dialect.failure(error);
   }
 
-  /** Why the table cannot keep a name. */
-  nameProblem(name: string, table: Table | undefined = this.table.ready): string | undefined {
-    return this.dialect.nameProblem(table, name);
-  }
-
-  /** The error for a name that the table cannot keep: nothing was written. */
-  unkept(lock: string, table?: Table): SchedulerLockConfigError {
-    const problem =
-      this.nameProblem(lock, table) ??
-      `the column name of ${this.dialect.table} has no room for this name. Give a shorter name.`;
-    return new SchedulerLockConfigError([`the lock "${lock}": ${problem}`]);
-  }
-
   /** The error that a caller gets for a failed call. */
   failed(error: unknown, lock?: string): SchedulerLockError {
     const refusal = (message: string, refused = true): StoreUnavailableError =>
@@ -114,7 +83,6 @@ export class Operations<Table> {
     const { table } = this.dialect;
     const failure = this.dialect.failure(error);
     const reason = describeFailure(error);
-    if (failure === 'too-long' && lock !== undefined) return this.unkept(lock);
     if (failure === 'lock' && lock !== undefined)
       return new LockStateError(
         lock,

@@ -29,7 +29,7 @@ export class SqlLockStore<Table> extends RememberingLockStore {
   ) {
     const table = new SqlTable(dialect, { migrate, clock });
     const operations = new Operations(dialect, table, clock);
-    const documents = new SqlDocuments(dialect, operations);
+    const documents = new SqlDocuments(dialect, operations, table);
     const entries = new SqlEntries(dialect, operations, { migrate, clock });
     super(documents, entries, {
       clock,
@@ -42,11 +42,6 @@ export class SqlLockStore<Table> extends RememberingLockStore {
     this.#operations = operations;
     this.#documents = documents;
     this.#entries = entries;
-  }
-
-  /** Judged by the columns of the table; by the name alone if the store could not look at the table yet. */
-  override nameProblem(name: string): string | undefined {
-    return this.#operations.nameProblem(name);
   }
 
   /** The table, with its schema as soon as that is known. */

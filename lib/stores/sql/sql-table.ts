@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../../base/clock.js';
 import type { Fault, SqlDialect, TableLook } from './dialect.js';
 import { describeFailure } from './failure.js';
+import type { TableNames } from './table-name.js';
 
 /** For how long the store tries to create what is missing while others use the table, ms: less than an application waits for its start. */
 const CREATING = 6_000;
@@ -20,20 +21,32 @@ export const OUR_COLUMNS = ['version', 'state'] as const;
 export const COLUMNS = [...SHEDLOCK_COLUMNS, ...OUR_COLUMNS].join(', ');
 export type OurColumn = (typeof OUR_COLUMNS)[number];
 
-/** The SQL that creates a table. */
+/** The SQL of the tables of a store. */
 export interface TableDdl {
-  /** The statements that create the table. Several instances may run them, also at once. */
+  readonly names: TableNames;
+  /** The statements that create the table of the locks. Several instances may run them, also at once. */
   readonly creation: readonly string[];
+  /** The table as ShedLock's README creates it. */
+  readonly shedlock: string;
   /** The statement that adds these columns of ours. */
   addition(columns: readonly OurColumn[]): string;
   /** The statement after which `name` has room for long names, and for every character. */
   readonly widening: string;
   /** Of which types ShedLock's columns are in this table, and in that of ShedLock's documentation. */
   readonly fits: Readonly<Record<(typeof SHEDLOCK_COLUMNS)[number], RegExp>>;
+  /** The statements that create the table of entries. Each can be repeated. */
+  readonly entries: readonly string[];
+  /** A user, for GRANT. */
+  account(user: string): string;
+  /** Makes the schema or database. */
+  readonly home: string;
+  /** The right to use the schema; absent: it needs none. */
+  readonly use?: string;
 }
 
 /** What a table lacks, or why it is neither ours nor ShedLock's; `undefined` if the store can use it. @param types of its columns */
-export function judge(table: string, types: ReadonlyMap<string, string>, ddl: TableDdl): Fault | undefined {
+export function judge(types: ReadonlyMap<string, string>, ddl: TableDdl): Fault | undefined {
+  const table = ddl.names.quoted();
   if (types.size === 0) return { missing: `The table ${table} does not exist.`, migration: ddl.creation };
   const foreign = SHEDLOCK_COLUMNS.filter((name) => !types.has(name)).join(', ');
   if (foreign !== '')
@@ -66,10 +79,7 @@ export class SqlTable<Table> {
   readonly #clock: Clock;
 
   constructor(
-    private readonly dialect: Pick<
-      SqlDialect<Table>,
-      'look' | 'tries' | 'run' | 'setup' | 'migrate' | 'failure'
-    >,
+    private readonly dialect: Pick<SqlDialect<Table>, 'look' | 'attempt' | 'setup' | 'migrate' | 'failure'>,
     private readonly options: { migrate: boolean; clock?: Clock },
   ) {
     this.#clock = options.clock ?? systemClock;
@@ -109,7 +119,11 @@ export class SqlTable<Table> {
       const isOver = tries > TRIES || this.#clock.monotonic() >= until;
       const look = await this.#look();
       // A proxy may ask a replica that lags, and a user may not see what it has created.
-      if (!('missing' in look) || !creates || isOver) return this.#tried(this.#fit(look));
+      if (!('missing' in look) || !creates || isOver) {
+        const table = this.#fit(look);
+        await this.#told('', undefined, () => this.dialect.attempt());
+        return (this.#ready = table);
+      }
       const { missing, migration } = look;
       try {
         for (const statement of migration) await this.dialect.migrate(statement);
@@ -133,12 +147,6 @@ export class SqlTable<Table> {
     if ('problem' in look) throw new TableError(look.problem);
     const how = this.options.migrate ? 'Run this' : 'Run this, or leave it to the store (migrate: true)';
     throw new TableError(`${look.missing} ${how}:\n${this.dialect.setup(look.migration)}`);
-  }
-
-  async #tried(table: Table): Promise<Table> {
-    const { read, write } = this.dialect.tries();
-    for (const statement of [read, write]) await this.#told('', undefined, () => this.dialect.run(statement));
-    return (this.#ready = table);
   }
 
   /** Runs a step. If it fails because of the table, or of a right, the error has what the database said, and the SQL. */

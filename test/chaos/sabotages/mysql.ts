@@ -55,8 +55,8 @@ export const MYSQL_SABOTAGES: Sabotages = {
   },
   'renewal-that-outlives-its-ttl': {
     file: STATEMENTS,
-    search: 'SET lock_until = ${laterEnd(table, ttlOf(renewals))}',
-    replace: 'SET lock_until = ${laterEnd(table, sql`(${ttlOf(renewals)} * 10)`)}',
+    search: '({ ttl }) => microsecondsOf(ttl)',
+    replace: '({ ttl }) => microsecondsOf(ttl * 10)',
     caughtBy: 'take-over',
     only: ['kill'],
     seed: 328,

@@ -35,7 +35,7 @@ export function sqlPortContract<Table>(subject: Subject<Table>): LockDocumentsCo
   let made: SqlDocuments<Table>[] | undefined;
   const documentsOf = (dialect: SqlDialect<Table>): SqlDocuments<Table> => {
     const lived = new SqlTable(dialect, { migrate: true });
-    return new SqlDocuments(dialect, new Operations(dialect, lived, systemClock));
+    return new SqlDocuments(dialect, new Operations(dialect, lived, systemClock), lived);
   };
   return {
     create: async () => {

@@ -33,7 +33,7 @@ describe('what an error means, on PostgreSQL', () => {
     ['a server that shuts down', { code: '57P01' }, 'unknown'],
     ['a standby', { code: '25006' }, 'refused'],
     ['a wrong password', { code: '28P01' }, 'denied'],
-    ['a name that is too long', { code: '22001' }, 'too-long'],
+    ['a name that is too long', { code: '22001' }, 'lock'],
     ['a refused connection', { code: 'ECONNREFUSED' }, 'refused'],
     ['a connection that is not made in time', { code: 'ETIMEDOUT', syscall: 'connect' }, 'refused'],
     ['an exhausted pool', { message: 'timeout exceeded when trying to connect' }, 'refused'],
@@ -61,7 +61,7 @@ describe('what an error means, on MySQL', () => {
     ['a refused connection', { errno: -111, code: 'ECONNREFUSED', syscall: 'connect' }, 'refused'],
     ['a broken connection', { code: 'PROTOCOL_CONNECTION_LOST' }, 'unknown'],
     ['a wrong password', { errno: 1045 }, 'denied'],
-    ['a name that is too long', { errno: 1406 }, 'too-long'],
+    ['a name that is too long', { errno: 1406 }, 'lock'],
     [
       'one wrapped by Prisma 7',
       prisma7({ originalCode: '1062', kind: 'UniqueConstraintViolation' }),
@@ -102,7 +102,7 @@ test('on MySQL nobody knows what a batch has written if the read that tells it f
   const query = (text: string) =>
     text.includes('SELECT') ? Promise.reject(gone) : Promise.resolve({ affectedRows: 1 });
   const dialect = new MysqlDialect({ query }, {}, 1_000);
-  const table = { table: raw('t'), exact: true, zoned: false, mariadb: true };
+  const table = { table: raw('t'), zoned: false, mariadb: true };
   const names = { room: 255, unicode: true, widening: '' };
   const changes = ['a', 'b'].map((name) => ({ name, seen: null, version: name, by: '', state: '' }));
   const error: unknown = await dialect

@@ -9,8 +9,7 @@ const MISSING = { missing: 'The table locks does not exist.', migration: ['CREAT
 function tableOf(parts: Partial<SqlDialect<string>>, failure: SqlFailure = 'unknown'): SqlTable<string> {
   const dialect = {
     look: () => Promise.resolve({ table: 'locks' }),
-    tries: () => ({ read: 'SELECT', write: 'INSERT' }),
-    run: () => Promise.resolve(undefined),
+    attempt: () => Promise.resolve(),
     migrate: () => Promise.resolve(undefined),
     setup: (locks: readonly string[] = ['ALL OF IT']) => locks.join(';'),
     failure: () => failure,
@@ -36,7 +35,7 @@ test.each(['locked', 'conflict'] as const)(
   'a table that others use (%s) at the start is away, and not misconfigured',
   async (failure) => {
     const error = new Error('canceling statement due to lock timeout');
-    const table = tableOf({ run: () => Promise.reject(error) }, failure);
+    const table = tableOf({ attempt: () => Promise.reject(error) }, failure);
     await expect(table.whenReady()).rejects.toBe(error);
   },
 );
@@ -45,7 +44,7 @@ test.each([
   ['forbidden', /^The user may not use the table: no\. .*ALL OF IT/s],
   ['table', /^The table cannot be used: no\. .*ALL OF IT/s],
 ] as const)('a try that fails because of it (%s) says so, with the SQL', async (failure, message) => {
-  const table = tableOf({ run: () => Promise.reject(new Error('no')) }, failure);
+  const table = tableOf({ attempt: () => Promise.reject(new Error('no')) }, failure);
   await expect(table.whenReady()).rejects.toThrow(TableError);
   await expect(table.whenReady()).rejects.toThrow(message);
 });

@@ -1,6 +1,3 @@
-import type { Fault, Row } from '../sql/dialect.js';
-import { placeOf } from '../sql/table-name.js';
-
 /** The first schema of a path that has the table, or else the first one. @param path SQL, an array of names */
 const firstOf = (
   path: string,
@@ -25,8 +22,7 @@ CROSS JOIN LATERAL (SELECT session.path IS NULL AS nothing, set_config('search_p
   (SELECT reset_val FROM pg_settings WHERE name = 'search_path'), true) AS path OFFSET 0) reset
 CROSS JOIN LATERAL (SELECT current_schemas(false) AS path WHERE reset.path IS NOT NULL OFFSET 0) usual`;
 
-/** Reads the answer to {@link CURRENT_SCHEMA}: the schema, or why it cannot be told. */
-export function schemaIn(row: Row | undefined): string | Fault {
-  const { here = null, usual = null } = (row ?? {}) as Record<'here' | 'usual', string | null>;
-  return placeOf(here, usual, 'SET search_path');
-}
+/** Looks at a table: a row for each column, and none if there is no table. $1 its name, quoted */
+export const LOOK_AT_TABLE = `
+SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END AS type
+FROM pg_attribute a WHERE a.attrelid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped`;
