@@ -26,8 +26,7 @@ import {
 import type { LockInfo } from '../../contract/lock-info.js';
 import { byOf, type Decision, type LockDocument } from '../lock/document.js';
 import { type LockEntries, NO_ENTRIES } from '../entries/entries.js';
-import { EntryHistory, type EntryHistoryOptions, startsOf } from '../entries/history.js';
-import { recording } from '../entries/keeping.js';
+import { EntryHistory, type EntryHistoryOptions, recording, startsOf } from '../entries/history.js';
 import { Lines, Moments } from '../entries/lines.js';
 import { documentLocks } from '../entries/queue-locks.js';
 import { EntryQueue } from '../entries/queue.js';

@@ -12,7 +12,8 @@ import type {
   Miss,
   MissResult,
 } from '../../contract/history-store.js';
-import type { LeaseRef, ReleaseOptions } from '../../contract/lock-store.js';
+import type { Caller } from '../../contract/fast-port.js';
+import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../../contract/lock-store.js';
 import { readEach } from '../../contract/readable.js';
 import type { LockEntries } from './entries.js';
 import type { LockDocuments } from '../../contract/port.js';
@@ -84,6 +85,11 @@ export class EntryHistory implements HistoryStore {
     return this.#keeper.flush();
   }
 
+  /**
+   * Keeps how the run of a lease has ended, unless that is known: a moment later, if at all.
+   *
+   * @param isLate whether the lease was over before, or may have been
+   */
   ended(
     lease: LeaseRef,
     { outcome = 'completed', record }: Pick<ReleaseOptions, 'outcome' | 'record'>,
@@ -152,4 +158,34 @@ export class EntryHistory implements HistoryStore {
     const left = { run: most, miss: most };
     return readEach(all, shownEntry, onUnreadable).filter(({ type }) => (left[type] -= 1) >= 0);
   }
+}
+
+/** Keeps the records of runs that have ended. */
+export type RunRecords = Pick<EntryHistory, 'ended'>;
+
+/** Tells of a release, and keeps the record behind it, if there is one: the run has ended, whatever became of its lease. */
+export function recording(
+  records: RunRecords,
+  lease: LeaseRef,
+  options: ReleaseOptions,
+  told: Caller<ReleaseResult>,
+): Caller<ReleaseResult> {
+  if (options.record === undefined) return told;
+  return {
+    get givenUp() {
+      return told.givenUp;
+    },
+    get limit() {
+      return told.limit;
+    },
+    answered(result) {
+      records.ended(lease, options, !result.released);
+      told.answered(result);
+    },
+    failed(error) {
+      // Nobody knows whether it has ended the lease.
+      records.ended(lease, options, true);
+      told.failed(error);
+    },
+  };
 }

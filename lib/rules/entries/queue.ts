@@ -20,8 +20,7 @@ import { isAttended, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
 import type { Moments } from './lines.js';
 import { Deliveries } from './deliveries.js';
-import type { ReadForPeople } from './history.js';
-import type { RunRecords } from './keeping.js';
+import type { ReadForPeople, RunRecords } from './history.js';
 import {
   CALL,
   DEAD,

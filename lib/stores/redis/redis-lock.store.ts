@@ -9,8 +9,7 @@ import { noLongerThan } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { Moments } from '../../rules/entries/lines.js';
 import { RECORDS_WAIT } from '../../rules/entries/keeper.js';
-import { EntryHistory } from '../../rules/entries/history.js';
-import { recording } from '../../rules/entries/keeping.js';
+import { EntryHistory, recording } from '../../rules/entries/history.js';
 import { EntryQueue } from '../../rules/entries/queue.js';
 import { LOOK_FOR_QUEUED } from '../../contract/queued-call-store.js';
 import {
