@@ -105,7 +105,10 @@ export class EntryQueue implements QueuedCallStore {
     if (!this.#isOpen) await this.init();
     const slot = openSlot(queuedCall);
     const all = [queuedCall];
-    const attempt = this.#attempt(all, slot, left);
+    const { clock } = this.parts;
+    const begun = clock.monotonic();
+    const attempt = (isAgain: boolean) =>
+      this.#enqueue(all, slot, left, isAgain && clock.monotonic() - begun >= RACES);
     const enqueue = () => this.#tries.of('not-applied', attempt, options);
     // Calls that fill a small queue would only get in each other's way.
     const { name, max } = queuedCall;
@@ -137,17 +140,6 @@ export class EntryQueue implements QueuedCallStore {
     });
     if (!hasBegun) this.#gathering.set(key, { all, result });
     return result;
-  }
-
-  /** One try after another. */
-  #attempt(
-    all: readonly NewQueuedCall[],
-    slot: string | undefined,
-    left: Left,
-  ): (isAgain: boolean) => Promise<Enqueued | typeof AGAIN> {
-    const begun = this.parts.clock.monotonic();
-    return (isAgain) =>
-      this.#enqueue(all, slot, left, isAgain && this.parts.clock.monotonic() - begun >= RACES);
   }
 
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
