@@ -187,15 +187,14 @@ export class EntryQueue implements QueuedCallStore {
    */
   async shown(locks: readonly string[]): Promise<(lock: string) => QueuedCallsInfo> {
     const { forPeople = (read) => read() } = this.parts;
-    let infos: ReadonlyMap<string, QueuedCallsInfo>;
     try {
-      infos = await forPeople(() => this.#infos(locks));
+      const infos = await forPeople(() => this.#infos(locks));
+      return (lock) => infos.get(lock) ?? {};
     } catch (error) {
       if (!(error instanceof StoreUnavailableError) || !error.refused) throw error;
       const unknown = { unknown: error.message };
       return () => unknown;
     }
-    return (lock) => infos.get(lock) ?? {};
   }
 
   async #infos(locks: readonly string[]): Promise<ReadonlyMap<string, QueuedCallsInfo>> {
