@@ -60,10 +60,13 @@ export class Deliveries {
       // One that has completed only leaves: the look at the next one need not wait for that.
       const looksAhead = ends === undefined || ends === 'completed';
       const leaving = ends === undefined ? undefined : lease.queuedCall;
+      // The try before this one may have taken a call, and another one may have come before that since.
+      const look = async () =>
+        (isAgain ? await this.#own(lease, takes) : undefined) ?? this.#first(lease.name, takes, leaving);
       const [, { fencingToken, line }, ahead] = await Promise.all([
         ends === 'completed' && this.end(lease, ends),
         this.#held(lease),
-        looksAhead ? this.#ownOrFirst(lease, takes, { isAgain, but: leaving }) : undefined,
+        looksAhead ? look() : undefined,
       ]);
       if (fencingToken > lease.fencingToken) return this.#takenBefore(lease, fencingToken);
       if (!looksAhead) await this.end(lease, ends);
@@ -101,9 +104,10 @@ export class Deliveries {
     return { held: true, queuedCall: delivered(call), fencingToken, dead: [] };
   }
 
-  /** The queued call that a lease has. */
-  #own({ name: lock, token }: LeaseRef, jobs?: readonly string[]): Promise<StoredCall | undefined> {
-    return firstCall(this.entries, { lock, slots: [takenBy(token)], ...(jobs && { jobs }) });
+  /** The queued call that a lease has. @param takes if it is of one of these jobs */
+  #own({ name: lock, token }: LeaseRef, takes?: NextOptions['takes']): Promise<StoredCall | undefined> {
+    const jobs = takes && { jobs: takes.map(({ job }) => job) };
+    return firstCall(this.entries, { lock, slots: [takenBy(token)], ...jobs });
   }
 
   /** A queued call was taken by a lease, and nobody has got it: that counts no delivery. */
@@ -118,17 +122,6 @@ export class Deliveries {
     const query = { lock, kinds: [CALL], jobs: takes.map(({ job }) => job) };
     if (but === undefined) return firstCall(this.entries, { ...query, limit: 1 });
     return firstCall(this.entries, { ...query, limit: 2 }, keyOfCall(lock, but).id);
-  }
-
-  /** The first queued call of some jobs, or the one that this lease has. The try before this one may have taken a call, and another one may have come before that since. */
-  async #ownOrFirst(
-    lease: LeaseRef,
-    takes: NextOptions['takes'],
-    { isAgain, but }: { readonly isAgain: boolean; readonly but: string | undefined },
-  ): Promise<StoredCall | undefined> {
-    const jobs = takes.map(({ job }) => job);
-    const own = isAgain ? await this.#own(lease, jobs) : undefined;
-    return own ?? this.#first(lease.name, takes, but);
   }
 
   /**
