@@ -6,20 +6,19 @@ import {
   type NextOptions,
   type NextResult,
 } from '../../contract/queued-call-store.js';
-import type { EntryQuery, LockEntries } from './entries.js';
+import type { LockEntries } from './entries.js';
 import {
   CALL,
   DEAD,
   deadEntry,
   delivered,
+  firstCall,
   keyOfCall,
   letterOf,
   openedEntry,
   type StoredCall,
-  storedCall,
   takenBy,
   takenEntry,
-  unreadableEntry,
 } from './queue-entries.js';
 import type { FirstInLine } from './lines.js';
 import type { QueueLocks } from './queue-locks.js';
@@ -27,12 +26,6 @@ import { AGAIN, type Left } from './tries.js';
 
 /** How many dead letters one clean-up deletes at most. */
 const MOST_DROPPED = 100;
-
-/** A queued call, and the database's time when it was read. */
-interface Read {
-  readonly call: StoredCall;
-  readonly now: number;
-}
 
 /** For whom a queued call is delivered, and what has become a dead letter before. */
 interface Delivering extends Pick<NextOptions, 'takes'> {
@@ -67,14 +60,21 @@ export class Deliveries {
       // One that has completed only leaves: the look at the next one need not wait for that.
       const looksAhead = ends === undefined || ends === 'completed';
       const leaving = ends === undefined ? undefined : lease.queuedCall;
+      // The try before this one may have taken a call, and another one may have come before that since.
+      const look = async () =>
+        (isAgain ? await this.#own(lease, takes) : undefined) ?? this.#first(lease.name, takes, leaving);
       const [, { fencingToken, line }, ahead] = await Promise.all([
         ends === 'completed' && this.end(lease, ends),
         this.#held(lease),
-        looksAhead ? this.#ownOrFirst(lease, takes, { isAgain, but: leaving }) : undefined,
+        looksAhead ? look() : undefined,
       ]);
       if (fencingToken > lease.fencingToken) return this.#takenBefore(lease, fencingToken);
       if (!looksAhead) await this.end(lease, ends);
-      if (fencingToken !== lease.fencingToken) return this.#over(lease, { isAgain, dead });
+      if (fencingToken !== lease.fencingToken) {
+        // The lease is over. If it ran out while it took a queued call, nobody has got that.
+        if (isAgain) await this.#putBack(lease);
+        return { held: false, dead };
+      }
       const first = looksAhead ? ahead : await this.#first(lease.name, takes);
       return this.#deliver(lease, line, first, { takes, left, dead });
     };
@@ -85,10 +85,10 @@ export class Deliveries {
     if (queuedCall === undefined) return;
     const key = keyOfCall(name, queuedCall);
     if (outcome === 'completed') return void (await this.entries.drop([{ ...key, version: takenBy(token) }]));
-    const read = await this.#read({ lock: name, ids: [key.id], kinds: [CALL] });
-    if (read?.call.taken !== token) return;
-    if (outcome === 'failed' || outcome === 'timed-out') await this.#bury(read, outcome);
-    else await this.entries.put([openedEntry(read.call, read.now)]);
+    const call = await firstCall(this.entries, { lock: name, ids: [key.id], kinds: [CALL] });
+    if (call?.taken !== token) return;
+    if (outcome === 'failed' || outcome === 'timed-out') await this.#bury(call, outcome);
+    else await this.entries.put([openedEntry(call)]);
   }
 
   /** The fencing token that the token of a lease has, NaN if none is live; and who is first in line. */
@@ -98,46 +98,30 @@ export class Deliveries {
   }
 
   /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
-  async #takenBefore({ name, token }: LeaseRef, fencingToken: number): Promise<NextResult> {
-    const read = await this.#read({ lock: name, slots: [takenBy(token)] });
-    if (read === undefined) return { held: false, dead: [] };
-    return { held: true, queuedCall: delivered(read.call), fencingToken, dead: [] };
+  async #takenBefore(lease: LeaseRef, fencingToken: number): Promise<NextResult> {
+    const call = await this.#own(lease);
+    if (call === undefined) return { held: false, dead: [] };
+    return { held: true, queuedCall: delivered(call), fencingToken, dead: [] };
   }
 
-  /** The lease is over. If it ran out while it took a queued call, nobody has got that, so it counts no delivery. */
-  async #over(
-    { name, token }: LeaseRef,
-    { isAgain, dead }: { readonly isAgain: boolean; readonly dead: readonly DeadLetter[] },
-  ): Promise<NextResult> {
-    if (isAgain) await this.#putBack(name, token);
-    return { held: false, dead };
+  /** The queued call that a lease has. @param takes if it is of one of these jobs */
+  #own({ name: lock, token }: LeaseRef, takes?: NextOptions['takes']): Promise<StoredCall | undefined> {
+    const jobs = takes && { jobs: takes.map(({ job }) => job) };
+    return firstCall(this.entries, { lock, slots: [takenBy(token)], ...jobs });
   }
 
-  /** A queued call was taken with this token, and nobody has got it: that counts no delivery. */
-  async #putBack(lock: string, token: string): Promise<void> {
-    const read = await this.#read({ lock, slots: [takenBy(token)] });
-    if (read === undefined) return;
-    const { call, now } = read;
-    await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 }, now)]);
+  /** A queued call was taken by a lease, and nobody has got it: that counts no delivery. */
+  async #putBack(lease: LeaseRef): Promise<void> {
+    const call = await this.#own(lease);
+    if (call !== undefined) await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 })]);
   }
 
   /** The first queued call of some jobs. @param but one that does not count: it leaves just now */
-  async #first(lock: string, takes: NextOptions['takes'], but?: string): Promise<Read | undefined> {
+  async #first(lock: string, takes: NextOptions['takes'], but?: string): Promise<StoredCall | undefined> {
     if (takes.length === 0) return undefined;
     const query = { lock, kinds: [CALL], jobs: takes.map(({ job }) => job) };
-    if (but === undefined) return this.#read({ ...query, limit: 1 });
-    return this.#read({ ...query, limit: 2 }, keyOfCall(lock, but).id);
-  }
-
-  /** The first queued call of some jobs, or the one that this lease has. The try before this one may have taken a call, and another one may have come before that since. */
-  async #ownOrFirst(
-    { name: lock, token }: LeaseRef,
-    takes: NextOptions['takes'],
-    { isAgain, but }: { readonly isAgain: boolean; readonly but: string | undefined },
-  ): Promise<Read | undefined> {
-    const jobs = takes.map(({ job }) => job);
-    const own = isAgain ? await this.#read({ lock, slots: [takenBy(token)], jobs }) : undefined;
-    return own ?? this.#first(lock, takes, but);
+    if (but === undefined) return firstCall(this.entries, { ...query, limit: 1 });
+    return firstCall(this.entries, { ...query, limit: 2 }, keyOfCall(lock, but).id);
   }
 
   /**
@@ -149,18 +133,19 @@ export class Deliveries {
   async #deliver(
     lease: LeaseRef,
     line: FirstInLine,
-    first: Read | undefined,
-    { takes, left, dead }: Delivering,
+    first: StoredCall | undefined,
+    delivering: Delivering,
   ): Promise<NextResult | typeof AGAIN> {
-    let read = first;
-    while (read !== undefined && isSpent(read.call, lease)) {
-      dead.push(...(await this.#bury(read, 'interrupted')));
-      read = await this.#first(lease.name, takes);
+    const { takes, dead } = delivering;
+    let call = first;
+    while (call !== undefined && isSpent(call, lease)) {
+      dead.push(...(await this.#bury(call, 'interrupted')));
+      call = await this.#first(lease.name, takes);
     }
-    if (read === undefined) return { held: true, dead };
-    const { place } = read.call.entry;
+    if (call === undefined) return { held: true, dead };
+    const { place } = call.entry;
     if (await this.#isBehind(lease.name, line, place)) return { held: true, place, dead };
-    return this.#take(lease, read, { takes, left, dead });
+    return this.#take(lease, call, delivering);
   }
 
   /**
@@ -177,7 +162,7 @@ export class Deliveries {
   /** The lease goes on with a queued call. */
   async #take(
     lease: LeaseRef,
-    { call, now }: Read,
+    call: StoredCall,
     { takes, left, dead }: Delivering,
   ): Promise<NextResult | typeof AGAIN> {
     const { job } = call;
@@ -186,7 +171,7 @@ export class Deliveries {
     let mayBeGranted = false;
     try {
       if (!isTakenNow) {
-        const [written] = await this.entries.put([takenEntry(call, lease.token, now)], left());
+        const [written] = await this.entries.put([takenEntry(call, lease.token)], left());
         // Another call was merged into it, or another holder has taken it, so the lease has run out.
         if (written !== true) return AGAIN;
       }
@@ -198,17 +183,17 @@ export class Deliveries {
       return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead };
     } catch (error) {
       const isNotGranted = error instanceof StoreUnavailableError && error.outcome === 'not-applied';
-      if (!mayBeGranted || isNotGranted) await this.#putBack(lease.name, lease.token).catch(() => undefined);
+      if (!mayBeGranted || isNotGranted) await this.#putBack(lease).catch(() => undefined);
       throw error;
     }
   }
 
   /** Makes a queued call a dead letter. Returns nothing if another holder has done so. */
-  async #bury({ call, now }: Read, reason: DeadLetter['reason']): Promise<DeadLetter[]> {
-    const [written] = await this.entries.put([deadEntry(call, reason, now)]);
+  async #bury(call: StoredCall, reason: DeadLetter['reason']): Promise<DeadLetter[]> {
+    const [written] = await this.entries.put([deadEntry(call, reason)]);
     if (written !== true) return [];
     await this.#trim(call.entry.lock);
-    return [letterOf(call, reason, now)];
+    return [letterOf(call, reason, call.now)];
   }
 
   /** Deletes all but the newest dead letters of a lock. */
@@ -216,17 +201,5 @@ export class Deliveries {
     const beyond = { skip: DEAD_KEPT, limit: MOST_DROPPED };
     const { entries } = await this.entries.list({ lock, kinds: [DEAD], newest: true, ...beyond });
     if (entries.length > 0) await this.entries.drop(entries);
-  }
-
-  /** The first queued call that a query finds. Puts aside what cannot be read. @param but the id of one that does not count */
-  async #read(query: EntryQuery, but?: string): Promise<Read | undefined> {
-    for (;;) {
-      const { now, entries } = await this.entries.list(query);
-      const entry = entries.find(({ id }) => id !== but);
-      if (entry === undefined) return undefined;
-      const call = storedCall(entry);
-      if (call !== undefined) return { call, now };
-      await this.entries.put([unreadableEntry(entry)]);
-    }
   }
 }

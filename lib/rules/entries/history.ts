@@ -147,9 +147,7 @@ export class EntryHistory implements HistoryStore {
   async told(alarm: Alarm): Promise<boolean> {
     const { lock, id } = toldKey(alarm);
     for (let tries = 0; tries < TRIES; tries++) {
-      const {
-        entries: [known],
-      } = await this.entriesOf.list({ lock, ids: [id] });
+      const [known] = (await this.entriesOf.list({ lock, ids: [id] })).entries;
       if (known !== undefined && tells(known, alarm)) return false;
       const [written] = await this.entriesOf.put([toldEntry(alarm, known)]);
       if (written === true) return true;

@@ -8,7 +8,7 @@ import {
 } from '../../contract/queued-call-store.js';
 import { mergedArguments } from '../../contract/queued-arguments.js';
 import { readable } from '../../contract/readable.js';
-import type { Entry, NewEntry } from './entries.js';
+import type { Entry, EntryQuery, LockEntries, NewEntry } from './entries.js';
 import { asciiJson } from '../../base/wording.js';
 
 /**
@@ -44,6 +44,8 @@ interface CallBody {
 export interface StoredCall extends CallBody {
   readonly entry: Entry;
   readonly args: string;
+  /** The database's time when it was read. */
+  readonly now: number;
 }
 
 export const keyOfCall = (lock: string, id: string) => ({ lock, id: JSON.stringify([CALL, id]) });
@@ -60,12 +62,16 @@ export function newEntry(
   { name, id, job, key, args, redeliver }: NewQueuedCall,
   now: number,
   place: number,
-  merged = 0,
+  slot: string | undefined,
+  merged: number,
 ): NewEntry {
   const facts = { id, job, ...(key !== undefined && { key }), merged, redeliver, delivery: 0 };
   return {
     ...keyOfCall(name, id),
-    ...callOf({ job, slot: openSlot({ job, ...(key !== undefined && { key }) }), place }),
+    kind: CALL,
+    job,
+    place,
+    ...(slot !== undefined && { slot }),
     version: newId(),
     over: [null],
     keep: QUEUED_CALLS_KEPT,
@@ -74,51 +80,39 @@ export function newEntry(
 }
 
 /** A call that waits, with the arguments of others with its key. @param newer those, in their order */
-export function mergedEntry(call: StoredCall, newer: readonly string[], now: number): NewEntry {
-  const { entry, job } = call;
-  const own = callOf({ job, slot: openSlot(call), place: entry.place });
-  const args = newer.reduce(mergedArguments, call.args);
-  const merged = call.merged + newer.length;
-  return { ...rewritten(call, now), ...own, body: bodyOf({ ...factsOf(call), merged }, args) };
-}
+export const mergedEntry = (call: StoredCall, slot: string, newer: readonly string[]): NewEntry => {
+  const { args, merged } = call;
+  const all = { ...call, args: newer.reduce(mergedArguments, args), merged: merged + newer.length };
+  return rewritten(all, { ...waiting(call), slot });
+};
 
 /** A call that a lease takes. */
-export function takenEntry(call: StoredCall, token: string, now: number): NewEntry {
-  const { entry, job, args, delivery } = call;
+export const takenEntry = (call: StoredCall, token: string): NewEntry => {
   const slot = takenBy(token);
-  const facts = { ...factsOf(call), delivery: delivery + 1, taken: token };
-  const own = callOf({ job, slot, place: entry.place });
-  return { ...rewritten(call, now), ...own, version: slot, body: bodyOf(facts, args) };
-}
+  const taken = { ...call, delivery: call.delivery + 1, taken: token };
+  return rewritten(taken, { ...waiting(call), slot, version: slot });
+};
 
 /** A call whose run was interrupted. */
-export function openedEntry(call: StoredCall, now: number): NewEntry {
-  const { entry, job, args } = call;
-  const facts = { ...factsOf(call), taken: undefined };
-  return { ...rewritten(call, now), ...callOf({ job, place: entry.place }), body: bodyOf(facts, args) };
-}
+export const openedEntry = (call: StoredCall): NewEntry =>
+  rewritten({ ...call, taken: undefined }, waiting(call));
 
 /** A call that becomes a dead letter. */
-export function deadEntry(call: StoredCall, dead: DeadLetter['reason'], now: number): NewEntry {
-  const facts = { ...factsOf(call), taken: undefined, dead, place: call.entry.place };
-  return {
-    ...rewritten(call, now),
-    kind: DEAD,
-    keep: QUEUED_CALLS_KEPT,
-    body: bodyOf(facts, call.args),
-  };
-}
+export const deadEntry = (call: StoredCall, dead: DeadLetter['reason']): NewEntry =>
+  rewritten(
+    { ...call, taken: undefined, dead, place: call.entry.place },
+    { kind: DEAD, keep: QUEUED_CALLS_KEPT },
+  );
 
 /** A dead letter that is put back. */
-export function revivedEntry(call: StoredCall, now: number): NewEntry {
-  const { entry, job, args, place = entry.place } = call;
-  const facts = { ...factsOf(call), delivery: 0, dead: undefined, place: undefined };
-  const own = callOf({ job, place });
-  return { ...rewritten(call, now), ...own, keep: QUEUED_CALLS_KEPT, body: bodyOf(facts, args) };
-}
+export const revivedEntry = (call: StoredCall): NewEntry =>
+  rewritten(
+    { ...call, delivery: 0, dead: undefined, place: undefined },
+    { ...waiting(call), keep: QUEUED_CALLS_KEPT },
+  );
 
 /** Anything that cannot be read as a call goes where it stops no other: nobody can run it. */
-export const unreadableEntry = ({ lock, id, version, body }: Entry): NewEntry => ({
+const unreadableEntry = ({ lock, id, version, body }: Entry): NewEntry => ({
   lock,
   id,
   version: newId(),
@@ -128,30 +122,46 @@ export const unreadableEntry = ({ lock, id, version, body }: Entry): NewEntry =>
   body,
 });
 
-const callOf = ({ job, slot, place }: { job: string; slot?: string | undefined; place: number }) => ({
-  kind: CALL,
-  job,
-  ...(slot !== undefined && { slot }),
-  place,
-});
+/** How a call waits, or is taken. */
+const waiting = (call: StoredCall) => ({ kind: CALL, job: call.job, place: placeOf(call) });
 
-/** An entry over that of a call, kept for as long as that one. */
-function rewritten({ entry: { lock, id, version, until } }: StoredCall, now: number) {
-  return { lock, id, version: newId(), over: [version], keep: until - now };
-}
-
-function factsOf({ entry: _entry, args: _args, ...facts }: StoredCall): CallBody {
-  return facts;
+/** An entry over that of a call as it was read, kept for as long as that one unless something else is said. */
+function rewritten(
+  { entry: { lock, id, version, until }, args, now, ...facts }: StoredCall,
+  how: Partial<NewEntry> & Pick<NewEntry, 'kind'>,
+): NewEntry {
+  const over = [version];
+  return { lock, id, version: newId(), over, keep: until - now, ...how, body: bodyOf(facts, args) };
 }
 
 const bodyOf = (facts: CallBody, args: string): string => `${asciiJson(facts)}\n${args}`;
 
-/** A queued call, or a dead letter; `undefined` if it cannot be read. */
-export function storedCall(entry: Entry): StoredCall | undefined {
+/** The queued calls or dead letters that a query finds, but for those that cannot be read. */
+export async function storedCalls(entries: LockEntries, query: EntryQuery): Promise<StoredCall[]> {
+  const read = await entries.list(query);
+  return read.entries.flatMap((entry) => storedCall(entry, read.now) ?? []);
+}
+
+/** The first queued call that a query finds. Puts aside what cannot be read. @param but the id of one that does not count */
+export async function firstCall(
+  entries: LockEntries,
+  query: EntryQuery,
+  but?: string,
+): Promise<StoredCall | undefined> {
+  for (;;) {
+    const read = await entries.list(query);
+    const entry = read.entries.find(({ id }) => id !== but);
+    const call = entry && storedCall(entry, read.now);
+    if (entry === undefined || call !== undefined) return call;
+    await entries.put([unreadableEntry(entry)]);
+  }
+}
+
+function storedCall(entry: Entry, now: number): StoredCall | undefined {
   const { body } = entry;
   const end = body.indexOf('\n');
   const facts = readable(body.slice(0, Math.max(0, end)), isKept);
-  return facts && { ...facts, entry, args: body.slice(end + 1) };
+  return facts && { ...facts, entry, args: body.slice(end + 1), now };
 }
 
 function isKept(value: unknown): value is CallBody {

@@ -24,6 +24,7 @@ import type { EntryHistory, ReadForPeople } from './history.js';
 import {
   CALL,
   DEAD,
+  firstCall,
   keyOfCall,
   letterOf,
   mergedEntry,
@@ -31,9 +32,7 @@ import {
   openSlot,
   placeOf,
   revivedEntry,
-  type StoredCall,
-  storedCall,
-  unreadableEntry,
+  storedCalls,
 } from './queue-entries.js';
 import type { QueueLocks } from './queue-locks.js';
 import { AGAIN, type Left, Tries } from './tries.js';
@@ -106,7 +105,10 @@ export class EntryQueue implements QueuedCallStore {
     if (!this.#isOpen) await this.init();
     const slot = openSlot(queuedCall);
     const all = [queuedCall];
-    const attempt = this.#attempt(all, slot, left);
+    const { clock } = this.parts;
+    const begun = clock.monotonic();
+    const attempt = (isAgain: boolean) =>
+      this.#enqueue(all, slot, left, isAgain && clock.monotonic() - begun >= RACES);
     const enqueue = () => this.#tries.of('not-applied', attempt, options);
     // Calls that fill a small queue would only get in each other's way.
     const { name, max } = queuedCall;
@@ -140,17 +142,6 @@ export class EntryQueue implements QueuedCallStore {
     return result;
   }
 
-  /** One try after another. */
-  #attempt(
-    all: readonly NewQueuedCall[],
-    slot: string | undefined,
-    left: Left,
-  ): (isAgain: boolean) => Promise<Enqueued | typeof AGAIN> {
-    const begun = this.parts.clock.monotonic();
-    return (isAgain) =>
-      this.#enqueue(all, slot, left, isAgain && this.parts.clock.monotonic() - begun >= RACES);
-  }
-
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
     const left = this.#tries.left('unknown', { limit });
     const next = this.#deliveries.next(lease, { takes, left, ...(outcome && { outcome }) });
@@ -178,10 +169,9 @@ export class EntryQueue implements QueuedCallStore {
 
   async redeliver(name: string, id?: string): Promise<number> {
     const ids = id === undefined ? {} : { ids: [keyOfCall(name, id).id] };
-    const { now, entries } = await this.entries.list({ lock: name, kinds: [DEAD], ...ids });
-    const letters = entries.flatMap((entry) => storedCall(entry) ?? []);
+    const letters = await storedCalls(this.entries, { lock: name, kinds: [DEAD], ...ids });
     if (letters.length === 0) return 0;
-    const written = await this.entries.put(letters.map((letter) => revivedEntry(letter, now)));
+    const written = await this.entries.put(letters.map(revivedEntry));
     return written.filter((isWritten) => isWritten).length;
   }
 
@@ -197,15 +187,14 @@ export class EntryQueue implements QueuedCallStore {
    */
   async shown(locks: readonly string[]): Promise<(lock: string) => QueuedCallsInfo> {
     const { forPeople = (read) => read() } = this.parts;
-    let infos: ReadonlyMap<string, QueuedCallsInfo>;
     try {
-      infos = await forPeople(() => this.#infos(locks));
+      const infos = await forPeople(() => this.#infos(locks));
+      return (lock) => infos.get(lock) ?? {};
     } catch (error) {
       if (!(error instanceof StoreUnavailableError) || !error.refused) throw error;
       const unknown = { unknown: error.message };
       return () => unknown;
     }
-    return (lock) => infos.get(lock) ?? {};
   }
 
   async #infos(locks: readonly string[]): Promise<ReadonlyMap<string, QueuedCallsInfo>> {
@@ -238,11 +227,10 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async #letters(lock: string): Promise<{ dead?: readonly DeadLetter[] }> {
-    const { entries } = await this.entries.list({ lock, kinds: [DEAD], newest: true, limit: DEAD_KEPT });
-    const dead = entries.flatMap((entry) => {
-      const call = storedCall(entry);
-      return call?.dead === undefined ? [] : [letterOf(call, call.dead, entry.at)];
-    });
+    const newest = { lock, kinds: [DEAD], newest: true, limit: DEAD_KEPT } as const;
+    const dead = (await storedCalls(this.entries, newest)).flatMap((call) =>
+      call.dead === undefined ? [] : [letterOf(call, call.dead, call.entry.at)],
+    );
     return dead.length === 0 ? {} : { dead };
   }
 
@@ -262,14 +250,13 @@ export class EntryQueue implements QueuedCallStore {
     const count = waiting?.count ?? 0;
     if (count < max) {
       const place = await this.#placeFor(queuedCall, now, last);
-      const entry = newEntry(withNewest(all), now, place, all.length - 1);
+      const entry = newEntry(withNewest(all), now, place, slot, all.length - 1);
       const [written] = await this.entries.put([entry], left());
       if (written === true)
         return (await this.#isTooMany(entry, count, max)) ? AGAIN : { queued: true, place, merged: 0 };
     }
     // The same call, sent again; or another one with its key was faster.
-    const { entries } = await this.entries.list({ lock, ids: [keyOfCall(lock, id).id] });
-    const [same] = entries.flatMap((entry) => storedCall(entry) ?? []);
+    const [same] = await storedCalls(this.entries, { lock, ids: [keyOfCall(lock, id).id] });
     if (same !== undefined) return { queued: true, place: placeOf(same), merged: same.merged };
     return count < max ? AGAIN : { queued: false };
   }
@@ -326,26 +313,17 @@ export class EntryQueue implements QueuedCallStore {
     hasLost: boolean,
   ): Promise<Enqueued | typeof AGAIN | undefined> {
     const [{ name: lock, id }] = all as readonly [NewQueuedCall];
-    const { now, entries } = await this.entries.list({ lock, slots: [slot] });
-    const call = await this.#readable(entries[0]);
-    if (call === undefined || call === AGAIN) return call;
+    const call = await firstCall(this.entries, { lock, slots: [slot] });
+    if (call === undefined) return undefined;
     const { merged } = call;
     const place = placeOf(call);
     if (call.id === id) return { queued: true, place, merged };
     // Each time another call was merged, which came later: its arguments are the newer ones, and a run begins after this.
     if (hasLost) return { queued: true, place, merged, id: call.id };
     const args = all.map((each) => each.args);
-    const [written] = await this.entries.put([mergedEntry(call, args, now)], left());
+    const [written] = await this.entries.put([mergedEntry(call, slot, args)], left());
     // In between, a holder took the call, or another call was merged into it.
     return written === true ? { queued: true, place, merged: merged + 1, id: call.id } : AGAIN;
-  }
-
-  /** What an entry says; `undefined` if there is none. */
-  async #readable(entry: Entry | undefined): Promise<StoredCall | typeof AGAIN | undefined> {
-    const call = entry && storedCall(entry);
-    if (entry === undefined || call !== undefined) return call;
-    await this.entries.put([unreadableEntry(entry)]);
-    return AGAIN;
   }
 }
 

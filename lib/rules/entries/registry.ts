@@ -30,8 +30,7 @@ export class Registry {
     const isLasting = jobs === undefined && (entries[0]?.until ?? 0) > time + INSTANCES_KEPT;
     const list = isLasting ? [] : await this.#listOf(catalogue, jobs);
     if (list === undefined) return { time, known: false };
-    // Older versions look for the dates here.
-    const facts = instanceEntry(INSTANCE, told.instance, { ...told, next: [], last: [] }, listId(catalogue));
+    const facts = instanceEntry(INSTANCE, told.instance, told, listId(catalogue));
     await this.entries.put([facts, instanceEntry(DATES, told.instance, { next, last }), ...list]);
     return { time, known: true };
   }
@@ -64,11 +63,12 @@ export class Registry {
       this.#listsOf(new Set(told.map(({ list }) => list)), onUnreadable),
       this.#datesOf(wanted),
     ]);
-    return told.map(({ list, one }) => {
-      const text = dates.get(idOf(DATES, one.instance));
-      const record = Object.assign(one, { jobs: jobs.get(list) ?? [] });
-      return text === undefined ? record : withDates(record, text);
-    });
+    return told.map(({ list, one }) =>
+      withDates(
+        Object.assign(one, { jobs: jobs.get(list) ?? [] }),
+        dates.get(idOf(DATES, one.instance)) ?? '',
+      ),
+    );
   }
 
   /** The lists of these ids. One that is missing or unreadable is not in the answer. */

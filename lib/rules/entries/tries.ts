@@ -47,9 +47,7 @@ export class Tries {
     }
     throw new StoreUnavailableError(
       'Others changed the queued calls of the lock again and again meanwhile.',
-      {
-        outcome,
-      },
+      { outcome },
     );
   }
 

@@ -79,12 +79,12 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 648, aim: 650 },
-  contract: { ceiling: 1_498, aim: 1_500 },
-  rules: { ceiling: 3_662, aim: 3_100 },
-  'stores/redis': { ceiling: 4_388, aim: 4_400 },
+  contract: { ceiling: 1_496, aim: 1_500 },
+  rules: { ceiling: 4_789, aim: 3_100 },
+  'stores/redis': { ceiling: 5_010, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_099, aim: 3_100 },
   'stores/mongo': { ceiling: 800, aim: 800 },
-  'stores/memory': { ceiling: 396, aim: 400 },
+  'stores/memory': { ceiling: 662, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
   lock: { ceiling: 4_516, aim: 3_700 },
   schedule: { ceiling: 1_428, aim: 1_250 },
