@@ -154,3 +154,11 @@ test('what a lease writes fits the column of ShedLock, however long the id of it
   // As much of the id as there is room for: people look for their instance there.
   expect(Math.max(...written.map(({ length }) => length))).toBe(255);
 });
+
+test('a row says whose lease it is, and how that has ended: all versions write it alike, and so know each other from strangers', async () => {
+  const { token, fencingToken, ...lease } = await take();
+  const by = `host:1:abc/${token}/${fencingToken}`;
+  expect(place.rows.get('nightly')?.by).toBe(by);
+  await store.release({ ...lease, token, fencingToken }, { outcome: 'failed' });
+  expect(place.rows.get('nightly')?.by).toBe(`${by}/failed`);
+});
