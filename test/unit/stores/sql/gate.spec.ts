@@ -8,7 +8,7 @@ import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 type Callback = (error: Error | null, result: unknown) => void;
 
 /** A pool of mysql2 whose connections keep what they are asked until a test answers. */
-function opened({ has = true, idle = 0 } = {}) {
+function opened({ has = true, idle = 0 }: { has?: boolean; idle?: number | null } = {}) {
   const clock = new ManualClock();
   const fate: string[] = [];
   const answers: Callback[] = [];
@@ -24,7 +24,7 @@ function opened({ has = true, idle = 0 } = {}) {
       give = () => use(null, connection);
       if (has) give();
     },
-    _freeConnections: { length: idle },
+    ...(idle !== null && { _freeConnections: { length: idle } }),
   };
   const gate = new Gate(new PoolConnections(pool, 1_000), 1_000, clock);
   return { clock, fate, answers, gate, give: () => give() };
@@ -118,6 +118,16 @@ describe('after a silence', () => {
     expect(fate.filter((each) => each === 'destroyed')).toHaveLength(3);
     expect(fate).not.toContain('released');
   });
+
+  test.each([0, null])(
+    'a pool without idle connections, or one that tells of none, keeps all (%s)',
+    async (idle) => {
+      const { gate, fate } = opened({ idle });
+      gate.reconnect(undefined);
+      await settled();
+      expect(fate).toEqual([]);
+    },
+  );
 
   test('a statement that was just sent goes on', async () => {
     const { gate, answers } = opened();
