@@ -5,6 +5,7 @@ import type { AcquireRequest } from '../../../lib/contract/lock-store.js';
 import { acquire } from '../../../lib/rules/lock/acquire.js';
 import { type LockDocument, NOTHING, become } from '../../../lib/rules/lock/document.js';
 import { extend } from '../../../lib/rules/lock/extend.js';
+import { releaseInLine } from '../../../lib/rules/lock/in-line.js';
 import { refusedInterval, startInterval } from '../../../lib/rules/lock/interval.js';
 import { release } from '../../../lib/rules/lock/release.js';
 import type { Start, Starts } from '../../../lib/rules/lock/starts.js';
@@ -203,4 +204,15 @@ test('a document is read as it was written, whatever the jobs are called, and wh
   const again = written('a', { ...found, more });
   expect(again).toEqual({ ...found, ended: undefined, stranger: undefined, more });
   expect([...again.starts.keys()].sort()).toEqual(odd.toSorted());
+});
+
+test('a line that nobody stands in forgets who did not come when called: processes that died are not kept for ever', () => {
+  const lease = { ...request(), fencingToken: 1 };
+  const held = { lease, starts: new Map(), until: NOW + HOUR, since: NOW };
+  const document = { ...held, more: { line: { until: NOW + HOUR, absent: ['dead'] } } };
+  const waits = { token: 'next', process: 'alive', place: 1, until: NOW + HOUR };
+  const markAfter = (...standing: (typeof waits)[]): unknown =>
+    releaseInLine(document, NOW, lease, {}, standing).change?.kept.more?.['line'];
+  expect(markAfter(waits)).toMatchObject({ called: { token: 'next' }, absent: ['dead'] });
+  expect(markAfter()).toEqual({ until: NOW + HOUR });
 });
