@@ -107,6 +107,24 @@ describe('rows that others have locked', () => {
   });
 });
 
+test('a row that the table refuses is granted to nobody, and stops no other of its batch', async () => {
+  const refused = new Error('violates check constraint');
+  const { clock, store } = opened({
+    failure: (error) => (error === refused ? 'lock' : 'refused'),
+    read: nothing,
+    write: async (_table, changes) => {
+      if (changes.some(({ name }) => name === 'job-1')) throw refused;
+      return changes.map(() => true);
+    },
+  });
+  const attempts = Array.from({ length: 4 }, (_, i) => store.acquire({ ...request, name: `job-${i}` }));
+  const results = Promise.allSettled(attempts);
+  await clock.advance(2_000);
+  const granted = { status: 'fulfilled', value: expect.objectContaining({ acquired: true }) };
+  const named = { status: 'rejected', reason: expect.objectContaining({ lock: 'job-1' }) };
+  expect(await results).toEqual([granted, named, granted, granted]);
+});
+
 describe('a database that is gone between two statements of a batch', () => {
   const gone = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
   const isKnown = (name: string) => name < 'job-4';
