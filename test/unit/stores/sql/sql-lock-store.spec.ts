@@ -1,5 +1,6 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import type { SqlDialect, TableLook } from '../../../../lib/stores/sql/dialect.js';
+import type { SqlFailure } from '../../../../lib/stores/sql/failure.js';
 import { SqlLockStore } from '../../../../lib/stores/sql/sql-lock.store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { free, request, scripted } from './support/scripted-dialect.js';
@@ -105,6 +106,15 @@ describe('rows that others have locked', () => {
       message: expect.stringContaining('shedlock'),
     });
   });
+});
+
+test.each<[string, SqlFailure, string]>([
+  ['that refuses the credentials is an error of the set-up', 'denied', 'SchedulerLockConfigError'],
+  ['that is away is one that may come back', 'refused', 'StoreUnavailableError'],
+  ['that answers something unknown is so, too', 'unknown', 'StoreUnavailableError'],
+])('at the start a database %s', async (_what, failure, name) => {
+  const { store } = opened({ failure: () => failure, look: () => Promise.reject(new Error('no luck')) });
+  await expect(store.init()).rejects.toMatchObject({ name, message: expect.stringContaining('no luck') });
 });
 
 test('a row that the table refuses is granted to nobody, and stops no other of its batch', async () => {
