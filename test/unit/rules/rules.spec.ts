@@ -5,7 +5,7 @@ import type { AcquireRequest } from '../../../lib/contract/lock-store.js';
 import { acquire } from '../../../lib/rules/lock/acquire.js';
 import { type LockDocument, NOTHING, become } from '../../../lib/rules/lock/document.js';
 import { extend } from '../../../lib/rules/lock/extend.js';
-import { releaseInLine } from '../../../lib/rules/lock/in-line.js';
+import { acquireInLine, releaseInLine } from '../../../lib/rules/lock/in-line.js';
 import { refusedInterval, startInterval } from '../../../lib/rules/lock/interval.js';
 import { release } from '../../../lib/rules/lock/release.js';
 import type { Start, Starts } from '../../../lib/rules/lock/starts.js';
@@ -215,4 +215,17 @@ test('a line that nobody stands in forgets who did not come when called: process
     releaseInLine(document, NOW, lease, {}, standing).change?.kept.more?.['line'];
   expect(markAfter(waits)).toMatchObject({ called: { token: 'next' }, absent: ['dead'] });
   expect(markAfter()).toEqual({ until: NOW + HOUR });
+});
+
+test.each([
+  ['in the same microsecond', 0],
+  ['after the clock was set back', -HOUR],
+])('rule 10.2: a call that comes %s stands behind those who came before it', (_what, later) => {
+  const held = { starts: new Map(), lease: { ...request(), fencingToken: 1 }, until: NOW + HOUR, since: NOW };
+  const place = NOW * 1_000;
+  const standing = [{ token: 'z', process: 'one', place, until: NOW + HOUR }];
+  const asked = request({ token: 'a', wait: { limit: HOUR, priority: 0, process: 'two' } });
+  const { answer, first } = acquireInLine(held, NOW + later, asked, standing);
+  expect(answer).toMatchObject({ acquired: false, waiting: { place: place + 1, ahead: 1 } });
+  expect(first?.enters).toMatchObject({ token: 'a', place: place + 1 });
 });
