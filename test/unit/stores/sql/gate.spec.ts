@@ -139,6 +139,38 @@ describe('after a silence', () => {
   });
 });
 
+test.each([
+  ['is asked for a connection, which can be closed', {}, 'connection'],
+  ['whose query() was replaced is called, as whatever replaced it must see all', { query: true }, 'client'],
+  [
+    'that does not tell its idle connections is none of pg, and is called',
+    { idleCount: undefined },
+    'client',
+  ],
+])(
+  'a pool %s',
+  async (_what, { query: isReplaced = false, ...fields }: object & { query?: boolean }, asked) => {
+    const sent: string[] = [];
+    class Pool {
+      idleCount = 0;
+      connect = async () => ({
+        query: async () => (sent.push('connection'), { rows: [] }),
+        on: () => undefined,
+        off: () => undefined,
+        release: () => undefined,
+      });
+      async query() {
+        sent.push('client');
+        return { rows: [] };
+      }
+    }
+    const pool = Object.assign(new Pool(), fields);
+    if (isReplaced) pool.query = Pool.prototype.query.bind(pool);
+    await new PostgresDialect(pool, {}).run('SELECT 1');
+    expect(sent).toEqual([asked]);
+  },
+);
+
 test('a migration on PostgreSQL limits the wait for locks in the one statement', async () => {
   const query = jest.fn(async (_text: string, _values: unknown[]) => []);
   await new PostgresDialect({ query }, {}).migrate('ALTER TABLE t');
