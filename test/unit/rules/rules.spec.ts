@@ -7,6 +7,7 @@ import { type LockDocument, NOTHING, become } from '../../../lib/rules/lock/docu
 import { extend } from '../../../lib/rules/lock/extend.js';
 import { acquireInLine, releaseInLine } from '../../../lib/rules/lock/in-line.js';
 import { refusedInterval, startInterval } from '../../../lib/rules/lock/interval.js';
+import { missedTick, startsIn } from '../../../lib/rules/lock/miss.js';
 import { release } from '../../../lib/rules/lock/release.js';
 import type { Start, Starts } from '../../../lib/rules/lock/starts.js';
 import { startTick, refusedTick } from '../../../lib/rules/lock/tick.js';
@@ -228,4 +229,15 @@ test.each([
   const { answer, first } = acquireInLine(held, NOW + later, asked, standing);
   expect(answer).toMatchObject({ acquired: false, waiting: { place: place + 1, ahead: 1 } });
   expect(first?.enters).toMatchObject({ token: 'a', place: place + 1 });
+});
+
+test('rule 17: a tick is not missed while a run of its job goes on; a run whose lease is over does not', () => {
+  const lease = { ...request({ job: 'job' }), fencingToken: 1 };
+  const running: LockDocument = { lease, starts: new Map(), until: NOW + 1, since: NOW - HOUR };
+  const missed = (document: LockDocument): number | undefined =>
+    missedTick(startsIn(document, NOW), NOW, { job: 'job', tick: NOW - 1 });
+  expect(missed(running)).toBeUndefined();
+  expect(missed({ ...running, until: NOW })).toBe(NOW - 1);
+  expect(missed({ ...running, ended: 'completed' })).toBe(NOW - 1);
+  expect(missed({ ...running, stranger: 'shedlock-host' })).toBe(NOW - 1);
 });
