@@ -79,9 +79,10 @@ function atFreeLock(
   return { ...grant, change: { ...grant.change, kept }, over: overIn(standing, line, request.token) };
 }
 
+type Keeping = Arrival & WaitingRequest & { readonly wait: { readonly notBefore: number } };
+
 /** Whether a lock of which nothing is known is kept free for a while, for a call that waits. */
-const isKept = (request: Arrival): request is WaitingRequest =>
-  isWaiting(request) && (request.wait.notBefore ?? 0) > 0;
+const isKept = (request: Arrival): request is Keeping => (request.wait?.notBefore ?? 0) > 0;
 
 /** The lock is free, and calls stand in line. Returns the refusal, if it is not the turn of the call that asks. */
 function beforeOthers(
@@ -181,12 +182,8 @@ function behindHolder(
  * Nothing is known of the lock. If it was lost, its holder can write it back as long as nobody else has it: so it is kept free for a
  * while.
  */
-function keptFree(
-  now: number,
-  request: WaitingRequest & Arrival,
-  standing: readonly Standing[],
-): Decision<AcquireResult> {
-  const { notBefore = 0 } = request.wait;
+function keptFree(now: number, request: Keeping, standing: readonly Standing[]): Decision<AcquireResult> {
+  const { notBefore } = request.wait;
   const line = lineOf(NOTHING, standing);
   const entered = enters(line, now, request);
   const answer = placed(heldFor(notBefore), line.find(request.token));

@@ -45,7 +45,7 @@ export function startsIn(document: LockDocument, now: number): SeenStarts {
 export function missedTick(
   { running, starts }: SeenStarts,
   now: number,
-  { job, tick, grace = 0 }: Miss,
+  { job, tick, grace = 0 }: Pick<Miss, 'job' | 'tick' | 'grace'>,
 ): number | undefined {
   // A run of the job goes on.
   if (running === job) return undefined;

@@ -111,15 +111,18 @@ export const calledCases: readonly CaseDefinition[] = [
     async run(kit) {
       const name = kit.name();
       const lease = await kit.take(name);
-      const [slow, living] = [waits(kit, name, { process: 'slow' }), waits(kit, name, { process: 'living' })];
+      const slow = waits(kit, name, { process: 'slow' });
+      const [living, third] = [
+        waits(kit, name, { process: 'living' }),
+        waits(kit, name, { process: 'third' }),
+      ];
       const told = await kit.store.acquire(slow);
       const place = told.acquired ? undefined : told.waiting?.place;
-      await refused(kit, living, 'an attempt that waits, while the lock is taken');
+      for (const request of [living, third])
+        await refused(kit, request, 'an attempt that waits, while the lock is taken');
       await kit.store.release(lease);
       await kit.wait(CALLED);
       const next = await granted(kit, living, 'the first in line of a process that asks');
-      const third = waits(kit, name, { process: 'third' });
-      await refused(kit, third, 'an attempt that waits, while the lock is taken');
       const back = {
         ...slow,
         wait: { limit: HOUR, priority: 0, process: 'slow', ...(place === undefined ? {} : { place }) },

@@ -101,6 +101,17 @@ describe('who had a lock last', () => {
     expect(await store.acquire(request('a'))).toMatchObject({ acquired: true });
   });
 
+  test('is told if another one has it by now, and is in the way of no renewal of that one', async () => {
+    const [store, other] = [instance(), instance()];
+    const lease = await take(store, 'a', { ttl: 1_000 });
+    await clock.advance(1_000);
+    await take(other, 'a');
+    const before = place.rows.get('a');
+    expect(await store.release(lease)).toEqual({ released: false, reason: 'taken' });
+    // The row is as it was, its version, too.
+    expect(place.rows.get('a')).toEqual(before);
+  });
+
   test('is refused by a read, never by its guess', async () => {
     const [store, other] = [instance(), instance()];
     const lease = await take(store, 'a');

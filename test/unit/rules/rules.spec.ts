@@ -14,6 +14,8 @@ import {
   type Starts,
   startTick,
 } from '../../../lib/rules/lock/starts.js';
+import { acquireInLine, releaseInLine } from '../../../lib/rules/lock/in-line.js';
+import { missedTick, startsIn } from '../../../lib/rules/lock/inspect.js';
 import { release } from '../../../lib/rules/lock/release.js';
 import { written } from '../../model/support/rule-book.js';
 
@@ -208,4 +210,39 @@ test('a document is read as it was written, whatever the jobs are called, and wh
   const again = written('a', { ...found, more });
   expect(again).toEqual({ ...found, ended: undefined, stranger: undefined, more });
   expect([...again.starts.keys()].sort()).toEqual(odd.toSorted());
+});
+
+test('a line that nobody stands in forgets who did not come when called: processes that died are not kept for ever', () => {
+  const lease = { ...request(), fencingToken: 1 };
+  const held = { lease, starts: new Map(), until: NOW + HOUR, since: NOW };
+  const document = { ...held, more: { line: { until: NOW + HOUR, absent: ['dead'] } } };
+  const waits = { token: 'next', process: 'alive', place: 1, until: NOW + HOUR };
+  const markAfter = (...standing: (typeof waits)[]): unknown =>
+    releaseInLine(document, NOW, lease, {}, standing).change?.kept.more?.['line'];
+  expect(markAfter(waits)).toMatchObject({ called: { token: 'next' }, absent: ['dead'] });
+  expect(markAfter()).toEqual({ until: NOW + HOUR });
+});
+
+test.each([
+  ['in the same microsecond', 0],
+  ['after the clock was set back', -HOUR],
+])('rule 10.2: a call that comes %s stands behind those who came before it', (_what, later) => {
+  const held = { starts: new Map(), lease: { ...request(), fencingToken: 1 }, until: NOW + HOUR, since: NOW };
+  const place = NOW * 1_000;
+  const standing = [{ token: 'z', process: 'one', place, until: NOW + HOUR }];
+  const asked = request({ token: 'a', wait: { limit: HOUR, priority: 0, process: 'two' } });
+  const { answer, first } = acquireInLine(held, NOW + later, asked, standing);
+  expect(answer).toMatchObject({ acquired: false, waiting: { place: place + 1, ahead: 1 } });
+  expect(first?.enters).toMatchObject({ token: 'a', place: place + 1 });
+});
+
+test('rule 17: a tick is not missed while a run of its job goes on; a run whose lease is over does not', () => {
+  const lease = { ...request({ job: 'job' }), fencingToken: 1 };
+  const running: LockDocument = { lease, starts: new Map(), until: NOW + 1, since: NOW - HOUR };
+  const missed = (document: LockDocument): number | undefined =>
+    missedTick(startsIn(document, NOW), NOW, { job: 'job', tick: NOW - 1 });
+  expect(missed(running)).toBeUndefined();
+  expect(missed({ ...running, until: NOW })).toBe(NOW - 1);
+  expect(missed({ ...running, ended: 'completed' })).toBe(NOW - 1);
+  expect(missed({ ...running, stranger: 'shedlock-host' })).toBe(NOW - 1);
 });

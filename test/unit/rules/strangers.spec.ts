@@ -140,3 +140,25 @@ test('a guess is found out where another program has the lock, and leaves the lo
 function raise(): never {
   throw new Error('There should be a row');
 }
+
+test('what a lease writes fits the column of ShedLock, however long the id of its instance is and however it ends', async () => {
+  const written: string[] = [];
+  const note = (): unknown => written.push(place.rows.get('nightly')?.by ?? '');
+  for (const holder of ['x'.repeat(300), 'é'.repeat(300)])
+    for (const outcome of ['completed', 'timed-out', 'abandoned'] as const) {
+      const lease = await take({ holder });
+      note();
+      await store.release(lease, { outcome });
+      note();
+    }
+  // As much of the id as there is room for: people look for their instance there.
+  expect(Math.max(...written.map(({ length }) => length))).toBe(255);
+});
+
+test('a row says whose lease it is, and how that has ended: all versions write it alike, and so know each other from strangers', async () => {
+  const { token, fencingToken, ...lease } = await take();
+  const by = `host:1:abc/${token}/${fencingToken}`;
+  expect(place.rows.get('nightly')?.by).toBe(by);
+  await store.release({ ...lease, token, fencingToken }, { outcome: 'failed' });
+  expect(place.rows.get('nightly')?.by).toBe(`${by}/failed`);
+});

@@ -10,7 +10,7 @@ import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 type Callback = (error: Error | null, result: unknown) => void;
 
 /** A pool of mysql2 whose connections keep what they are asked until a test answers. */
-function opened({ has = true, idle = 0 } = {}) {
+function opened({ has = true, idle = 0 }: { has?: boolean; idle?: number | null } = {}) {
   const clock = new ManualClock();
   const fate: string[] = [];
   const answers: Callback[] = [];
@@ -26,7 +26,7 @@ function opened({ has = true, idle = 0 } = {}) {
       give = () => use(null, connection);
       if (has) give();
     },
-    _freeConnections: { length: idle },
+    ...(idle !== null && { _freeConnections: { length: idle } }),
   };
   const gate = new Gate(new PoolConnections(pool, 1_000), 1_000, clock);
   return { clock, fate, answers, gate, give: () => give() };
@@ -132,6 +132,16 @@ describe('after a silence', () => {
     expect(fate).not.toContain('released');
   });
 
+  test.each([0, null])(
+    'a pool without idle connections, or one that tells of none, keeps all (%s)',
+    async (idle) => {
+      const { gate, fate } = opened({ idle });
+      gate.reconnect(undefined);
+      await settled();
+      expect(fate).toEqual([]);
+    },
+  );
+
   test('a statement that was just sent goes on', async () => {
     const { gate, answers } = opened();
     const sent = gate.send('SELECT 1', []);
@@ -141,6 +151,38 @@ describe('after a silence', () => {
     expect(await sent).toBe('rows');
   });
 });
+
+test.each([
+  ['is asked for a connection, which can be closed', {}, 'connection'],
+  ['whose query() was replaced is called, as whatever replaced it must see all', { query: true }, 'client'],
+  [
+    'that does not tell its idle connections is none of pg, and is called',
+    { idleCount: undefined },
+    'client',
+  ],
+])(
+  'a pool %s',
+  async (_what, { query: isReplaced = false, ...fields }: object & { query?: boolean }, asked) => {
+    const sent: string[] = [];
+    class Pool {
+      idleCount = 0;
+      connect = async () => ({
+        query: async () => (sent.push('connection'), { rows: [] }),
+        on: () => undefined,
+        off: () => undefined,
+        release: () => undefined,
+      });
+      async query() {
+        sent.push('client');
+        return { rows: [] };
+      }
+    }
+    const pool = Object.assign(new Pool(), fields);
+    if (isReplaced) pool.query = Pool.prototype.query.bind(pool);
+    await new PostgresDialect(pool, {}).migrate('ALTER TABLE t');
+    expect(sent).toEqual([asked]);
+  },
+);
 
 test('a migration on PostgreSQL limits the wait for locks in the one statement', async () => {
   const query = jest.fn(async (_text: string, _values: unknown[]) => []);

@@ -1,5 +1,6 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import type { SqlDialect, TableLook } from '../../../../lib/stores/sql/dialect.js';
+import type { SqlFailure } from '../../../../lib/stores/sql/failure.js';
 import { SqlLockStore } from '../../../../lib/stores/sql/sql-lock.store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { free, request, scripted } from './support/scripted-dialect.js';
@@ -105,6 +106,33 @@ describe('rows that others have locked', () => {
       message: expect.stringContaining('shedlock'),
     });
   });
+});
+
+test.each<[string, SqlFailure, string]>([
+  ['that refuses the credentials is an error of the set-up', 'denied', 'SchedulerLockConfigError'],
+  ['that is away is one that may come back', 'refused', 'StoreUnavailableError'],
+  ['that answers something unknown is so, too', 'unknown', 'StoreUnavailableError'],
+])('at the start a database %s', async (_what, failure, name) => {
+  const { store } = opened({ failure: () => failure, look: () => Promise.reject(new Error('no luck')) });
+  await expect(store.init()).rejects.toMatchObject({ name, message: expect.stringContaining('no luck') });
+});
+
+test('a row that the table refuses is granted to nobody, and stops no other of its batch', async () => {
+  const refused = new Error('violates check constraint');
+  const { clock, store } = opened({
+    failure: (error) => (error === refused ? 'lock' : 'refused'),
+    read: nothing,
+    write: async (_table, changes) => {
+      if (changes.some(({ name }) => name === 'job-1')) throw refused;
+      return changes.map(() => true);
+    },
+  });
+  const attempts = Array.from({ length: 4 }, (_, i) => store.acquire({ ...request, name: `job-${i}` }));
+  const results = Promise.allSettled(attempts);
+  await clock.advance(2_000);
+  const granted = { status: 'fulfilled', value: expect.objectContaining({ acquired: true }) };
+  const named = { status: 'rejected', reason: expect.objectContaining({ lock: 'job-1' }) };
+  expect(await results).toEqual([granted, named, granted, granted]);
 });
 
 describe('a database that is gone between two statements of a batch', () => {
