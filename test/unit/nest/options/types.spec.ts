@@ -34,8 +34,7 @@ class Jobs {
 }
 
 describe('the type of @SchedulerLock()', () => {
-  // One name is that of the hook that tells of the start of an application.
   it('compiles on methods that return a promise or nothing, with a name made of their first arguments', () => {
-    expect(Object.getOwnPropertyNames(Jobs.prototype)).toHaveLength(11);
+    expect(Object.getOwnPropertyNames(Jobs.prototype)).toHaveLength(10);
   });
 });
