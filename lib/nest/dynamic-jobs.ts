@@ -20,7 +20,7 @@ import { displayName } from '../base/lock-name.js';
 import { stateOf } from '../schedule/cron-job-state.js';
 import { JobSchedule } from '../schedule/job-schedule.js';
 import type { ScheduledCall } from '../schedule/scheduled-call.js';
-import { type BoundJob } from './bound-job.js';
+import type { BoundJob } from './bound-job.js';
 import { keyOf, noLines, sharedKeys } from './start-clashes.js';
 import { losesTicks, sharedLocks, tellOfUnkeptRules } from './start-warnings.js';
 import {

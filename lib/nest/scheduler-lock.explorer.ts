@@ -39,7 +39,7 @@ import { DynamicJobs } from './dynamic-jobs.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import { MODULE_SETTINGS } from './module-definition.js';
-import { type BoundJob } from './bound-job.js';
+import type { BoundJob } from './bound-job.js';
 import { BOUND_ALREADY, readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { clashes, comesAndGoes } from './start-clashes.js';

@@ -7,7 +7,7 @@ import { nameProblem } from '../base/lock-name.js';
 import { NO_QUEUED_CALLS } from '../lock/queue/queues.js';
 import { storeLabel } from '../lock/access/safe-store.js';
 import type { LockStore } from '../contract/lock-store.js';
-import { type BoundJob } from './bound-job.js';
+import type { BoundJob } from './bound-job.js';
 
 /**
  * What stops the start: jobs, locks and elections that exclude each other, or that the store cannot serve. One sentence each.

@@ -19,7 +19,7 @@ export class SqlDocuments<Table> implements LockDocuments {
 
   /** @param forPeople who need no right to write */
   async read(names: readonly string[] | 'all', forPeople = false): Promise<DocumentsRead> {
-    const look = () => this.operations.run((table) => this.#read(table, names), { reads: forPeople });
+    const look = () => this.operations.run((table) => this.#read(table, names), undefined, forPeople);
     try {
       // The connection may have been the reason. Many attempts share a look, which is to fail none of them.
       return await look().catch((error: unknown) =>
@@ -76,10 +76,7 @@ export class SqlDocuments<Table> implements LockDocuments {
     send: (table: Table, some: readonly T[]) => Promise<Answer[]>,
     lock?: string,
   ): Promise<(Answer | false)[]> {
-    return this.operations.run(
-      (table) => this.#halved(all, (some) => send(table, some)),
-      lock ? { lock } : {},
-    );
+    return this.operations.run((table) => this.#halved(all, (some) => send(table, some)), lock);
   }
 
   /**

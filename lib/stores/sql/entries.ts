@@ -40,7 +40,7 @@ export class SqlEntries<Table> extends EntryReads implements LockEntries {
         if (missing !== undefined && this.dialect.failure(error) === 'table') return missing;
         return this.#failed(error);
       });
-    return this.operations.run(read, { reads: true });
+    return this.operations.beside(read);
   }
 
   /** Makes the table ready. @returns why nothing can be written; `undefined` if it can */
@@ -177,7 +177,7 @@ export class SqlEntries<Table> extends EntryReads implements LockEntries {
 
   /** Runs a statement on this table only. */
   #run<T>(statement: () => Promise<T>, lock?: string): Promise<T> {
-    return this.operations.run(() => statement().catch(this.#failed), lock ? { lock } : {});
+    return this.operations.run(() => statement().catch(this.#failed), lock);
   }
 
   readonly #failed = (error: unknown): never => {

@@ -22,17 +22,17 @@ export class Operations<Table> {
     private readonly clock: Clock,
   ) {}
 
-  /** @param how with the one `lock` of the operation. One that only `reads` needs no right to write */
-  run<T>(
-    operation: (table: Table) => Promise<T>,
-    how: { readonly lock?: string; readonly reads?: boolean } = {},
-  ): Promise<T> {
-    return this.#repeat(async () => {
-      const { table } = this;
-      return operation(
-        table.ready ?? (await (how.reads === true ? table.whenReadable() : table.whenReady())),
-      );
-    }, how.lock);
+  /** @param lock the one of the operation @param reads whether it needs no right to write */
+  run<T>(operation: (table: Table) => Promise<T>, lock?: string, reads = false): Promise<T> {
+    const { table } = this;
+    const usable = (): Promise<Table> => (reads ? table.whenReadable() : table.whenReady());
+    return this.#repeat(async () => operation(table.ready ?? (await usable())), lock);
+  }
+
+  /** Reads other tables than that of the locks, whatever is wrong with that one: the look at it finds their schema. */
+  beside<T>(read: () => Promise<T>): Promise<T> {
+    const known = (): Promise<unknown> => this.table.whenReadable().catch(unlessTable);
+    return this.#repeat(() => known().then(read));
   }
 
   /** A read for people, whose error names the table. @param limit milliseconds */
@@ -102,4 +102,8 @@ export class Operations<Table> {
       failure === 'denied' || failure === 'forbidden',
     );
   }
+}
+
+function unlessTable(error: unknown): void {
+  if (!(error instanceof TableError)) throw error;
 }
