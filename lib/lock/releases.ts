@@ -49,11 +49,18 @@ export class Release {
   /** Called when it is over, or given up. */
   onOver: (() => void) | undefined;
 
+  /** How many calls of any kind the store had answered when the last try was sent. */
+  answersBefore = 0;
+  /** Whether its acquire was sent once at most. */
+  readonly single: boolean;
+
   /** @param copies how many copies of its acquire may still be on their way */
   constructor(
     readonly facts: ReleaseFacts,
     public copies = 0,
-  ) {}
+  ) {
+    this.single = copies < 2;
+  }
 
   /** How long its acquire can be on its way to a store that answers, ms. */
   get longestWay(): number {
@@ -76,8 +83,8 @@ export class Releases {
   readonly #list = new Set<Release>();
   /** For each lock the release that has to be answered before the lock is asked for. */
   readonly #byName = new Map<string, Release>();
-  /** Whether the store has left the last try without an answer. */
-  #isSilent = false;
+  /** Whether a try was left without an answer since all those were last made due. */
+  #mayWake = false;
   readonly #alarm: AlarmClock;
   #closed = false;
 
@@ -124,6 +131,7 @@ export class Releases {
 
   /** A connection is back: tries the unanswered releases again. */
   reconnected(): void {
+    this.#mayWake = false;
     for (const release of this.#list) if (release.unanswered) release.dueAt = -Infinity;
     this.#ring();
   }
@@ -143,6 +151,7 @@ export class Releases {
     this.#list.delete(release);
     this.underWay.begin();
     release.tries += 1;
+    release.answersBefore = this.outages.answers;
     const now = this.clock.monotonic();
     const keepFor = Math.max(0, Math.ceil(keepUntil - now));
     const options = record === undefined ? { outcome, keepFor } : { outcome, keepFor, record };
@@ -176,18 +185,22 @@ export class Releases {
 
   #failed(release: Release, error: Error, asked: Asked<ReleaseResult>): void {
     const { name } = release.facts.ref;
-    // The first try has begun the outage, unless the reason is this one lock.
-    if (release.tries > 1 && isSilence(error)) this.outages.failedAgain();
+    // The store has answered others meanwhile: the reason may be this one lock.
+    const isPassedOver = release.answersBefore !== this.outages.answers;
+    if (release.tries > 1 && isSilence(error) && isPassedOver) this.outages.failedAgain();
     else this.outages.failed(error, { call: 'release', locks: [name] });
     // An answer that comes too late for its call ends no outage: nothing can run by such answers.
     asked.listen((late) => {
       if ('error' in late) return;
+      // That nothing was found says little of an acquire that may have arrived since.
+      if (release.facts.outcome === 'abandoned' && !hasEnded(late.result)) return;
       this.#judge(release, late.result);
       if (release.over && release.trying === undefined) this.#drop(release);
     });
   }
 
   #answered(release: Release, answer: ReleaseResult | Error): void {
+    const wasUnanswered = release.unanswered;
     release.trying = undefined;
     // A store that reports a broken entry of this lock has answered.
     release.unanswered = answer instanceof Error && !(answer instanceof LockStateError);
@@ -197,9 +210,7 @@ export class Releases {
       release.again = false;
       void this.#try(release);
     } else this.#keep(release);
-    const isBack = this.#isSilent && !release.unanswered;
-    this.#isSilent = release.unanswered;
-    if (isBack) inModuleContext(() => this.reconnected());
+    if (wasUnanswered && !release.unanswered && this.#mayWake) inModuleContext(() => this.reconnected());
   }
 
   /** Whether nothing is left to release, by an answer of the store. */
@@ -207,7 +218,10 @@ export class Releases {
     const { copies, again, longestWay } = release;
     const now = this.clock.monotonic();
     release.answeredAt ??= now;
-    const isProof = !(answer instanceof Error) && (hasEnded(answer) ? copies < 2 : copies === 0 && !again);
+    // The end of one of two copies says nothing of the other one.
+    const isKnown = (found: ReleaseResult): boolean =>
+      hasEnded(found) ? release.single || copies === 0 : copies === 0 && !again;
+    const isProof = !(answer instanceof Error) && isKnown(answer);
     if (isProof || (!again && now >= release.answeredAt + longestWay)) release.over = true;
   }
 
@@ -227,7 +241,8 @@ export class Releases {
     const { unanswered, longestWay } = release;
     if (!unanswered || this.#closed) this.#forget(release);
     else this.#byName.set(release.facts.ref.name, release);
-    if (this.#closed) return;
+    if (this.#closed) return this.#drop(release);
+    this.#mayWake ||= unanswered;
     const beat = longestWay * BEAT;
     release.dueAt = this.clock.monotonic() + (unanswered ? Math.min(beat, LONGEST_PAUSE) : beat);
     this.#list.add(release);
