@@ -4,8 +4,8 @@ import { placeOf } from '../sql/table-name.js';
 import type { MysqlTable } from './columns.js';
 import { raw, type Sql, sql } from './sql-text.js';
 
-/** The database of the connection, and the user. */
-export const CURRENT_DATABASE = sql`SELECT DATABASE() AS \`here\`, CURRENT_USER() AS \`user\``;
+/** The database of the connection, whether the server ignores case in names of databases, and the user. */
+export const CURRENT_DATABASE = sql`SELECT DATABASE() AS \`here\`, @@lower_case_table_names AS \`folds\`, CURRENT_USER() AS \`user\``;
 
 /**
  * Reads the answer to {@link CURRENT_DATABASE}: the database, or why it cannot be told.
@@ -14,8 +14,8 @@ export const CURRENT_DATABASE = sql`SELECT DATABASE() AS \`here\`, CURRENT_USER(
  */
 export function databaseIn(row: Row | undefined, usual: string | null | undefined): string | Fault {
   const { here = null } = (row ?? {}) as { here?: string | null };
-  // Some servers ignore case.
-  return placeOf(here, here?.toLowerCase() === usual?.toLowerCase() ? here : usual, 'USE');
+  const isSame = Number(row?.['folds']) !== 0 && here?.toLowerCase() === usual?.toLowerCase();
+  return placeOf(here, isSame ? here : usual, 'USE');
 }
 
 /** Looks at a table: a row for each column, with settings of the session; no row if there is no table. */
