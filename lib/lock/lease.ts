@@ -13,7 +13,6 @@ interface LeaseTiming {
   readonly timeout: number | undefined;
   /** For how long its lock stays taken, from its start. */
   readonly atLeast: number;
-  /** Whether a shutdown aborts the job's signal at once. */
   /** Whether the store remembers its run. */
   readonly history?: boolean;
 }

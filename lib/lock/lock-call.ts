@@ -26,7 +26,6 @@ export interface LockSettings {
   /** Whether the store remembers its runs. */
   readonly history?: boolean;
   readonly onStoreError: 'skip' | 'run';
-  /** Whether a shutdown aborts the job's signal at once. */
 }
 
 /** A queued call, as its job sees it. */

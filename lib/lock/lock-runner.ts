@@ -300,7 +300,7 @@ export class LockRunner {
 }
 
 /** Runs a nested call, made by a job that already holds the lock, under the same lease. */
-export async function runInside<T>(
+async function runInside<T>(
   outer: LeasedScope,
   call: LockCall,
   job: (lock: Lock) => T | PromiseLike<T>,
@@ -311,7 +311,7 @@ export async function runInside<T>(
 }
 
 /** Takes a lock inside a job that already holds it: the handle shares the lease, which ends with that job. */
-export function acquireInside({ lease }: LeasedScope): LockHandle {
+function acquireInside({ lease }: LeasedScope): LockHandle {
   const handle = new LockHandle(lease);
   lease.enter();
   handle.finished = handle.released.then(() => lease.leave());
@@ -319,7 +319,7 @@ export function acquireInside({ lease }: LeasedScope): LockHandle {
 }
 
 /** How long a shutdown waits for jobs whose signal has aborted, ms. */
-export const ABORT_GRACE = 1_000;
+const ABORT_GRACE = 1_000;
 
 interface Teller {
   readonly instance: string;
@@ -328,7 +328,7 @@ interface Teller {
 }
 
 /** Aborts the signal of a job because its instance shuts down. */
-export function abort(lease: Lease): void {
+function abort(lease: Lease): void {
   lease.abort(new LockShutdownError(lease.ref.name));
 }
 
@@ -337,19 +337,19 @@ export function abort(lease: Lease): void {
  *
  * A run that has lost its lease or passed its timeout gets {@link ABORT_GRACE} only: it may never end.
  */
-export function waitsUntil({ abortReason, abortedAt }: Lease, began: number, limit: number): number {
+function waitsUntil({ abortReason, abortedAt }: Lease, began: number, limit: number): number {
   if (limit === 0) return abortedAt + ABORT_GRACE;
   if (abortReason === undefined) return began + limit;
   return Math.min(began + limit, Math.max(began, abortedAt) + ABORT_GRACE);
 }
 
-export function tellOfWaiting(leases: readonly Lease[], timeout: number, teller: Teller): void {
+function tellOfWaiting(leases: readonly Lease[], timeout: number, teller: Teller): void {
   const { instance, clock, emit } = teller;
   const runs = leases.map(unfinished);
   if (runs.length > 0) emit({ type: 'shutdown-waiting', runs, instance, at: clock.now(), timeout });
 }
 
-export function tellOfLeft(leases: readonly Lease[], { instance, clock, emit }: Teller): void {
+function tellOfLeft(leases: readonly Lease[], { instance, clock, emit }: Teller): void {
   const now = clock.monotonic();
   const runs = leases.map((lease) =>
     lease.confirmed && lease.live

@@ -48,7 +48,6 @@ export class Release {
   over = false;
   /** Called when it is over, or given up. */
   onOver: (() => void) | undefined;
-
   /** How many calls of any kind the store had answered when the last try was sent. */
   answersBefore = 0;
   /** Whether its acquire was sent once at most. */
@@ -215,14 +214,14 @@ export class Releases {
 
   /** Whether nothing is left to release, by an answer of the store. */
   #judge(release: Release, answer: ReleaseResult | Error): void {
-    const { copies, again, longestWay } = release;
+    const { copies, single, again, longestWay } = release;
     const now = this.clock.monotonic();
     release.answeredAt ??= now;
     // The end of one of two copies says nothing of the other one.
-    const isKnown = (found: ReleaseResult): boolean =>
-      hasEnded(found) ? release.single || copies === 0 : copies === 0 && !again;
-    const isProof = !(answer instanceof Error) && isKnown(answer);
-    if (isProof || (!again && now >= release.answeredAt + longestWay)) release.over = true;
+    const isEnd = !(answer instanceof Error) && hasEnded(answer) && (single || copies === 0);
+    const isNothing = !(answer instanceof Error) && !hasEnded(answer) && copies === 0 && !again;
+    const isLongAgo = !again && now >= release.answeredAt + longestWay;
+    if (isEnd || isNothing || isLongAgo) release.over = true;
   }
 
   /** A call that may have taken the lease has ended, too late for its caller. */
@@ -239,9 +238,9 @@ export class Releases {
   /** Keeps a release for another try. Of too many, it gives up the oldest: its tick is most likely no longer the newest. */
   #keep(release: Release): void {
     const { unanswered, longestWay } = release;
-    if (!unanswered || this.#closed) this.#forget(release);
-    else this.#byName.set(release.facts.ref.name, release);
     if (this.#closed) return this.#drop(release);
+    if (unanswered) this.#byName.set(release.facts.ref.name, release);
+    else this.#forget(release);
     this.#mayWake ||= unanswered;
     const beat = longestWay * BEAT;
     release.dueAt = this.clock.monotonic() + (unanswered ? Math.min(beat, LONGEST_PAUSE) : beat);

@@ -180,7 +180,7 @@ export function outcomeOf(
 /** How many failing jobs are remembered at most: a caller can make up a name per call. */
 const MAX_FAILING = 1_000;
 
-export function noteFailure(failing: Set<string>, job: string | undefined, outcome: ReleaseOutcome): void {
+function noteFailure(failing: Set<string>, job: string | undefined, outcome: ReleaseOutcome): void {
   const failed = outcome === 'failed' || outcome === 'timed-out';
   if (!failed && failing.size === 0) return;
   if (job === undefined) return;
@@ -192,7 +192,7 @@ export function noteFailure(failing: Set<string>, job: string | undefined, outco
 const EARLY = 0.9;
 
 /** The fires of a job that come while it runs: counts them, and reports the first one. */
-export class Overruns {
+class Overruns {
   /** How many have come. */
   skippedTicks = 0;
   /** The last of its ticks; when the last fire of its interval came, monotonic. */

@@ -176,7 +176,7 @@ export class Waits {
   #called(token: string): void {
     if (token === LOOK_FOR_QUEUED) return this.onQueued?.();
     const call = this.#byToken.get(token);
-    // One that is faster than the answer of the call's first ask is lost: the call asks soon.
+    // One that is faster than the answer of the call's first ask is lost: the first in line asks within a second.
     if (call !== undefined) this.#go(call, 'ask');
   }
 

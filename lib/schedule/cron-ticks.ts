@@ -187,7 +187,7 @@ const AROUND = 180 * MINUTE;
  * no date of its own: it belongs to the date before. Either that date was started already, or this fire starts it. In
  * both cases the job runs once that night.
  */
-export class CronDates {
+class CronDates {
   #zone: CronDate['zone'];
 
   constructor(

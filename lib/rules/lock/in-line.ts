@@ -34,7 +34,7 @@ import { release } from './release.js';
 /** The most calls in a line: each look reads all of them. One more is refused, and has to ask again. */
 export const MOST_IN_LINE = 100;
 /** A call, and when it came, in microseconds. Absent: now. */
-export type Arrival = AcquireRequest & { readonly at?: number };
+type Arrival = AcquireRequest & { readonly at?: number };
 
 /**
  * Rules 1, 2, 10 and 11: one attempt to take a lock for which others may wait. The line stands beside the document, so calls that enter or
@@ -263,12 +263,12 @@ export const hasLine = (document: LockDocument | undefined, now: number): boolea
   (markOf(document)?.until ?? -Infinity) > now;
 
 /** Calls that were read, and do not stand in line any more. @param but one that is not over yet */
-export function overIn(standing: readonly Standing[], line: Line, but?: string): readonly Standing[] {
+function overIn(standing: readonly Standing[], line: Line, but?: string): readonly Standing[] {
   const left = new Set(line.standing.map(({ token }) => token));
   return standing.filter(({ token }) => !left.has(token) && token !== but);
 }
 
-export const markOf = (document: LockDocument | undefined): Mark | undefined =>
+const markOf = (document: LockDocument | undefined): Mark | undefined =>
   document?.more?.['line'] as Mark | undefined;
 
 /** A call that has the lock, or had it last, does not stand in line, whatever is still written there. */
@@ -283,12 +283,7 @@ export function lineOf(document: LockDocument, standing: readonly Standing[]): L
 }
 
 /** What is kept of a lock, with the mark of this line. @param own the call that has the lock from now on, if it is still written there */
-export function withLine(
-  { more = {}, ...kept }: LockRecord,
-  line: Line,
-  now: number,
-  own?: Standing,
-): LockRecord {
+function withLine({ more = {}, ...kept }: LockRecord, line: Line, now: number, own?: Standing): LockRecord {
   const { line: before, ...others } = more as { line?: Mark };
   const all = own === undefined ? line.standing : [...line.standing, own];
   const last = Math.max(now, ...all.map(({ until }) => until));

@@ -14,7 +14,7 @@ export type Starts = ReadonlyMap<string, Start>;
 /** A job's last start: its tick, or when its interval is due again. */
 export type Start = (TickStart | IntervalStart) & Undo;
 
-export interface TickStart {
+interface TickStart {
   readonly tick: number;
   /** Which run of the tick it was, from 1. */
   readonly attempt: number;
@@ -23,7 +23,7 @@ export interface TickStart {
   readonly outcome?: ReleaseOutcome | undefined;
 }
 
-export interface IntervalStart {
+interface IntervalStart {
   /** When the job is due again, by the database's clock, epoch milliseconds. */
   readonly due: number;
   /** The interval that `due` was counted with. */
@@ -31,7 +31,7 @@ export interface IntervalStart {
 }
 
 /** How to undo a start, until its run has ended. */
-export interface Undo {
+interface Undo {
   /** Token of the lease that it belongs to. */
   readonly by?: string | undefined;
   /** The start that it has replaced. */
@@ -55,7 +55,7 @@ export function withStart(
   return new Map(starts).set(job, { ...start, by: token, ...(before === undefined ? {} : { before }) });
 }
 
-export function withoutUndo({ by: _by, before: _before, ...start }: Start): Start {
+function withoutUndo({ by: _by, before: _before, ...start }: Start): Start {
   return start;
 }
 
@@ -78,7 +78,7 @@ export function jobInfos(starts: Starts): JobInfo[] {
 }
 
 /** An attempt for a tick. */
-export type TickRequest = AcquireRequest & { readonly tick: number };
+type TickRequest = AcquireRequest & { readonly tick: number };
 
 /** Rule 4: why a tick may not start now; `undefined` if it may. */
 export function refusedTick(starts: Starts, now: number, request: TickRequest): AcquireRefusal | undefined {
@@ -112,7 +112,7 @@ export function lastTick(starts: Starts, job?: string): Pick<AcquireRefusal, 'ti
 }
 
 /** An attempt for an interval. */
-export type IntervalRequest = AcquireRequest & { readonly interval: number };
+type IntervalRequest = AcquireRequest & { readonly interval: number };
 
 /** Rule 4: why an interval may not start now: a tenth of it before it is due again, it may. */
 export function refusedInterval(

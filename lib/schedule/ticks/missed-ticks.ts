@@ -244,7 +244,7 @@ function obstacleOf(
 }
 
 /** The time in which this instance runs the jobs of the fleet. Judges by age, as wall clocks can be set. */
-export class Term {
+class Term {
   /** Monotonic. */
   readonly #begin: number;
 
