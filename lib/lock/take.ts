@@ -170,26 +170,31 @@ export abstract class Take implements OpenCall {
     const { result } = outcome;
     engine.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
     this.line?.answered(result);
-    if (!result.acquired) return refusalOf(request, result);
+    if (!result.acquired) {
+      // A call in line goes on with this token.
+      if (this.line === undefined) this.#undoOthers(copies, request, 0);
+      return refusalOf(request, result);
+    }
     if (result.interrupted !== undefined) this.#noteInterruption(result.interrupted);
     const now = engine.clock.monotonic();
     if (this.#isUnwanted(now, sentAt))
       return this.#giveBack({ ...request, fencingToken: result.fencingToken }, copies);
     const ref = leaseRefOf(request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit, causeOf(call));
-    for (const copy of copies.length > 1 ? copies : []) this.#undoOther(copy, ref);
+    this.#undoOthers(copies, request, result.fencingToken);
     reportMismatch(engine, lease, call.start, result.previousSchedule);
     return lease;
   }
 
-  /** A copy that is carried out when the run is over, and granted even so, leaves a lease behind that nobody uses. */
-  #undoOther(copy: Asked<AcquireResult>, { fencingToken, ...ref }: LeaseRef): void {
-    copy.listen((outcome) => {
-      const other =
-        'result' in outcome && outcome.result.acquired ? outcome.result.fencingToken : fencingToken;
-      if (other !== fencingToken)
-        this.engine.releases.abandon({ ...ref, fencingToken: other }, this.call.settings.storeTimeout);
-    });
+  /** One of two copies that is granted when its call or its run is over leaves a lease behind that nobody uses. @param own its lease */
+  #undoOthers(copies: Copies, request: AcquireRequest, own: number): void {
+    if (copies.length === 1) return;
+    for (const copy of copies)
+      copy.listen((outcome) => {
+        const other = 'result' in outcome && outcome.result.acquired ? outcome.result.fencingToken : own;
+        if (other !== own)
+          this.engine.releases.abandon({ ...request, fencingToken: other }, this.call.settings.storeTimeout);
+      });
   }
 
   #noteInterruption(run: Interrupted): void {

@@ -35,7 +35,8 @@ export function readLook(ddl: TableDdl, rows: readonly Row[]): TableLook<MysqlTa
   if (problem !== undefined) return { problem };
   // With a key of several columns a lock could have two rows, and two holders.
   const key = [...types].flatMap(([name, type]) => (type.endsWith(' KEY') ? [name] : []));
-  if (key.length > 1) types.set('name', `one column of the primary key (${key.join(', ')})`);
+  if (key.length > 1 && types.has('name'))
+    types.set('name', `one column of the primary key (${key.join(', ')})`);
   const fault = judge(types, ddl);
   if (fault !== undefined) return fault;
   const collation = String(rows.find(({ name }) => name === 'name')?.['collation']);

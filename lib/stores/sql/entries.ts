@@ -17,6 +17,8 @@ const OVER = 60_000;
  * goes on without it: then it keeps no histories and no queued calls, and says why.
  */
 export class SqlEntries<Table> extends EntryReads implements LockEntries {
+  /** Whether this store is to write, and not only to read. */
+  #writes = false;
   #isReady = false;
   #opening: Promise<string | undefined> | undefined;
   #tidied = -Infinity;
@@ -30,21 +32,16 @@ export class SqlEntries<Table> extends EntryReads implements LockEntries {
     super(dialect.entries);
   }
 
-  protected select(
-    text: string,
-    values: readonly unknown[],
-    missing?: readonly Row[],
-  ): Promise<readonly Row[]> {
-    const read = () =>
-      this.entries.read(text, values).catch((error: unknown) => {
-        if (missing !== undefined && this.dialect.failure(error) === 'table') return missing;
-        return this.#failed(error);
-      });
-    return this.operations.beside(read);
+  /** Nobody has told a store to write that was not opened: a table that is missing is as good as an empty one. */
+  protected select(text: string, values: readonly unknown[], isLoose = false): Promise<readonly Row[]> {
+    const orNone = (error: unknown): readonly Row[] =>
+      isLoose && !this.#writes && this.dialect.failure(error) === 'table' ? [] : this.#failed(error);
+    return this.operations.beside(() => this.entries.read(text, values).catch(orNone));
   }
 
   /** Makes the table ready. @returns why nothing can be written; `undefined` if it can */
   init(): Promise<string | undefined> {
+    this.#writes = true;
     this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
     return this.#opening;
   }

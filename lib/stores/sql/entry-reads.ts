@@ -28,11 +28,11 @@ export abstract class EntryReads {
 
   constructor(protected readonly entries: EntriesDialect) {}
 
-  /** @param missing what a table answers that is missing; absent: an error */
+  /** @param isLoose whether a table may be missing that nobody needs */
   protected abstract select(
     text: string,
     values: readonly unknown[],
-    missing?: readonly Row[],
+    isLoose?: boolean,
   ): Promise<readonly Row[]>;
 
   list(query: EntryQuery): Promise<EntriesRead> {
@@ -49,7 +49,7 @@ export abstract class EntryReads {
     const values = after === undefined ? which.values : [...which.values, after];
     const text = `SELECT name, kind, count(*) AS n, min(place) AS place FROM {entries}
 WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDER BY name, kind LIMIT ${Math.trunc(limit)}`;
-    const rows = await this.select(text, values, []);
+    const rows = await this.select(text, values, true);
     return rows.map(({ name, kind, n, place }) => ({
       lock: String(name),
       kind: String(kind),

@@ -97,6 +97,21 @@ describe('an acquire whose outcome is not known', () => {
     expect((await other.start()).began).toBe(true);
   });
 
+  it('is released again when it is granted, though a release from before says late that it found nothing', async () => {
+    const app = new Harness();
+    const other = new Harness(app, 'there');
+    const [acquire, early] = [hold('request'), hold('reply')];
+    app.store.next('acquire', acquire.behaviour);
+    app.store.next('release', early.behaviour, silence);
+    await app.start();
+    await app.clock.advance(4_500);
+    acquire.answer();
+    await app.clock.advance(0);
+    early.answer();
+    await app.clock.advance(6_000);
+    expect((await other.start()).began).toBe(true);
+  });
+
   it('has no fencing token when it is released, though its own start has refused a second copy', async () => {
     const app = new Harness();
     const refused = gate();

@@ -387,6 +387,35 @@ describe('while the store does not answer', () => {
     expect(app.clock.pending).toBe(0);
   });
 
+  it('runs on a part of the store that answers have no releases tried again on the part that does not', async () => {
+    const app = new Harness();
+    const release = app.store.release.bind(app.store);
+    let tries = 0;
+    app.store.release = (lease, options) => {
+      if (!lease.name.startsWith('far')) return release(lease, options);
+      tries += 1;
+      return Promise.reject(new StoreUnavailableError('this node is away', { outcome: 'not-applied' }));
+    };
+    const jobs = await Promise.all(Array.from({ length: 100 }, (_, i) => app.start(`far-${i}`)));
+    for (const job of jobs) job.end();
+    await app.clock.advance(0);
+    for (let i = 0; i < 50; i++) await app.runner.run(app.call('near'), () => 'ran');
+    expect(tries).toBe(100);
+  });
+
+  it('an outage is reported although a sign of life has ended the one in which the release failed', async () => {
+    const app = new Harness();
+    const job = await app.start();
+    app.store.next('release', brokenConnection);
+    job.end();
+    await app.clock.advance(0);
+    app.runner.heard();
+    expect(app.of('outage-ended')).toHaveLength(1);
+    app.store.breakDown();
+    await app.start();
+    expect(app.of('outage-started')).toHaveLength(2);
+  });
+
   it('an outage is reported although only a release that is tried again finds it', async () => {
     const app = new Harness();
     const job = await app.start();

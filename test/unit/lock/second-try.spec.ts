@@ -180,6 +180,40 @@ describe('the first of two attempts', () => {
     return { app, late };
   }
 
+  it('that is granted late, and released, proves nothing of the second, which arrives even later', async () => {
+    const app = new Harness();
+    const [first, second] = [hold('request'), hold('request')];
+    app.store.next('acquire', first.behaviour, (carryOut) => {
+      void second.behaviour(carryOut);
+      return brokenConnection(carryOut);
+    });
+    const result = app.runner.run(ofTick(app), () => 'ran');
+    await app.clock.advance(2_500);
+    expect(await result).toMatchObject({ ran: false, reason: 'store-unavailable' });
+    first.answer();
+    await app.clock.advance(500);
+    second.answer();
+    await app.clock.advance(3_000);
+    const other = new Harness(app, 'there');
+    expect(await other.runner.run(ofTick(other), () => 'ran')).toEqual({ ran: true, value: 'ran' });
+  });
+
+  it('that is granted when the second was refused is given back', async () => {
+    const app = new Harness();
+    const other = new Harness(app, 'there');
+    const first = hold('request');
+    app.store.next('acquire', first.behaviour);
+    const result = app.runner.run(ofTick(app), () => 'ran');
+    const holder = await other.start();
+    await app.clock.advance(LIMIT);
+    expect(await result).toMatchObject({ ran: false, reason: 'held' });
+    holder.end();
+    await app.clock.advance(0);
+    first.answer();
+    await app.clock.advance(0);
+    expect((await other.start()).began).toBe(true);
+  });
+
   it.each([0, 1])('that is carried out after both were given up is undone, as is copy %s', async (which) => {
     const app = new Harness();
     const copies = [hold('request'), hold('request')];

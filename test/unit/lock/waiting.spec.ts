@@ -39,8 +39,10 @@ class LossyStore extends MemoryLockStore {
   slow: { readonly holder: string; readonly until: Promise<void> } | undefined;
   /** The attempts of this holder arrive only then. */
   late: { readonly holder: string; readonly until: Promise<void> } | undefined;
-  /** Whether the next release does not arrive. */
-  losesRelease = false;
+  /** How many of the next releases do not arrive. */
+  lostReleases = 0;
+  /** The outcomes of all releases. */
+  readonly released: unknown[] = [];
   /** Whether hints are lost on their way. */
   mute = false;
   /** What the attempts of this holder say of the lease that has refused them. */
@@ -59,8 +61,9 @@ class LossyStore extends MemoryLockStore {
   }
 
   override async release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult> {
-    if (!this.losesRelease) return super.release(lease, options);
-    this.losesRelease = false;
+    this.released.push(options?.outcome);
+    if (this.lostReleases === 0) return super.release(lease, options);
+    this.lostReleases -= 1;
     throw new StoreUnavailableError('broken connection', { outcome: 'unknown' });
   }
 
@@ -329,11 +332,22 @@ describe('calls that wait', () => {
     fleet.store.away = undefined;
     await fleet.clock.advance(2_000);
     expect(ran.lock).toBeDefined();
-    fleet.store.losesRelease = true;
+    fleet.store.lostReleases = 1;
     await fleet.end(ran);
     await fleet.clock.advance(30_000);
     const other = await fleet.call('b', {}, tick);
     expect(other.result).toMatchObject({ ran: false, reason: 'already-ran' });
+  });
+
+  test('give back what a lost first ask may take, also in a shutdown in which the release fails', async () => {
+    fleet.store.away = 'a';
+    const ran = await fleet.call('a', MINUTE, { job: 'Reports.nightly', start: { tick: 1 }, kind: 'fired' });
+    fleet.store.away = undefined;
+    await fleet.clock.advance(2_000);
+    fleet.store.lostReleases = 2;
+    await fleet.end(ran);
+    await fleet.shutdown();
+    expect(fleet.store.released).toEqual(['completed', 'completed', 'abandoned']);
   });
 
   test('end with the reason of their signal, and leave the line', async () => {

@@ -59,6 +59,12 @@ test('a store that keeps no histories tries no right to write by reading', async
   expect(table.tries).toBe(0);
 });
 
+test('to a store that is to write, a broken table is no empty one; to one that only reads, it is', async () => {
+  const [writer, reader] = [await opened({ keeps: true }), await opened({ keeps: false })];
+  await expect(writer.store.queuedCalls.left(['job'])).rejects.toThrow('shedlock_entries cannot be used');
+  expect(await reader.store.queuedCalls.left(['job'])).toEqual([]);
+});
+
 test('what to do helps with a table that lacks a column, too: to create it does not', async () => {
   const { store } = await opened({ keeps: false });
   expect(await store.history.init()).toMatch(
