@@ -3,18 +3,12 @@ import { notLoaded } from '../../base/wording.js';
 import type { MysqlClient } from '../../stores/mysql/client.js';
 import type { PostgresClient } from '../../stores/postgres/client.js';
 
-interface Connection {
-  release(): void;
-}
-
 interface PostgresPool extends PostgresClient {
-  connect(): Promise<Connection>;
   on(event: 'error', listener: () => void): unknown;
   end(): Promise<void>;
 }
 
 interface MysqlPool extends MysqlClient {
-  getConnection(): Promise<Connection>;
   end(): Promise<void>;
 }
 

@@ -102,7 +102,7 @@ async function openPostgres({ url, table, schema, ca }: StoreAddress): Promise<O
   return closedIfItFails(async () => {
     const options = { table, schema, migrate: false };
     const store = new PostgresLockStore(pool, options);
-    await reached(pool.connect(), (client) => new PostgresLockStore(client, options));
+    await reached(pool.query('SELECT 1', []), (client) => new PostgresLockStore(client, options));
     await checkTables(store);
     return { store, close };
   }, close);
@@ -124,19 +124,19 @@ async function openMysql({ url, table, schema, ca }: StoreAddress): Promise<Open
   return closedIfItFails(async () => {
     const options = { table, schema, migrate: false, queryTimeout: STATEMENT_LIMIT };
     const store = new MysqlLockStore(pool, options);
-    await reached(pool.getConnection(), (client) => new MysqlLockStore(client, options));
+    await reached(pool.query('SELECT 1', []), (client) => new MysqlLockStore(client, options));
     await checkTables(store);
     return { store, close };
   }, close);
 }
 
-/** Waits for the first connection. Does not try again, as many failures may lock an account: the store explains its error. */
+/** Waits for the first answer. Does not try again, as many failures may lock an account: the store explains its error. */
 async function reached(
-  connection: Promise<{ release(): void }>,
+  answer: PromiseLike<unknown>,
   storeOf: (client: { query(): Promise<never> }) => LockStore,
 ): Promise<void> {
   try {
-    (await connection).release();
+    await answer;
   } catch (error) {
     await storeOf({ query: () => Promise.reject(error) }).init?.();
   }

@@ -20,7 +20,7 @@ export interface Pool {
   readonly idleCount: number;
   readonly options?: { readonly max?: number };
   listenerCount?(event: 'error'): number;
-  connect(): Promise<PooledClient>;
+  connect(callback: (error: Error | undefined, client?: PooledClient) => void): unknown;
 }
 
 /** Whether a client is a pool of `pg`, whose connections can be closed. One whose `query()` was replaced has to be called. */
@@ -57,17 +57,31 @@ export class PoolConnections implements Connections {
   }
 
   async take(): Promise<Connection> {
-    const client = await this.pool.connect();
-    // The statement fails as well. Without a listener the process would end.
-    const onError = (): void => undefined;
-    client.on('error', onError);
+    const client = await this.#connect();
     return {
       query: (text, values) => client.query({ text, values, types: AS_SENT }),
       end(error) {
         // The pool does the same in its query(): it trusts no connection with an error, and closes it. Until then the server may say more.
-        if (error === undefined) client.off('error', onError);
+        if (error === undefined) client.off('error', ignore);
         client.release(error);
       },
     };
   }
+
+  /** By a callback, as the pool listens no more from then on, and a dying server may say so in the same packet as its welcome. */
+  #connect(): Promise<PooledClient> {
+    return new Promise((resolve, reject) => {
+      const use = (client?: PooledClient): void => {
+        if (client === undefined) return;
+        // The statement fails as well. Without a listener the process would end.
+        client.on('error', ignore);
+        resolve(client);
+      };
+      const answer = this.pool.connect((error, client) => (error ? reject(error) : use(client)));
+      // One that somebody has replaced may take no callback.
+      if (answer instanceof Promise) answer.then(use, reject);
+    });
+  }
 }
+
+const ignore = (): void => undefined;

@@ -1,5 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
-import { EventEmitter } from 'node:events';
+import { EventEmitter, once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { Pool } from 'pg';
 import { Gate } from '../../../../lib/stores/sql/gate.js';
 import { type CallbackConnection, PoolConnections } from '../../../../lib/stores/mysql/pool.js';
 import { PoolConnections as PostgresConnections } from '../../../../lib/stores/postgres/pool.js';
@@ -62,6 +64,35 @@ test('what a server still says on a connection of pg that was thrown away ends n
   await expect(gate.send('SELECT 1', [])).rejects.toThrow('terminating connection');
   // As pg does it, when no query is left to hear of it.
   expect(() => client.emit('error', new Error('terminating connection, once more'))).not.toThrow();
+});
+
+/** A message of PostgreSQL's protocol. */
+function message(type: string, ...parts: (string | number[])[]): Buffer {
+  const body = Buffer.concat(parts.map((part) => Buffer.from(part as string)));
+  const head = Buffer.from([...Buffer.from(type), 0, 0, 0, 0]);
+  head.writeInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
+}
+
+test('a server of PostgreSQL that stops in the moment in which it has let a connection in ends no process', async () => {
+  const fatal = ['SFATAL', 'C57P01', 'Mterminating connection due to administrator command'];
+  const said = Buffer.concat([
+    message('R', [0, 0, 0, 0]),
+    message('Z', 'I'),
+    // In the same packet as the welcome, so nothing else of the process runs between them.
+    message('E', ...fatal.map((field) => `${field}\0`), '\0'),
+  ]);
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end(said));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const pool = new Pool({ host: '127.0.0.1', port: (server.address() as AddressInfo).port, user: 'app' });
+  pool.on('error', () => undefined);
+  const gate = new Gate(new PostgresConnections(pool), 1_000);
+  await expect(gate.send('SELECT 1', [])).rejects.toThrow('not queryable');
+  await pool.end();
+  server.close();
 });
 
 test('a connection that has not answered within the limit is closed, its socket, too', async () => {
