@@ -7,7 +7,7 @@ import { SchedulerLockEvents, SchedulerLockModule } from '../../lib/index.js';
 import { type Instrument, INSTRUMENTS } from '../../lib/show/metrics/instruments.js';
 import { SchedulerLockOtelModule } from '../../lib/show/otel/index.js';
 import { SchedulerLockPrometheusModule } from '../../lib/show/prometheus/index.js';
-import { labelName, metricName } from '../../lib/show/prometheus/names.js';
+import { labelName, metricName } from '../../lib/show/prometheus/metrics.js';
 import { closeApps, LogLines, startFailure, startModule } from './app.js';
 import { measuredApp } from './support/measured-app.js';
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Instrument, INSTRUMENTS } from '../../lib/show/metrics/instruments.js';
-import { labelName, metricName } from '../../lib/show/prometheus/names.js';
+import { labelName, metricName } from '../../lib/show/prometheus/metrics.js';
 import { projectRoot } from '../support/machine.js';
 import { findPromtool } from '../support/promtool.js';
 import type { UnpackedProgram } from '../support/server-programs.js';

@@ -25,125 +25,68 @@ export const ERROR_TYPE = 'error.type';
 /** From a job that only looks whether there is work, to a job of an hour, seconds. */
 const BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800, 3_600];
 
+const of =
+  (type: Instrument['type'], more: Pick<Instrument, 'buckets'> = {}) =>
+  (name: string, unit: string, description: string, attributes = [JOB]): Instrument => {
+    return { name: `scheduler_lock.${name}`, type, unit, description, attributes, ...more };
+  };
+const histogram = of('histogram', { buckets: BUCKETS });
+const [updown, counter, gauge] = [of('updown'), of('counter'), of('gauge')];
+
 /** All that is measured. Names and units follow OpenTelemetry: seconds, no `total`; there is no convention for jobs or locks yet. */
 export const INSTRUMENTS = {
-  duration: {
-    name: 'scheduler_lock.run.duration',
-    type: 'histogram',
-    unit: 's',
-    attributes: [JOB, OUTCOME, ERROR_TYPE],
-    buckets: BUCKETS,
-    description: 'How long runs took, by how they ended',
-  },
-  delay: {
-    name: 'scheduler_lock.run.delay',
-    type: 'histogram',
-    unit: 's',
-    attributes: [JOB],
-    buckets: BUCKETS,
-    description: 'How long after its tick a run began',
-  },
-  active: {
-    name: 'scheduler_lock.run.active',
-    type: 'updown',
-    unit: '{run}',
-    attributes: [JOB],
-    description: 'Runs that go on here',
-  },
-  skips: {
-    name: 'scheduler_lock.skips',
-    type: 'counter',
-    unit: '{skip}',
-    attributes: [JOB, SKIP_REASON],
-    description: 'Calls that did not run their job here; mostly because another instance did',
-  },
-  losses: {
-    name: 'scheduler_lock.lease.losses',
-    type: 'counter',
-    unit: '{lease}',
-    attributes: [JOB, LOSS_REASON],
-    description: 'Leases that ended under a running job',
-  },
-  renewalFailures: {
-    name: 'scheduler_lock.renewal.failures',
-    type: 'counter',
-    unit: '{renewal}',
-    attributes: [JOB],
-    description: 'Renewals of leases that failed, and were tried again',
-  },
-  interruptions: {
-    name: 'scheduler_lock.run.interruptions',
-    type: 'counter',
-    unit: '{run}',
-    attributes: [JOB],
-    description: 'Runs whose instance died, froze or lost the store, as the next holder has found',
-  },
-  unlocked: {
-    name: 'scheduler_lock.run.unlocked',
-    type: 'counter',
-    unit: '{run}',
-    attributes: [JOB],
-    description: 'Runs without their lock, by onStoreError: run',
-  },
-  overdue: {
-    name: 'scheduler_lock.job.overdue',
-    type: 'gauge',
-    unit: 's',
-    attributes: [JOB],
-    description:
-      'Time since the tick that no instance has started; 0: the job is on time. Absent while that is not known',
-  },
-  overtime: {
-    name: 'scheduler_lock.run.overtime',
-    type: 'gauge',
-    unit: 's',
-    attributes: [JOB],
-    description:
-      'Age of a run here that hangs or runs into the next tick, and needs attention; 0: there is none',
-  },
-  age: {
-    name: 'scheduler_lock.run.age',
-    type: 'gauge',
-    unit: 's',
-    attributes: [JOB],
-    description: 'Age of the oldest run of a job that goes on here. Absent: there is none',
-  },
-  disagree: {
-    name: 'scheduler_lock.job.disagree',
-    type: 'gauge',
-    unit: '{job}',
-    attributes: [JOB],
-    description:
-      'Whether the instances do not agree when the job runs, or the clocks of all are behind: 1 or 0. Absent while that is not known',
-  },
-  interrupted: {
-    name: 'scheduler_lock.job.interrupted',
-    type: 'gauge',
-    unit: '{job}',
-    attributes: [JOB],
-    description:
-      'Whether the last run of the job was killed, and none has begun since: 1 or 0. Absent while that is not known, and while the job is overdue, paused or off',
-  },
-  clockOffset: {
-    name: 'scheduler_lock.clock.offset',
-    type: 'gauge',
-    unit: 's',
-    attributes: [],
-    description:
-      'How much the clock here is behind that of the store; below 0: it is ahead. Absent while that is not known',
-  },
-  available: {
-    name: 'scheduler_lock.store.available',
-    type: 'gauge',
-    unit: '{store}',
-    attributes: [],
-    description: 'Whether the store answers: 1 or 0',
-  },
-  leader: {
-    name: 'scheduler_lock.leader',
-    type: 'gauge',
-    unit: '{leader}',
-    attributes: [ELECTION],
-    description: 'Whether this instance leads: 1 or 0',
-  },
-} as const satisfies Record<string, Instrument>;
+  duration: histogram('run.duration', 's', 'How long runs took, by how they ended', [
+    JOB,
+    OUTCOME,
+    ERROR_TYPE,
+  ]),
+  delay: histogram('run.delay', 's', 'How long after its tick a run began'),
+  active: updown('run.active', '{run}', 'Runs that go on here'),
+  skips: counter(
+    'skips',
+    '{skip}',
+    'Calls that did not run their job here; mostly because another instance did',
+    [JOB, SKIP_REASON],
+  ),
+  losses: counter('lease.losses', '{lease}', 'Leases that ended under a running job', [JOB, LOSS_REASON]),
+  renewalFailures: counter(
+    'renewal.failures',
+    '{renewal}',
+    'Renewals of leases that failed, and were tried again',
+  ),
+  interruptions: counter(
+    'run.interruptions',
+    '{run}',
+    'Runs whose instance died, froze or lost the store, as the next holder has found',
+  ),
+  unlocked: counter('run.unlocked', '{run}', 'Runs without their lock, by onStoreError: run'),
+  overdue: gauge(
+    'job.overdue',
+    's',
+    'Time since the tick that no instance has started; 0: the job is on time. Absent while that is not known',
+  ),
+  overtime: gauge(
+    'run.overtime',
+    's',
+    'Age of a run here that hangs or runs into the next tick, and needs attention; 0: there is none',
+  ),
+  age: gauge('run.age', 's', 'Age of the oldest run of a job that goes on here. Absent: there is none'),
+  disagree: gauge(
+    'job.disagree',
+    '{job}',
+    'Whether the instances do not agree when the job runs, or the clocks of all are behind: 1 or 0. Absent while that is not known',
+  ),
+  interrupted: gauge(
+    'job.interrupted',
+    '{job}',
+    'Whether the last run of the job was killed, and none has begun since: 1 or 0. Absent while that is not known, and while the job is overdue, paused or off',
+  ),
+  clockOffset: gauge(
+    'clock.offset',
+    's',
+    'How much the clock here is behind that of the store; below 0: it is ahead. Absent while that is not known',
+    [],
+  ),
+  available: gauge('store.available', '{store}', 'Whether the store answers: 1 or 0', []),
+  leader: gauge('leader', '{leader}', 'Whether this instance leads: 1 or 0', [ELECTION]),
+};

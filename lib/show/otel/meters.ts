@@ -43,22 +43,14 @@ function recorder(
   meter: Meter,
   instrument: Instrument,
 ): ((value: number, attributes: Attributes) => void) | undefined {
-  switch (instrument.type) {
-    case 'histogram': {
-      const histogram = meter.createHistogram(...named(instrument));
-      return (value, attributes) => histogram.record(value, attributes);
-    }
-    case 'counter': {
-      const counter = meter.createCounter(...named(instrument));
-      return (value, attributes) => counter.add(value, attributes);
-    }
-    case 'updown': {
-      const counter = meter.createUpDownCounter(...named(instrument));
-      return (value, attributes) => counter.add(value, attributes);
-    }
-    case 'gauge':
-      return undefined;
+  const { type } = instrument;
+  if (type === 'gauge') return undefined;
+  if (type === 'histogram') {
+    const histogram = meter.createHistogram(...named(instrument));
+    return (value, attributes) => histogram.record(value, attributes);
   }
+  const counter = meter[type === 'counter' ? 'createCounter' : 'createUpDownCounter'](...named(instrument));
+  return (value, attributes) => counter.add(value, attributes);
 }
 
 function named({ name, unit, description, buckets }: Instrument) {

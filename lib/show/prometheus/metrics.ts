@@ -2,7 +2,6 @@ import type { Gauge, Registry } from 'prom-client';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { type Instrument, type InstrumentKey, INSTRUMENTS } from '../metrics/instruments.js';
 import type { Measurement } from '../metrics/measurements.js';
-import { labelName, metricName } from './names.js';
 
 export type PromClient = typeof import('prom-client');
 
@@ -10,7 +9,6 @@ type Recorder = (value: number, labels: Record<string, string>) => void;
 
 /** The metrics of an application in a registry. */
 export class Metrics {
-  readonly #names: string[] = [];
   readonly #record = new Map<InstrumentKey, Recorder>();
 
   readonly #registry: Registry;
@@ -34,10 +32,8 @@ export class Metrics {
         `SchedulerLockPrometheusModule: the registry has a metric ${taken} already. Import the module once, and give each ` +
           'application in this process a registry of its own: forRoot({ registry: new Registry() }).',
       ]);
-    for (const [key, instrument] of Object.entries(INSTRUMENTS) as [InstrumentKey, Instrument][]) {
+    for (const [key, instrument] of Object.entries(INSTRUMENTS) as [InstrumentKey, Instrument][])
       this.#record.set(key, this.#make(key, instrument));
-      this.#names.push(metricName(instrument));
-    }
   }
 
   record({ instrument, value, attributes }: Measurement): void {
@@ -46,7 +42,7 @@ export class Metrics {
 
   /** Takes the metrics out of the registry. */
   remove(): void {
-    for (const name of this.#names) this.#registry.removeSingleMetric(name);
+    for (const each of Object.values(INSTRUMENTS)) this.#registry.removeSingleMetric(metricName(each));
   }
 
   #make(key: InstrumentKey, instrument: Instrument): Recorder {
@@ -57,30 +53,22 @@ export class Metrics {
       labelNames: attributes.map(labelName),
       registers: [this.#registry],
     };
-    switch (type) {
-      case 'histogram': {
-        const histogram = new this.client.Histogram({ ...common, buckets: [...buckets] });
-        return (value, labels) => histogram.observe(labels, value);
-      }
-      case 'counter': {
-        const counter = new this.client.Counter(common);
-        return (value, labels) => counter.inc(labels, value);
-      }
-      case 'updown': {
-        const gauge = new this.client.Gauge(common);
-        return (value, labels) => gauge.inc(labels, value);
-      }
-      case 'gauge': {
-        const fill = (own: Gauge): void => this.#fill(key, own);
-        new this.client.Gauge({
-          ...common,
-          collect(this: Gauge) {
-            fill(this);
-          },
-        });
-        return () => undefined;
-      }
+    if (type === 'histogram') {
+      const histogram = new this.client.Histogram({ ...common, buckets: [...buckets] });
+      return (value, labels) => histogram.observe(labels, value);
     }
+    if (type !== 'gauge') {
+      const metric = new this.client[type === 'counter' ? 'Counter' : 'Gauge'](common);
+      return (value, labels) => metric.inc(labels, value);
+    }
+    const fill = (own: Gauge): void => this.#fill(key, own);
+    new this.client.Gauge({
+      ...common,
+      collect(this: Gauge) {
+        fill(this);
+      },
+    });
+    return () => undefined;
   }
 
   #fill(key: InstrumentKey, gauge: Gauge): void {
@@ -96,3 +84,12 @@ function labelsOf(attributes: Readonly<Record<string, string>>): Record<string, 
   for (const [name, value] of Object.entries(attributes)) labels[labelName(name)] = value;
   return labels;
 }
+
+/** The name of a metric as the OpenTelemetry Collector makes it: unit and type at its end. A unit in braces, which names what is counted, is left out. */
+export function metricName({ name, type, unit }: Instrument): string {
+  const base = labelName(name);
+  const withUnit = unit === 's' ? `${base}_seconds` : base;
+  return type === 'counter' ? `${withUnit}_total` : withUnit;
+}
+
+export const labelName = (attribute: string): string => attribute.replaceAll(/[^a-zA-Z0-9_]/g, '_');

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type Instrument, INSTRUMENTS } from '../../../lib/show/metrics/instruments.js';
-import { metricName } from '../../../lib/show/prometheus/names.js';
+import { metricName } from '../../../lib/show/prometheus/metrics.js';
 import { tableOf, textOf } from './support/documents.js';
 
 const PAGE = 'docs/observe/metrics.md';
