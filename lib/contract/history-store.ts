@@ -23,13 +23,9 @@ export interface HistoryStore {
    * The instances that were up within the last {@link INSTANCES_KEPT} ms, and the jobs that they know: none if their list is unreadable.
    *
    * @param onUnreadable called for each record that it cannot read, and leaves out, before this resolves
-   * @param isDated whether somebody needs `next` and `last` of an instance, by its id: they are most of a record, and may be empty. @default all
    */
-  instances(onUnreadable?: () => void, isDated?: (instance: string) => boolean): Promise<InstanceRecord[]>;
+  instances(onUnreadable?: () => void): Promise<InstanceRecord[]>;
 }
-
-/** For `instances()`: nobody will ask for the dates of any. */
-export const UNDATED = (): boolean => false;
 
 /** How many entries are kept, and for how long. */
 export interface Retention {
@@ -207,12 +203,10 @@ export interface Beat {
   readonly catalogue: string;
   /** The list itself: given if the store does not know it yet. */
   readonly jobs?: readonly KnownJob[];
-  /** The next fire time of each job of the list, epoch milliseconds; `null` if there is none, or it is not known. */
-  readonly next: readonly (number | null)[];
-  /** The newest fire time of each job that has passed, or `null`. */
-  readonly last: readonly (number | null)[];
   /** The jobs whose cron job is stopped here at the moment, by their index in the list. Absent: none. */
   readonly stopped?: readonly number[];
+  /** When jobs were made while it was up, by their index in the list: by its own clock, epoch milliseconds. Absent: none. */
+  readonly added?: Readonly<Record<number, number>>;
   /** Runs here that should be over, and go on. Absent: none. */
   readonly hung?: readonly HungRun[];
   /** How many runs the store keeps for this instance's jobs, and for how long. */

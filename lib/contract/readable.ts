@@ -25,34 +25,15 @@ export function readEach<Raw, T>(
   });
 }
 
-/** An instance with its dates, which are parsed at their first use: most are never used. None if they cannot be read. */
-export function withDates<T extends object>(instance: T, text: string): T & Dates {
-  let dates: Dates | undefined;
-  const get = (name: keyof Dates) => (): Dates[keyof Dates] =>
-    (dates ??= readable(text, isDates) ?? NO_DATES)[name];
-  const property = (name: keyof Dates): PropertyDescriptor => ({
-    get: get(name),
-    enumerable: true,
-    configurable: true,
-  });
-  return Object.defineProperties(instance as T & Dates, { next: property('next'), last: property('last') });
-}
-
-type Dates = Pick<InstanceRecord, 'next' | 'last'>;
-
-const NO_DATES: Dates = { next: [], last: [] };
-
-const isDates = (value: unknown): value is Dates =>
-  isObject(value) && [value['next'], value['last']].every(Array.isArray);
-
-/** What an instance reports of itself, without its dates and what the store adds. */
-export type ToldInstance = Omit<InstanceRecord, 'jobs' | 'seenAt' | 'time' | keyof Dates>;
+/** What an instance reports of itself, without what the store adds. */
+export type ToldInstance = Omit<InstanceRecord, 'jobs' | 'seenAt' | 'time'>;
 
 export const isInstance = (value: unknown): value is ToldInstance =>
   isObject(value) &&
   typeof value['instance'] === 'string' &&
   [value['startedAt'], value['every']].every(Number.isFinite) &&
-  [value['leads'], value['hung'] ?? [], value['stopped'] ?? []].every(Array.isArray);
+  [value['leads'], value['hung'] ?? [], value['stopped'] ?? []].every(Array.isArray) &&
+  isObject(value['added'] ?? {});
 
 export const isJobs = (value: unknown): value is KnownJob[] =>
   Array.isArray(value) && value.every((job) => isObject(job) && isJob(job));

@@ -7,14 +7,15 @@ import {
   type HungRun,
   type Retention,
   type KnownJob,
-  UNDATED,
 } from '../contract/history-store.js';
+import { given } from './facts.js';
 
 /** A job, as an instance shows it to the fleet. What changes while the instance is up goes with each beat, the rest is its list of jobs. */
 export interface ShownJob extends KnownJob {
-  /** Its next fire time, and the newest that has passed, epoch milliseconds; `undefined`: none, or not known. */
-  readonly next: number | undefined;
-  readonly last: number | undefined;
+  /** Its next fire time, epoch milliseconds; `undefined`: none, or not known. */
+  readonly next?: number | undefined;
+  /** When it was made, if the instance was up before that: epoch milliseconds. */
+  readonly addedAt?: number | undefined;
 }
 
 /** What an instance shows of itself. */
@@ -176,9 +177,7 @@ export class Beats {
   async #look(found: Shown['twin']): Promise<void> {
     this.#looks--;
     const { instance } = this.shown;
-    const last = (await this.history.instances(undefined, UNDATED)).find(
-      (record) => record.instance === instance,
-    );
+    const last = (await this.history.instances()).find((record) => record.instance === instance);
     if (last === undefined || last.left || last.startedAt === this.#startedAt) return;
     if (++this.#sightings < SIGHTINGS) return;
     this.#looks = 0;
@@ -187,26 +186,27 @@ export class Beats {
 
   async #beat(left: boolean, every: number): Promise<void> {
     const shown = this.shown.jobs();
-    const jobs = shown.map(({ next: _next, last: _last, stopped: _stopped, ...job }) => job);
+    const jobs = shown.map(({ next: _next, addedAt: _addedAt, stopped: _stopped, ...job }) => job);
     const stopped = shown.flatMap((job, index) => (job.stopped ? [index] : []));
+    const added = shown.flatMap(({ addedAt }, index) => (addedAt === undefined ? [] : [[index, addedAt]]));
     const catalogue = createHash('sha256').update(JSON.stringify(jobs)).digest('base64url').slice(0, 22);
     const { instance, application, version, kept } = this.shown;
-    const hung = this.shown.hung();
     const beat: Beat = {
       instance,
       startedAt: this.#startedAt,
       every,
-      ...(this.shown.every === 'with-ticks' && { withTicks: true }),
-      ...(application !== undefined && { application }),
-      ...(version === undefined ? undefined : { version }),
-      ...(this.#clockOffset === undefined ? undefined : { clockOffset: this.#clockOffset }),
+      ...given({
+        application,
+        version,
+        clockOffset: this.#clockOffset,
+        withTicks: this.shown.every === 'with-ticks' || undefined,
+        stopped: someOf(stopped),
+        added: someOf(added) && (Object.fromEntries(added) as Record<number, number>),
+        hung: someOf(this.shown.hung()),
+      }),
       leads: this.shown.leads(),
-      ...(stopped.length > 0 && { stopped }),
-      ...(hung.length > 0 && { hung }),
       kept,
       catalogue,
-      next: shown.map(({ next }) => next ?? null),
-      last: shown.map(({ last }) => last ?? null),
       left,
     };
     const [now, sent] = [this.clock.now(), this.clock.monotonic()];
@@ -234,3 +234,5 @@ export class Beats {
     this.#problem = problem;
   }
 }
+
+const someOf = <T>(all: readonly T[]): readonly T[] | undefined => (all.length > 0 ? all : undefined);

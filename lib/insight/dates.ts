@@ -1,55 +1,16 @@
 import type { KnownJob } from '../contract/history-store.js';
 import { pauseAt } from './controls.js';
-import {
-  agree,
-  endOf,
-  isOn,
-  type JobFacts,
-  lastStartOf,
-  type TickDates,
-  type TickFinder,
-  wentOn,
-} from './facts.js';
+import { endOf, isOn, type JobFacts, lastStartOf, type TickDates, type TickFinder, wentOn } from './facts.js';
 import type { RunInfo } from './types.js';
 
-/** The dates of a job, as far as they are known. */
-export interface JobDates extends TickDates {
-  /** Whether these are all its dates: then any other time is none. */
-  readonly complete: boolean;
-}
-
-/**
- * The dates of a cron job by these schedules: all of them if `cron` is there to find them. Without it only those that are on record: the
- * next and the newest date of each instance, and the ticks of runs and misses.
- */
-export function datesOf(facts: JobFacts, jobs: readonly KnownJob[] = [facts.known]): JobDates {
-  const schedules: KnownJob[] = [];
-  for (const job of jobs) if (!schedules.some((other) => agree(other, job))) schedules.push(job);
-  const found = schedules.map(({ schedule, timeZone }) =>
-    schedule === undefined ? undefined : facts.ticks?.(schedule, timeZone),
-  );
-  const all = found.filter((dates) => dates !== undefined);
-  if (all.length === 0 || all.length < found.length) return toldDates(facts);
+/** The dates of a cron job by these schedules. None if a schedule cannot be read, or `cron` is not at hand: nobody guesses. */
+export function datesOf({ known, ticks }: JobFacts, jobs: readonly KnownJob[] = [known]): TickDates {
+  const found = jobs.map(({ schedule, timeZone }) => schedule && ticks?.(schedule, timeZone));
+  const all = [...new Set(found)].filter((dates) => typeof dates === 'object');
+  if (!found.every(Boolean)) return { newest: () => undefined, next: () => Infinity };
   return {
-    complete: true,
     newest: (at) => greatest(all.map((dates) => dates.newest(at)).filter((date) => date !== undefined)),
     next: (at) => Math.min(...all.map((dates) => dates.next(at))),
-  };
-}
-
-function toldDates(facts: JobFacts): JobDates {
-  const { known, knownBy, runs, misses } = facts;
-  const agreeing = knownBy.filter(({ job }) => agree(job, known));
-  const dates = [
-    ...agreeing.flatMap(({ last, next }) => [last, next]),
-    ...runs.map(({ tick }) => tick),
-    ...misses.map(({ tick }) => tick),
-    lastStartOf(facts)?.tick,
-  ].filter((date) => date !== undefined);
-  return {
-    complete: false,
-    newest: (at) => greatest(dates.filter((date) => date <= at)),
-    next: (at) => Math.min(...dates.filter((date) => date > at), Infinity),
   };
 }
 

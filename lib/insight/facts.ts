@@ -13,7 +13,7 @@ export interface TickDates {
 }
 
 /**
- * Finds the dates of a cron expression in a zone, by the package `cron`. Without a finder, only the dates on record are known.
+ * Finds the dates of a cron expression in a zone, by the package `cron`. Without a finder no dates are known.
  *
  * @returns `undefined` for an expression that `cron` cannot read
  */
@@ -21,7 +21,7 @@ export type TickFinder = (schedule: string, timeZone: string | undefined) => Tic
 
 /** An instance that knows the job. */
 export interface KnownBy extends Pick<InstanceInfo, 'instance' | 'state' | 'seenAt'> {
-  /** By the store's clock, if the instance knows by how much its own clock is off. */
+  /** Since when it knows the job: by the store's clock, if the instance knows by how much its own clock is off. */
   readonly startedAt: number;
   readonly kept?: InstanceInfo['kept'] | undefined;
   readonly clockOffset?: number | undefined;
@@ -29,9 +29,6 @@ export interface KnownBy extends Pick<InstanceInfo, 'instance' | 'state' | 'seen
   readonly hung?: InstanceInfo['hung'] | undefined;
   /** The job, as this instance knows it. */
   readonly job: KnownJob;
-  /** Its next date there, and the newest that has passed, if the instance has sent them. */
-  readonly next?: number | undefined;
-  readonly last?: number | undefined;
   /** Until when its cron job was stopped there, as far as this is known: ticks that came before that were no business of this instance. */
   readonly stoppedUntil?: number | undefined;
 }
@@ -134,7 +131,7 @@ export function wasExpected(facts: JobFacts, tick: number): boolean {
   const there = unlessStopped(knownBy, tick).filter(({ startedAt }) => startedAt <= tick);
   const then = there.filter((by) => isOn(by.job) && !wasStopped(by, tick));
   if (then.length === 0) return !there.some((by) => wasStopped(by, tick)) && wasStartedBefore(facts, tick);
-  return then.some((by) => agree(by.job, known) && (known.kind === 'interval' || hadDate(by, tick)));
+  return then.some((by) => agree(by.job, known));
 }
 
 /** Whether the last start of the job was for a date of this schedule, before a tick. */
@@ -146,10 +143,6 @@ function wasStartedBefore(facts: JobFacts, tick: number): boolean {
   if (last === undefined || known.schedule === undefined || !isKnown) return false;
   return last < tick && ticks?.(known.schedule, known.timeZone)?.newest(last) === last;
 }
-
-/** A job that was made at run time may be younger than its instance, and than a tick. */
-const hadDate = ({ last, next }: KnownBy, tick: number): boolean =>
-  (last === undefined && next === undefined) || (last ?? -Infinity) >= tick || (next ?? Infinity) <= tick;
 
 /**
  * Whether a run went on at a time, for certain: nobody knows when an interrupted run ended. After an outage, the store may learn of an end

@@ -4,13 +4,13 @@
  * May not enter: Nest, drivers, cron expressions, code that changes a lock.
  */
 import { SchedulerLockConfigError } from '../base/errors.js';
-import { UNDATED } from '../contract/history-store.js';
 import type { LockStore } from '../contract/lock-store.js';
 import { show as asCode } from '../base/wording.js';
+import { tickFinder } from '../schedule/tick-finder.js';
 import { asksOnce } from './dates.js';
 import { hasFailed, type TickFinder, wasInterrupted } from './facts.js';
 import { FleetJobs, type KnownByAll, type Member } from './fleet-jobs.js';
-import { type Beside, jobFacts, type FleetView, lookAtAll, SOME } from './look.js';
+import { type Beside, depthIn, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
 import { leasesOf, type LockFacts, runsOf } from './join.js';
 import { instanceOf, isRefusal, Reader } from './read.js';
@@ -23,8 +23,9 @@ import { why, whyUnknown } from './why.js';
 /** Options of {@link Insight}. */
 export interface InsightReadingOptions {
   /**
-   * Finds the dates of cron expressions. Without it only the dates that instances have written down are known: their next and their
-   * newest ones, and those of runs that are kept.
+   * Finds the dates of cron expressions.
+   *
+   * @default by the `cron` of the `@nestjs/schedule` beside this program, or in its folder. Where there is none, no dates are known
    */
   readonly ticks?: TickFinder;
   /**
@@ -79,7 +80,7 @@ export class Insight {
       ]);
     this.#reader = new Reader(store.history, store.inspect.bind(store));
     this.#zone = options.zone;
-    this.#more = { show: showIn(options.zone), ...(options.ticks && { ticks: asksOnce(options.ticks) }) };
+    this.#more = { show: showIn(options.zone), ticks: asksOnce(options.ticks ?? tickFinder()) };
   }
 
   /**
@@ -127,7 +128,8 @@ export class Insight {
     const { jobs, time } = await this.#reader.fleet();
     const knownBy = jobs.get(name);
     if (knownBy === undefined || jobs.wasRemoved(knownBy)) return undefined;
-    return viewOf(jobFacts(knownBy, await this.#locksOf(knownBy, SOME), time, this.#more));
+    const locks = await this.#locksOf(knownBy, depthIn(jobs, knownBy[0].job.lock ?? ''));
+    return viewOf(jobFacts(knownBy, locks, time, this.#more));
   }
 
   /**
@@ -200,8 +202,7 @@ export class Insight {
     checkName('why()', job);
     const time = at === undefined ? undefined : readAt(at, this.#zone);
     const fleet = await this.#reader.fleet();
-    // For another time, any instance that was up then may know more.
-    const knownBy = time === undefined ? fleet.jobs.get(job) : fleet.jobs.every(job);
+    const knownBy = fleet.jobs.get(job);
     if (knownBy === undefined) return whyUnknown(job, fleet.jobs.names.sort());
     return why(jobFacts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time, this.#more), time);
   }
@@ -212,7 +213,7 @@ export class Insight {
 
   /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
   async #locksFor(job: string | undefined): Promise<string[]> {
-    const { jobs } = await this.#reader.fleet(UNDATED).catch((error: unknown) => {
+    const { jobs } = await this.#reader.fleet().catch((error: unknown) => {
       if (job === undefined || !isRefusal(error)) throw error;
       return { jobs: new FleetJobs([]) };
     });

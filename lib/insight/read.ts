@@ -4,9 +4,8 @@ import type { LockStore } from '../contract/lock-store.js';
 import type { LockInfo } from '../contract/lock-info.js';
 import { withoutSql } from '../base/wording.js';
 import { given } from './facts.js';
-import { FleetJobs, type Member } from './fleet-jobs.js';
+import { FleetJobs, jobsOf, type Member } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';
-import { Lists } from './listed.js';
 import { otherWork } from './turns.js';
 import type { InstanceInfo, Unreadable } from './types.js';
 
@@ -23,6 +22,8 @@ export interface Fleet {
 const LOCKS_PER_INSPECT = 100;
 const ASKED_AT_ONCE = 10;
 
+/** How many of the instances that are no longer up count: those seen last. */
+const GONE = 200;
 /** From how many instances on other work has its turn between the parts of an answer: each takes milliseconds then. */
 const MANY = 100;
 
@@ -55,18 +56,17 @@ export class Reader {
     return { instances: this.#unreadableInstances, runs, parts: [...new Set(this.#refusals.values())] };
   }
 
-  /** @param isDated of which instances to read the dates of jobs, too. @default of all */
-  async fleet(isDated?: (instance: string) => boolean): Promise<Fleet> {
+  async fleet(): Promise<Fleet> {
     let unreadable = 0;
     const records = await this.#unlessRefused(
       'instances',
-      this.history.instances(() => unreadable++, isDated),
+      this.history.instances(() => unreadable++),
     );
     if (records instanceof StoreUnavailableError) throw records;
     this.#unreadableInstances = unreadable;
     const pause = records.length > MANY ? otherWork : undefined;
     await pause?.();
-    const told = toldOf(records).sort(newestFirst);
+    const told = toldOf(records);
     await pause?.();
     const jobs = new FleetJobs(told);
     await pause?.();
@@ -147,23 +147,29 @@ const orRefusal = <T>(answer: Promise<T>): Promise<T | StoreUnavailableError> =>
   });
 
 /** An instance with its jobs. */
-export const instanceOf = ({ info, jobs, dates: { next, last } }: Member): InstanceInfo => ({
-  ...info,
-  jobs: jobs.map((job, index) => ({
-    ...job,
-    ...given({ next: next[index] ?? undefined, last: last[index] ?? undefined }),
-  })),
-});
+export const instanceOf = (one: Member): InstanceInfo => ({ ...one.info, jobs: jobsOf(one) });
 
-/** Instances, without the dates of their jobs, which are most of a record: they are read when somebody asks for them. */
+/** The instances that are up, and those that were seen last. */
 export function toldOf(records: readonly InstanceRecord[]): Member[] {
-  const lists = new Lists();
-  return records.map((record) => ({ info: infoOf(record), jobs: lists.of(record), dates: record }));
+  const told = records.map((record) => ({ info: infoOf(record), jobs: record.jobs })).sort(newestFirst);
+  return told.slice(0, told.filter(({ info }) => isUp(info)).length + GONE);
 }
 
 function infoOf(record: InstanceRecord): Member['info'] {
-  const { instance, startedAt, seenAt, application, version, clockOffset, leads, hung, kept } = record;
-  const more = given({ application, version, clockOffset, hung, kept });
+  const {
+    instance,
+    startedAt,
+    seenAt,
+    application,
+    version,
+    clockOffset,
+    leads,
+    stopped,
+    added,
+    hung,
+    kept,
+  } = record;
+  const more = given({ application, version, clockOffset, stopped, added, hung, kept });
   return { instance, startedAt, seenAt, leads, ...more, state: stateOf(record) };
 }
 

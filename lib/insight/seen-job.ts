@@ -244,8 +244,6 @@ export class SeenJob implements Announced {
       clockOffset,
       kept,
       job: shown,
-      next: shown.next,
-      last: shown.last,
       stoppedUntil: this.#stoppedUntil,
     };
     const others = fleet?.get(job.job)?.filter((by) => by.instance !== instance) ?? [];

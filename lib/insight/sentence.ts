@@ -50,7 +50,7 @@ const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
   refused: ({ facts: { asOf, refusal } }) =>
     `Its ${asOf === undefined ? 'lock' : 'runs'} cannot be read: ${withoutSql(refusal)}`,
   'no-lock': () => 'The name of its lock is made from the arguments of each call, so its runs are not kept.',
-  'no-dates': () => 'It is not known when it should run: no instance has told of a date of it.',
+  'no-dates': () => 'It is not known when it should run: that takes the package `cron` beside this program.',
   'nobody-up': () => 'No instance that may run it is up, and nobody would notice: it is never overdue.',
 };
 

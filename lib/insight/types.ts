@@ -70,16 +70,8 @@ export interface Unreadable {
 export type InstanceState = 'up' | 'gone' | 'left';
 
 /** An instance of the fleet. Times are the store's, epoch milliseconds, but for `startedAt`. */
-export interface InstanceInfo extends Omit<
-  InstanceRecord,
-  'next' | 'last' | 'left' | 'every' | 'withTicks' | 'time'
-> {
+export interface InstanceInfo extends Omit<InstanceRecord, 'left' | 'every' | 'withTicks' | 'time'> {
   readonly state: InstanceState;
-  readonly jobs: readonly (KnownJob & {
-    /** Its next fire time on this instance, and the newest that has passed, by the last beat. */
-    readonly next?: number;
-    readonly last?: number;
-  })[];
 }
 
 /**

@@ -1,23 +1,12 @@
 import { datesOf, dueOf } from './dates.js';
 import { given, isOn, type JobFacts } from './facts.js';
+import { isUp } from './join.js';
 import { failuresOf, isOff, judge } from './judgement.js';
 import type { JobStatus, JobView } from './types.js';
 import { whyOf } from './why.js';
 
-/**
- * What is known of a job, as people see it, by few instances and without their dates.
- *
- * @param up the names of all that are up and know it
- * @returns `undefined` if that is not enough: the job is not well, or its dates are known from its instances alone
- */
-export function shortViewOf(few: JobFacts, up: readonly string[]): JobView | undefined {
-  const { status, attention } = judge(few);
-  const isEnough = few.known.kind !== 'cron' || datesOf(few).complete;
-  return isEnough && !attention && status !== 'unknown' ? viewOf(few, up) : undefined;
-}
-
-/** What is known of a job, as people see it. @param up the names of the instances that are up and know it */
-export function viewOf(facts: JobFacts, up: readonly string[] = upIn(facts)): JobView {
+/** What is known of a job, as people see it. */
+export function viewOf(facts: JobFacts): JobView {
   const { known, runs } = facts;
   const { job, lock, kind, schedule, timeZone, interval } = known;
   const judgement = judge(facts);
@@ -36,12 +25,9 @@ export function viewOf(facts: JobFacts, up: readonly string[] = upIn(facts)): Jo
       why: attention || status === 'unknown' || pause !== undefined ? whyOf(facts, judgement) : undefined,
     }),
     failures: failuresOf(facts),
-    instances: up,
+    instances: facts.knownBy.filter(isUp).map(({ instance }) => instance),
   };
 }
-
-const upIn = ({ knownBy }: JobFacts): string[] =>
-  knownBy.filter(({ state }) => state === 'up').map(({ instance }) => instance);
 
 function nextOf(facts: JobFacts): number | undefined {
   const { known, knownBy, time } = facts;

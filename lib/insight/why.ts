@@ -118,7 +118,8 @@ function whyAt(facts: JobFacts, at: number): Why {
   if (at % MINUTE !== 0 && newest !== undefined) return whyTick(facts, newest);
   const byHand = runs.find(({ tick, startedAt }) => tick === undefined && isIn(startedAt, at));
   if (byHand !== undefined) return whyRun(facts, byHand);
-  return dates.complete ? answer(facts, notATick(facts, at), at) : whyTick(facts, at);
+  const isKnown = newest !== undefined || dates.next(at) !== Infinity;
+  return isKnown ? answer(facts, notATick(facts, at), at) : whyTick(facts, at);
 }
 
 /** A job with an interval, or without a schedule: its runs belong to the time at which they began. */
@@ -153,7 +154,6 @@ const CAUSES: readonly ((facts: JobFacts, tick: number) => WhyCause | undefined)
   noInstance,
   isOffThen,
   schedulesDiffer,
-  isProbablyNoTick,
   ({ known, time }, tick) =>
     tick > time - graceOf(known) ? { cause: 'pending', due: tick + graceOf(known) } : undefined,
   tooOld,
@@ -242,14 +242,6 @@ function schedulesOf(knownBy: readonly KnownBy[]): ScheduleView[] {
     ...given({ schedule, timeZone, interval }),
     instances,
   }));
-}
-
-/** Not all dates are known. But a time between two known dates, which no instance that was up has recorded, is hardly a tick. */
-function isProbablyNoTick(facts: JobFacts, tick: number): WhyCause | undefined {
-  if (facts.known.kind !== 'cron') return undefined;
-  const dates = datesOf(facts, knownAt(facts, tick));
-  const isBetween = dates.newest(tick) !== undefined && dates.next(tick) !== Infinity;
-  return isBetween && dates.newest(tick) !== tick ? notATick(facts, tick) : undefined;
 }
 
 function notATick(facts: JobFacts, at: number): WhyCause {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Clock } from '../base/clock.js';
 import { Insight, type InsightQuery } from '../insight/insight.js';
 import type { ControlInfo, InstanceInfo, JobView, RunInfo, Unreadable, Why } from '../insight/types.js';
-import { tickFinder } from '../schedule/cron-ticks.js';
+import { tickFinder } from '../schedule/tick-finder.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
 

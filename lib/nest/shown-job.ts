@@ -1,6 +1,6 @@
-import type { Clock } from '../base/clock.js';
 import type { ShownJob } from '../insight/beats.js';
 import type { JobSchedule } from '../schedule/job-schedule.js';
+import { AND } from '../schedule/tick-finder.js';
 import type { KnownJob } from '../contract/history-store.js';
 import type { BoundJob } from './bound-job.js';
 import type { LockHost } from './lock-host.js';
@@ -10,17 +10,20 @@ type ModuleSettings = LockHost['settings'];
 /** A job, as this instance shows it to the fleet. */
 export function shownJob(bound: BoundJob, host: LockHost): ShownJob {
   const { job, name, schedule, settings } = bound;
-  const dates = schedule?.every === undefined ? datesOf(schedule, host.settings.clock) : NO_DATES;
+  const { clock } = host.settings;
+  const now = clock.now();
+  const next = schedule?.every === undefined ? finite(schedule?.next(now)) : undefined;
   return {
     job,
     ...(typeof name === 'string' ? { lock: name } : undefined),
     ...describe(schedule),
     enabled: settings.enabled,
     // One that has no dates left has stopped by itself.
-    ...(bound.state() === 'stopped' && dates.next !== undefined && { stopped: true }),
+    ...(bound.state() === 'stopped' && next !== undefined && { stopped: true }),
     overdue: overdueAfter(bound, host.settings),
     ...(host.takesCallsOf(bound) && { takesCalls: true }),
-    ...dates,
+    next,
+    addedAt: schedule?.madeAt && Math.round(now - (clock.monotonic() - schedule.madeAt)),
   };
 }
 
@@ -32,7 +35,7 @@ function describe(
   if (first === undefined) return { kind: 'hand' };
   // Several cron jobs may fire one method.
   const expressions = [first, ...more].map(({ expression }) => expression);
-  return { kind: 'cron', schedule: expressions.join(' and '), timeZone: first.zone };
+  return { kind: 'cron', schedule: expressions.join(AND), timeZone: first.zone };
 }
 
 /** How long after its tick a job is overdue, ms; `false`: never, as without ticks. */
@@ -45,17 +48,6 @@ function overdueAfter({ settings }: BoundJob, { insight }: ModuleSettings): numb
   const grace = overdue ?? insight?.overdue ?? false;
   // Without these, nobody knows which ticks were started, or which found a run.
   return grace === false || !oncePerTick || history !== true ? false : Math.max(grace, wait);
-}
-
-const NO_DATES = { next: undefined, last: undefined };
-
-/** The next fire time, and the newest one that has passed since the job was made. */
-function datesOf(schedule: JobSchedule | undefined, clock: Clock): Pick<ShownJob, 'next' | 'last'> {
-  if (schedule === undefined) return NO_DATES;
-  const now = clock.now();
-  const last = schedule.startAt(now).tick;
-  const madeAt = schedule.madeAt === undefined ? -Infinity : now - (clock.monotonic() - schedule.madeAt);
-  return { next: finite(schedule.next(now)), last: last !== undefined && last >= madeAt ? last : undefined };
 }
 
 const finite = (time: number | undefined): number | undefined =>

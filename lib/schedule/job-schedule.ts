@@ -1,5 +1,6 @@
 import type { JobStart } from '../base/job-start.js';
-import { type CronTimeClass, pastTicksFor, ticksFor } from './cron-ticks.js';
+import { pastTicksFor, ticksFor } from './cron-ticks.js';
+import type { CronTimeClass } from './tick-finder.js';
 import { cronOptionsOf, type CronOptions, type CronTimeLike, intervalOptionsOf } from './scheduler-parts.js';
 
 /** The schedule of one job: of a decorated method, read from the metadata of `@Cron()` and `@Interval()`, or of a dynamic one. */

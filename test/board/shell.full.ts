@@ -24,7 +24,6 @@ async function served(...argv: string[]): Promise<URL> {
     version: '0',
     actor: () => 'somebody',
     open: async () => ({ store, close: async () => undefined }),
-    ticks: () => undefined,
     onInterrupt: (listener) => (interrupt = listener),
   });
   await until(() => out.includes('\n'), { message: 'the address' });
@@ -91,7 +90,6 @@ test('a port that is taken is said to be so', async () => {
     version: '0',
     actor: () => 'somebody',
     open: async () => ({ store: (await fleet()).store, close: async () => undefined }),
-    ticks: () => undefined,
     onInterrupt: () => undefined,
   });
   expect(code).toBe(2);

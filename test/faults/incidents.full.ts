@@ -3,7 +3,7 @@ import { CronTime } from 'cron';
 import { Insight, type Why } from '../../lib/index.js';
 import type { MissEntry } from '../../lib/contract/history-store.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
-import { tickFinder } from '../../lib/schedule/cron-ticks.js';
+import { tickFinder } from '../../lib/schedule/tick-finder.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { startProxy, type TcpProxy } from './proxy/tcp-proxy.js';

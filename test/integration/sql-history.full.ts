@@ -295,8 +295,6 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       clockOffset: -3,
       leads: ['x'],
       catalogue: 'digest',
-      next: [1],
-      last: [null],
       left: false,
     };
     expect(await store.history.beat(beat)).toEqual({ time: expect.any(Number), known: false });

@@ -96,8 +96,6 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       catalogue: 'a',
       jobs: [],
       left: false,
-      next: [],
-      last: [],
     });
     expect(await store.history.entries({ name: 'job', limit: 10 })).toHaveLength(1);
     expect(await store.history.instances()).toMatchObject([{ instance: 'here' }]);

@@ -7,8 +7,6 @@ export const beat = (instance: string, fields: Partial<Beat> = {}): Beat => ({
   every: 30_000,
   leads: [],
   catalogue: 'list',
-  next: [],
-  last: [],
   left: false,
   ...fields,
 });

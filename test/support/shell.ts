@@ -1,8 +1,6 @@
 import { openStore } from '../../lib/show/cli/open.js';
 import { run } from '../../lib/show/cli/run.js';
-import { ticksOf } from '../../lib/show/cli/ticks.js';
 import { systemClock } from '../../lib/base/clock.js';
-import { projectRoot } from './machine.js';
 
 /** What a command of the shell has said. */
 export interface Said {
@@ -22,7 +20,6 @@ export async function shell(url: string, ...argv: string[]): Promise<Said> {
     version: '0',
     open: openStore,
     actor: () => 'anna@laptop',
-    ticks: () => ticksOf(projectRoot),
     onInterrupt: () => undefined,
   });
   return { code, out, err };

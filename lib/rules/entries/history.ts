@@ -161,8 +161,8 @@ export class EntryHistory implements HistoryStore {
     return this.#registry.beat(beat);
   }
 
-  instances(onUnreadable?: () => void, isDated?: (instance: string) => boolean): Promise<InstanceRecord[]> {
-    return this.#forPeople(() => this.#registry.instances(onUnreadable, isDated));
+  instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
+    return this.#forPeople(() => this.#registry.instances(onUnreadable));
   }
 
   async #entries({ name: lock, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {

@@ -5,14 +5,13 @@ import {
   INSTANCES_KEPT,
   MAX_INSTANCES,
 } from '../../contract/history-store.js';
-import { isInstance, isJobs, readable, readEach, withDates } from '../../contract/readable.js';
-import type { Entry, EntryQuery, LockEntries, NewEntry } from './entries.js';
+import { isInstance, isJobs, readable, readEach } from '../../contract/readable.js';
+import type { Entry, LockEntries, NewEntry } from './entries.js';
 import { asciiJson } from '../../base/wording.js';
 
 /** Instances belong to no lock. */
 const LOCK = '';
-/** Dates are most of what an instance tells, and seldom needed: they are kept beside it. */
-const [INSTANCE, DATES, JOBS] = ['instance', 'dates', 'jobs'];
+const [INSTANCE, JOBS] = ['instance', 'jobs'];
 /** How long a list of jobs is kept, ms: longer than any instance that has it, as it is written again once a day at most. */
 const LIST_KEPT = INSTANCES_KEPT + 86_400_000;
 
@@ -24,14 +23,20 @@ export class Registry {
   constructor(private readonly entries: LockEntries) {}
 
   /** Keeps a beat if its list of jobs is known, or comes with it. */
-  async beat({ jobs, catalogue, next, last, ...told }: Beat): Promise<BeatResult> {
+  async beat({ jobs, catalogue, ...told }: Beat): Promise<BeatResult> {
     const asked = { lock: LOCK, ids: [listId(catalogue)] };
     const { now: time, entries } = await this.entries.list({ ...asked, bare: true });
     const isLasting = jobs === undefined && (entries[0]?.until ?? 0) > time + INSTANCES_KEPT;
     const list = isLasting ? [] : await this.#listOf(catalogue, jobs);
     if (list === undefined) return { time, known: false };
-    const facts = instanceEntry(INSTANCE, told.instance, told, listId(catalogue));
-    await this.entries.put([facts, instanceEntry(DATES, told.instance, { next, last }), ...list]);
+    const id = idOf(INSTANCE, told.instance);
+    // It is remembered up to the last millisecond.
+    const facts = entryOf(INSTANCE, id, {
+      version: listId(catalogue),
+      keep: INSTANCES_KEPT + 1,
+      body: asciiJson(told),
+    });
+    await this.entries.put([facts, ...list]);
     return { time, known: true };
   }
 
@@ -41,15 +46,14 @@ export class Registry {
     const [known] = jobs === undefined ? (await this.entries.list({ lock: LOCK, ids: [id] })).entries : [];
     const body = jobs === undefined ? known?.body : asciiJson(jobs);
     if (body === undefined) return undefined;
-    return [{ lock: LOCK, id, version: JOBS, over: 'any', kind: JOBS, keep: LIST_KEPT, body }];
+    return [entryOf(JOBS, id, { version: JOBS, keep: LIST_KEPT, body })];
   }
 
-  /** In the order in which they were last seen. @param isDated of which to read the dates, by their ids @default of all */
-  async instances(
-    onUnreadable?: () => void,
-    isDated?: (instance: string) => boolean,
-  ): Promise<InstanceRecord[]> {
-    const { now: time, entries } = await this.entries.list(newestOf(INSTANCE));
+  /** In the order in which they were last seen. */
+  async instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
+    // What is beyond the limit, goes with its time.
+    const newest = { lock: LOCK, kinds: [INSTANCE], newest: true, limit: MAX_INSTANCES } as const;
+    const { now: time, entries } = await this.entries.list(newest);
     const told = readEach(
       entries.toReversed(),
       ({ body, version: list, at: seenAt }) => {
@@ -58,17 +62,8 @@ export class Registry {
       },
       onUnreadable,
     );
-    const wanted = isDated && told.map(({ one }) => one.instance).filter(isDated);
-    const [jobs, dates] = await Promise.all([
-      this.#listsOf(new Set(told.map(({ list }) => list)), onUnreadable),
-      this.#datesOf(wanted),
-    ]);
-    return told.map(({ list, one }) =>
-      withDates(
-        Object.assign(one, { jobs: jobs.get(list) ?? [] }),
-        dates.get(idOf(DATES, one.instance)) ?? '',
-      ),
-    );
+    const jobs = await this.#listsOf(new Set(told.map(({ list }) => list)), onUnreadable);
+    return told.map(({ list, one }) => Object.assign(one, { jobs: jobs.get(list) ?? NO_JOBS }));
   }
 
   /** The lists of these ids. One that is missing or unreadable is not in the answer. */
@@ -79,37 +74,19 @@ export class Registry {
     for (const [id, jobs] of readEach(entries, listOf, onUnreadable)) lists.set(id, jobs);
     return (this.#lists = lists);
   }
-
-  /** @param instances `undefined`: all */
-  async #datesOf(instances: readonly string[] | undefined): Promise<ReadonlyMap<string, string>> {
-    if (instances?.length === 0) return new Map();
-    const ids = instances?.map((instance) => idOf(DATES, instance));
-    const { entries } = await this.entries.list(ids === undefined ? newestOf(DATES) : { lock: LOCK, ids });
-    return new Map(entries.map(({ id, body }) => [id, body]));
-  }
 }
+
+const NO_JOBS: InstanceRecord['jobs'] = [];
 
 const idOf = (kind: string, name: string): string => asciiJson([kind, name]);
 const listId = (catalogue: string): string => idOf(JOBS, catalogue);
 
-/** What is beyond the limit, goes with its time. */
-const newestOf = (kind: string): EntryQuery => ({
+const entryOf = (kind: string, id: string, more: Pick<NewEntry, 'version' | 'keep' | 'body'>): NewEntry => ({
+  ...more,
   lock: LOCK,
-  kinds: [kind],
-  newest: true,
-  limit: MAX_INSTANCES,
-});
-
-/** What is kept of an instance. @param version names its list of jobs */
-const instanceEntry = (kind: string, instance: string, facts: object, version: string = kind): NewEntry => ({
-  lock: LOCK,
-  id: idOf(kind, instance),
-  version,
-  over: 'any',
+  id,
   kind,
-  // It is remembered up to the last millisecond.
-  keep: INSTANCES_KEPT + 1,
-  body: asciiJson(facts),
+  over: 'any',
 });
 
 /** A list with the id of its entry; `undefined` if it cannot be read. */

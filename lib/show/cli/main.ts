@@ -5,7 +5,6 @@ import { systemClock } from '../../base/clock.js';
 import { USAGE } from './commands.js';
 import { openStore } from './open.js';
 import { run } from './run.js';
-import { ticksOf } from './ticks.js';
 
 // The edges of the process: all else is in `run`, which tests call.
 
@@ -29,7 +28,6 @@ const code = await run(argv.slice(2), {
   version: versionOfPackage(),
   open: openStore,
   actor: () => `${userName()}@${hostname()}`.replaceAll(/\p{Cc}/gu, '').slice(0, 60),
-  ticks: () => ticksOf(process.cwd()),
   onInterrupt: (listener) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, listener);
   },

@@ -5,7 +5,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../../base/clock.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../../base/errors.js';
-import type { TickFinder } from '../../insight/facts.js';
 import { insightsOf } from '../board/source.js';
 import { Insight } from '../../insight/insight.js';
 import type { LockStore } from '../../contract/lock-store.js';
@@ -41,8 +40,6 @@ export interface Shell {
   readonly open: (address: StoreAddress) => Promise<OpenStore>;
   /** The user of this machine, for the record of a switch. */
   readonly actor: () => string;
-  /** Finds the dates of cron expressions, if the application's `cron` is at hand. */
-  readonly ticks: () => TickFinder | undefined;
   /** Registers a listener for the first Ctrl+C, or SIGTERM. */
   readonly onInterrupt: (listener: () => void) => void;
 }
@@ -81,8 +78,7 @@ export async function run(argv: readonly string[], shell: Shell): Promise<number
 async function runOn(request: Request, shell: Shell): Promise<number> {
   const { store, close } = await shell.open(request.address);
   try {
-    const ticks = shell.ticks();
-    if (request.command === 'board') return await serve(request, store, ticks, shell);
+    if (request.command === 'board') return await serve(request, store, shell);
     const { stdout, stderr, clock } = shell;
     let insight: Insight | undefined;
     let control: Control | undefined;
@@ -91,7 +87,7 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
       store,
       // Only when a command needs it: a store without a history has locks, too.
       get insight() {
-        return (insight ??= new Insight(store, { zone: request.zone, ...(ticks && { ticks }) }));
+        return (insight ??= new Insight(store, { zone: request.zone }));
       },
       get control() {
         return (control ??= new Control(store, { clock, instance: actor, closing: untilInterrupted(shell) }));
@@ -127,13 +123,12 @@ function untilInterrupted({ clock, onInterrupt }: Shell): Closing {
 async function serve(
   { port }: Request,
   store: LockStore,
-  ticks: TickFinder | undefined,
   { stdout, clock, onInterrupt }: Shell,
 ): Promise<number> {
   const interrupted = new Promise<void>((resolve) => onInterrupt(resolve));
   const { address, close } = await servePage(
     {
-      insight: insightsOf(async (zone) => new Insight(store, { zone, ...(ticks && { ticks }) })),
+      insight: insightsOf(async (zone) => new Insight(store, { zone })),
       clock,
       label: () => store.label ?? 'the store',
       traceUrl: undefined,

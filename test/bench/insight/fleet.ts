@@ -54,7 +54,6 @@ export async function seed(
     const left = n < instances - up;
     const deploy = Math.floor((n * DEPLOYS) / instances);
     const startedAt = now - 7 * DAY + (n * (7 * DAY - HOUR)) / instances;
-    const seenAt = left ? startedAt + DAY / 2 : now;
     const list = jobs.slice(0, count - DEPLOYS + deploy + 1);
     await store.history.beat({
       instance: `api-7f9c${n}-${(n * 7_919).toString(36)}:1:52ad01fe`,
@@ -67,8 +66,6 @@ export async function seed(
       kept: KEPT,
       catalogue: `list-${deploy}`,
       jobs: list,
-      next: list.map((_, k) => dates[k]?.next(seenAt) ?? null),
-      last: list.map((_, k) => dates[k]?.newest(seenAt) ?? null),
       left,
     });
   }

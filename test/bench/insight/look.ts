@@ -12,7 +12,7 @@ const [, , folder = '', url = ''] = process.argv;
 interface Parts {
   RedisLockStore: typeof import('../../../lib/stores/redis/index.js').RedisLockStore;
   Insight: typeof import('../../../lib/insight/insight.js').Insight;
-  tickFinder: typeof import('../../../lib/schedule/cron-ticks.js').tickFinder;
+  tickFinder: typeof import('../../../lib/schedule/tick-finder.js').tickFinder;
 }
 
 const load = async <K extends keyof Parts>(path: string, name: K): Promise<Parts[K]> =>
@@ -20,7 +20,7 @@ const load = async <K extends keyof Parts>(path: string, name: K): Promise<Parts
 
 const RedisLockStore = await load('stores/redis/index.js', 'RedisLockStore');
 const Insight = await load('insight/insight.js', 'Insight');
-const tickFinder = await load('schedule/cron-ticks.js', 'tickFinder');
+const tickFinder = await load('schedule/tick-finder.js', 'tickFinder');
 
 /** Looks after the first one whose median is told. */
 const LOOKS = 7;

@@ -84,8 +84,6 @@ export class Fleet {
       kept: KEPT,
       catalogue,
       jobs,
-      next: jobs.map(() => null),
-      last: jobs.map(() => null),
     });
   }
 

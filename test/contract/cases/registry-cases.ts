@@ -24,8 +24,6 @@ const beat = (kit: Kit, fields: Partial<Beat> = {}): Beat =>
     every: 30_000,
     leads: [],
     catalogue: kit.name('catalogue'),
-    next: [1_760_000_000_000, null],
-    last: [null, null],
     left: false,
     ...fields,
   });
@@ -82,8 +80,6 @@ export const registryCases: readonly CaseDefinition[] = [
         clockOffset: -15,
         leads: ['main'],
         stopped: [1],
-        next: [null, 1_760_000_000_000],
-        last: [1_750_000_000_000, null],
         left: true,
       });
       await history(kit).beat({ ...second, catalogue });

@@ -24,7 +24,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'stores/shared': { imports: ['base', 'contract'] },
   lock: { imports: ['base', 'contract'] },
   schedule: { imports: ['base', 'contract'] },
-  insight: { imports: ['base', 'contract', 'lock/access/time-limits'] },
+  insight: { imports: ['base', 'contract', 'lock/access/time-limits', 'schedule/tick-finder'] },
   nest: {
     // The default store, its options, and the names of its keys.
     imports: [
@@ -79,20 +79,20 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 648, aim: 650 },
-  contract: { ceiling: 1_496, aim: 1_500 },
-  rules: { ceiling: 3_611, aim: 3_100 },
+  contract: { ceiling: 1_471, aim: 1_500 },
+  rules: { ceiling: 3_588, aim: 3_100 },
   'stores/redis': { ceiling: 4_388, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_112, aim: 3_100 },
   'stores/mongo': { ceiling: 800, aim: 800 },
   'stores/memory': { ceiling: 396, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
   lock: { ceiling: 4_533, aim: 3_700 },
-  schedule: { ceiling: 1_428, aim: 1_250 },
-  insight: { ceiling: 5_937, aim: 4_500 },
-  nest: { ceiling: 5_325, aim: 4_300 },
+  schedule: { ceiling: 1_467, aim: 1_250 },
+  insight: { ceiling: 5_629, aim: 4_500 },
+  nest: { ceiling: 5_317, aim: 4_300 },
   'show/board': { ceiling: 4_430, aim: 2_700 },
-  'show/cli': { ceiling: 1_885, aim: 1_500 },
-  'show/metrics show/otel show/prometheus': { ceiling: 825, aim: 750 },
+  'show/cli': { ceiling: 1_859, aim: 1_500 },
+  'show/metrics show/otel show/prometheus': { ceiling: 747, aim: 750 },
   testing: { ceiling: 1_900, aim: 1_900 },
   index: { ceiling: 124, aim: 124 },
 };

@@ -8,8 +8,6 @@ const JOB: ShownJob = {
   kind: 'hand',
   enabled: true,
   overdue: false,
-  next: undefined,
-  last: undefined,
 };
 
 /** An instance that beats each minute. */
@@ -50,7 +48,7 @@ test('jobs that are made one per turn are told together, within a second', async
   expect(told).toHaveLength(2);
   await clock.advance(1_000);
   expect(told).toHaveLength(3);
-  expect(told[2]?.next).toHaveLength(201);
+  expect(told[2]?.jobs).toHaveLength(201);
   beats.soon();
   await beats.stop();
   expect(told).toHaveLength(4);

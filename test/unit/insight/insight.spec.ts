@@ -57,10 +57,8 @@ describe('the instances', () => {
     ]);
   });
 
-  test('tell the dates of their jobs', async () => {
-    fake.instances = [
-      instance('api-1', { jobs: [JOB, INTERVAL], next: [5, null], last: [null, 4], clockOffset: 3 }),
-    ];
+  test('tell of their jobs, and of those that are stopped there', async () => {
+    fake.instances = [instance('api-1', { jobs: [JOB, INTERVAL], stopped: [0], clockOffset: 3 })];
     expect(await insight.instances()).toEqual([
       {
         instance: 'api-1',
@@ -69,10 +67,8 @@ describe('the instances', () => {
         seenAt: NOW - 10_000,
         leads: [],
         clockOffset: 3,
-        jobs: [
-          { ...JOB, next: 5 },
-          { ...INTERVAL, last: 4 },
-        ],
+        stopped: [0],
+        jobs: [{ ...JOB, stopped: true }, INTERVAL],
       },
     ]);
   });
@@ -152,9 +148,9 @@ describe('the jobs', () => {
     expect((await insight.jobs())[0]?.next).toBe(at('03:00', 23));
   });
 
-  test('have the next date that instances tell, without the package cron', async () => {
+  test('have the dates of the cron in the folder of the program', async () => {
     insight = new Insight(fake.store);
-    fake.instances = [instance('api-1', { next: [at('03:00', 23)], last: [T] })];
+    fake.instances = [instance('api-1')];
     expect(await insight.jobs()).toMatchObject([{ status: 'overdue', overdue: T, next: at('03:00', 23) }]);
   });
 
@@ -224,15 +220,7 @@ describe('the jobs', () => {
     fake.instances = [instance('api-1', { time: T + 59_000, seenAt: T + 59_000 })];
     const before = [{ job: JOB.job, tick: at('03:00', 21), outcome: 'failed' as const }];
     fake.locks = [lockInfo({ time: T + 59_000, jobs: before })];
-    const { instances } = fake.store.history;
-    let asked = 0;
-    // Its failure makes it worth a second question, to which the answer comes when the grace is over.
-    fake.store.history.instances = async () => {
-      const time = T + (asked++ === 0 ? 59_000 : 61_000);
-      return (await instances()).map((one) => ({ ...one, time }));
-    };
     expect(await insight.jobs()).toMatchObject([{ status: 'failing' }]);
-    expect(asked).toBe(2);
   });
 
   test('whose runs could not be read are forgotten with the next answer, if a deploy has removed one of them', async () => {
@@ -287,25 +275,20 @@ describe('the jobs', () => {
       return [jobs.find(({ job }) => job === JOB.job)?.status, await statusOf()];
     };
 
-    test.each([0, 50, 150])(
-      '%i, and only the instance that is gone knew when the job was to run',
-      async (count) => {
-        insight = new Insight(fake.store);
-        const gone = {
-          startedAt: at('12:00', 20),
-          seenAt: at('23:00', 21),
-          next: [T],
-          last: [at('03:00', 21)],
-        };
-        fake.instances = [instance('gone', gone), ...others(count)];
-        fake.locks = [lockInfo({ jobs: [{ job: JOB.job, tick: at('03:00', 21), outcome: 'completed' }] })];
-        fake.entries = [entry(at('03:00', 21), { tick: at('03:00', 21) })];
-        expect(await both()).toEqual(['overdue', 'overdue']);
-      },
-    );
+    test.each([0, 50, 150])('%i, and only the instance that is gone knew the job', async (count) => {
+      insight = new Insight(fake.store);
+      const gone = {
+        startedAt: at('12:00', 20),
+        seenAt: at('23:00', 21),
+      };
+      fake.instances = [instance('gone', gone), ...others(count)];
+      fake.locks = [lockInfo({ jobs: [{ job: JOB.job, tick: at('03:00', 21), outcome: 'completed' }] })];
+      fake.entries = [entry(at('03:00', 21), { tick: at('03:00', 21) })];
+      expect(await both()).toEqual(['overdue', 'overdue']);
+    });
 
     test.each([0, 50, 150])('%i, and the job was made at run time after its newest tick', async (count) => {
-      const gone = { startedAt: at('02:00'), seenAt: at('03:05'), next: [at('03:00', 23)], last: [null] };
+      const gone = { startedAt: at('02:00'), seenAt: at('03:05'), added: { 0: at('03:01') } };
       fake.instances = [instance('gone', gone), ...others(count)];
       expect(await both()).toEqual(['new', 'new']);
     });
@@ -326,7 +309,7 @@ describe('the jobs', () => {
     const calls = fake.asked.filter((call) => call.startsWith('inspect'));
     expect(calls).toEqual(['inspect 100', 'inspect 100', 'inspect 50']);
     expect(fake.asked).toHaveLength(253);
-    expect(fake.asked).toEqual(expect.arrayContaining(['entries lock 0 200', 'entries lock 1 3']));
+    expect(fake.asked).toEqual(expect.arrayContaining(['entries lock 0 200', 'entries lock 1 20']));
     expect(fake.atOnce).toBe(10);
   });
 });
@@ -345,15 +328,16 @@ test('what people did comes newest first, also within one millisecond', async ()
 describe('the entries of a lock', () => {
   const asked = (): string[] => fake.asked.filter((call) => call.startsWith('entries'));
 
-  test('that tell that a job is well are few', async () => {
-    fake.entries = [T, T - 3_600_000, T - 7_200_000, T - 10_800_000].map((startedAt) =>
-      entry(startedAt, { tick: startedAt }),
+  test('that tell how a job is are as many for one job as for all', async () => {
+    fake.entries = Array.from({ length: 30 }, (_, n) => T - n * 3_600_000).map((startedAt) =>
+      entry(startedAt, { tick: startedAt, outcome: 'failed' }),
     );
-    expect(await insight.jobs()).toMatchObject([{ status: 'ok', failures: 0 }]);
-    expect(asked()).toEqual(['entries invoices 3']);
+    const [one] = await insight.jobs();
+    expect(await insight.job(JOB.job)).toEqual(one);
+    expect(asked()).toEqual(['entries invoices 20', 'entries invoices 20']);
   });
 
-  test('are more if none of the newest is of a run of the job', async () => {
+  test('are enough if none of the newest is of a run of the job', async () => {
     const of = { lock: 'poll', attempt: 1 };
     const others = [1, 2, 3].map((minute) => entry(T - minute * 60_000, { lock: 'poll', job: 'another' }));
     fake.entries = [...others, entry(T - 240_000, { ...of, job: INTERVAL.job, outcome: 'failed' })];
@@ -362,14 +346,13 @@ describe('the entries of a lock', () => {
     expect(await insight.jobs()).toMatchObject([{ status: 'failing', failures: 1 }]);
   });
 
-  test('are more if older ones may say more: how often it has failed before the run that goes on', async () => {
+  test('say how often it has failed before the run that goes on', async () => {
     const failed = [1, 2, 3, 4, 5].map((hour) =>
       entry(T - hour * 3_600_000, { tick: T - hour * 3_600_000, outcome: 'failed' }),
     );
     fake.entries = failed;
     fake.locks = [lockInfo({ state: 'held', fencingToken: T * 1_000, holder: 'api-1', job: JOB.job })];
     expect(await insight.jobs()).toMatchObject([{ failures: 5, last: { outcome: 'running' } }]);
-    expect(asked()).toEqual(['entries invoices 3', 'entries invoices 20']);
   });
 });
 

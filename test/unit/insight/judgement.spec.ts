@@ -35,7 +35,6 @@ const pause = (since: string, until: string): PauseInfo => ({
 
 const gone = { state: 'gone', seenAt: at('02:00') } as const;
 const off = { ...JOB, enabled: false };
-const told = (more: { last?: number; next?: number }): JobFacts['knownBy'] => [by('api-1', more)];
 const poll = (more: Partial<JobFacts> = {}): JobFacts =>
   facts({ known: INTERVAL, knownBy: [by('api-1', { startedAt: at('03:00') }, INTERVAL)], ...more });
 
@@ -82,22 +81,6 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
   ['nobody has ever started it', facts(), 'overdue', true],
   ['nobody is up', facts({ runs: [lastNight], knownBy: [by('api-1', gone)] }), 'overdue', true],
   [
-    'nobody is up, and the last one has told when it is due next',
-    facts({
-      runs: [lastNight],
-      ticks: () => undefined,
-      knownBy: [by('api-1', { ...gone, next: at('03:00') })],
-    }),
-    'overdue',
-    true,
-  ],
-  [
-    'of an instance that is up, the newest date',
-    facts({ ticks: () => undefined, knownBy: told({ last: at('03:00') }) }),
-    'overdue',
-    true,
-  ],
-  [
     'a tick is not overdue if its lock remembers a start',
     facts({ lock: lockWith({ tick: at('03:00') }) }),
     'ok',
@@ -124,7 +107,7 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
   ],
   [
     'nor if the job was made at run time after it',
-    facts({ knownBy: told({ next: at('03:00', 23) }) }),
+    facts({ knownBy: [by('api-1', { startedAt: at('03:00:01') })] }),
     'new',
     false,
   ],
@@ -283,12 +266,6 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
     facts({ ticks: () => undefined, runs: [run(at('03:00', 1))] }),
     'unknown',
     false,
-  ],
-  [
-    'a date that instances have told, from the end of its grace on',
-    facts({ ticks: () => undefined, time: at('03:01'), knownBy: told({ last: at('03:00') }) }),
-    'overdue',
-    true,
   ],
   [
     'a run past the next tick, of a job that is never overdue',

@@ -26,8 +26,6 @@ const beat = (instance: string, left = false): Promise<unknown> =>
     leads: [],
     catalogue: 'one',
     jobs: [JOB],
-    next: [at('03:00', 23)],
-    last: [at('03:00')],
     left,
   });
 

@@ -79,8 +79,6 @@ function job(wanted: Fields = {}): WatchedJob {
       enabled,
       ...(isStopped?.() && { stopped: true }),
       overdue: grace,
-      next: undefined,
-      last: undefined,
     }),
     dates: {
       newest: (at) => Math.floor(at / every) * every,
@@ -607,8 +605,6 @@ const instanceOf = (name: string, enabled: boolean, more: Partial<InstanceRecord
   startedAt: clock.now() - 100 * PERIOD,
   every: 30_000,
   leads: [],
-  next: [null],
-  last: [null],
   left: false,
   seenAt: clock.now(),
   time: clock.now(),

@@ -410,11 +410,11 @@ const cases: Case[] = [
     'It has no tick at 2026-11-22 02:00:00Z: its schedule is `0 3 * * *` in UTC on api-1, api-2, api-3. The tick before was at 2026-11-21 03:00:00Z; the next one was at 2026-11-22 03:00:00Z (completed on api-1).',
   ],
   [
-    'the same without the package cron',
+    'the same without the package cron: nobody guesses',
     facts({ runs: [tonight(), lastNight], ticks: () => undefined }),
     at('02:00'),
-    'not-a-tick',
-    'It has no tick at 2026-11-22 02:00:00Z: its schedule is `0 3 * * *` in UTC on api-1, api-2, api-3. The tick before was at 2026-11-21 03:00:00Z (completed on api-1); the next one was at 2026-11-22 03:00:00Z (completed on api-1).',
+    'unknown',
+    'Nobody is known to have started the tick of 2026-11-22 02:00:00Z, and no instance has told why. Look at the log of those that were up then: api-1, api-2, api-3.',
   ],
   [
     'a time that is no tick of two schedules',
@@ -484,7 +484,7 @@ const cases: Case[] = [
     facts({ ticks: () => undefined }),
     undefined,
     'unknown',
-    'It is not known when it should run: no instance has told of a date of it.',
+    'It is not known when it should run: that takes the package `cron` beside this program.',
   ],
   [
     'the last run of an interval',

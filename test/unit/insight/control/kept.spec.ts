@@ -46,8 +46,6 @@ async function instance(name: string, kept?: Retention): Promise<void> {
     every: 20_000,
     catalogue: 'list',
     jobs: [],
-    next: [],
-    last: [],
     leads: [],
     left: false,
     ...(kept !== undefined && { kept }),

@@ -31,8 +31,6 @@ async function opened() {
     kept,
     catalogue: 'one',
     jobs: [job],
-    next: [],
-    last: [],
   });
   return { clock, store, kept, control: new Control(store, { clock, instance: 'shell' }) };
 }

@@ -23,8 +23,6 @@ const beat = (): Promise<unknown> =>
     every: 20_000,
     catalogue: 'list',
     jobs: [],
-    next: [],
-    last: [],
     leads: [],
     left: false,
   });

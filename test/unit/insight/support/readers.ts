@@ -66,7 +66,7 @@ export function probe(
     ttl: 60_000,
     grace: own.overdue,
     interval: own.interval,
-    shown: () => ({ ...own, next: undefined, last: undefined }),
+    shown: () => own,
     dates: ticks('0 3 * * *', 'UTC')!,
     isThere: () => true,
     initialDelay: 0,

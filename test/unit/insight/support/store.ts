@@ -27,8 +27,6 @@ export const instance = (name: string, more: Partial<InstanceRecord> = {}): Inst
     startedAt: at('12:00', 21),
     every: 30_000,
     leads: [],
-    next: jobs.map(() => null),
-    last: jobs.map(() => null),
     left: false,
     seenAt: NOW - 10_000,
     time: NOW,
@@ -65,10 +63,7 @@ export class FakeStore {
       return Promise.resolve(this.locks.filter(({ name }) => names?.includes(name)));
     },
     history: {
-      instances: (_onUnreadable?: () => void, isDated: (instance: string) => boolean = () => true) =>
-        Promise.resolve(
-          this.instances.map((each) => (isDated(each.instance) ? each : { ...each, next: [], last: [] })),
-        ),
+      instances: () => Promise.resolve(this.instances),
       entries: async ({ name, limit }: { name: string; limit: number }) => {
         this.asked.push(`entries ${name} ${limit}`);
         this.#underWay += 1;

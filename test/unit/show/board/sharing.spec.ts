@@ -7,7 +7,9 @@ import { type Fleet, fleet as madeFleet, MINUTE, NOW } from '../../../board/supp
 
 let fleet: Fleet;
 let board: Board;
-/** How often the store was asked for instances with the dates of their jobs: each answer why does. */
+/** How many entries of a lock an answer why reads, and nothing else does. */
+const WHOLE = 1_000;
+/** How often the store was asked for so many. */
 let answers: number;
 /** How many pages were made: each names the store. */
 let pages: number;
@@ -19,13 +21,13 @@ beforeEach(async () => {
   [answers, pages] = [0, 0];
   before = async () => undefined;
   const { history } = fleet.store;
-  const instances = history.instances.bind(history);
-  history.instances = async (onUnreadable, isDated) => {
-    if (isDated === undefined) {
+  const entries = history.entries.bind(history);
+  history.entries = async (query) => {
+    if (query.limit === WHOLE) {
       answers++;
       await before();
     }
-    return instances(onUnreadable, isDated);
+    return entries(query);
   };
   board = new Board({
     insight: insightsOf(async (zone) => new Insight(fleet.store, { zone })),

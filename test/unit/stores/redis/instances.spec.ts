@@ -1,7 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { Beats, type ShownJob } from '../../../../lib/insight/beats.js';
-import { type Beat, INSTANCES_KEPT, type KnownJob, UNDATED } from '../../../../lib/contract/history-store.js';
+import { type Beat, INSTANCES_KEPT, type KnownJob } from '../../../../lib/contract/history-store.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { commandsDuring } from '../../../support/local-redis.js';
@@ -18,7 +18,7 @@ ownStore((...own) => ([client, store] = own));
 const JOBS: KnownJob[] = [
   { job: 'a', lock: 'a', kind: 'cron', schedule: '* * * * *', enabled: true, overdue: 60_000 },
 ];
-const FACTS = { startedAt: 5, every: 30_000, leads: ['main'], next: [7], last: [null], left: false };
+const FACTS = { startedAt: 5, every: 30_000, leads: ['main'], left: false };
 const beatOf = (fields: Partial<Beat> = {}): Beat => ({
   instance: 'host:1:abc',
   catalogue: 'list-1',
@@ -30,16 +30,6 @@ const beatOf = (fields: Partial<Beat> = {}): Beat => ({
 const now = async (): Promise<number> => Number((await client.time())[0]) * 1_000;
 const ids = async (): Promise<string[]> =>
   (await store.history.instances()).map(({ instance }) => instance).sort();
-
-test('the server leaves out the dates of instances if nobody asks for them, and nothing else', async () => {
-  await store.history.beat(beatOf({ jobs: JOBS, version: ',"next":[', left: true }));
-  const [[brief], [whole]] = [
-    await store.history.instances(undefined, UNDATED),
-    await store.history.instances(),
-  ];
-  expect(whole).toMatchObject({ next: [7], last: [null], left: true, version: ',"next":[' });
-  expect(brief).toEqual({ ...whole, next: [], last: [], time: expect.any(Number) });
-});
 
 describe('an instance', () => {
   test('is remembered with its beat, and with the list of its jobs, which it tells once', async () => {
@@ -110,7 +100,7 @@ test('a fleet of 200 sends less than thirty commands per second: each beat is th
     return result;
   };
   const beats = Array.from({ length: instances }, (_, i) => {
-    const jobs = () => [{ ...JOBS[0], next: 7, last: undefined } as ShownJob];
+    const jobs = () => [{ ...JOBS[0], next: 7 } as ShownJob];
     return new Beats(Object.assign(Object.create(history) as typeof history, { beat }), clock, {
       instance: `host:${i}`,
       version: undefined,

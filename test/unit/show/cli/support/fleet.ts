@@ -78,8 +78,6 @@ export function instance(name: string, jobs: KnownJob[], more: Partial<InstanceR
     seenAt: NOW - 5_000,
     time: NOW,
     jobs,
-    next: jobs.map(() => at(12, 30)),
-    last: jobs.map(() => at(12, 20)),
     ...more,
   };
 }

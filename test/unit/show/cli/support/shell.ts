@@ -1,5 +1,4 @@
 import { run as runShell, type Shell } from '../../../../../lib/show/cli/run.js';
-import type { TickFinder } from '../../../../../lib/insight/facts.js';
 import { systemClock } from '../../../../../lib/base/clock.js';
 import { ManualClock } from '../../../../../lib/testing/manual-clock.js';
 import type { LockStore } from '../../../../../lib/contract/lock-store.js';
@@ -20,7 +19,6 @@ export class TestShell {
   env: Record<string, string> = { SCHEDULER_LOCK_URL: 'redis://db:6379' };
   /** Its width and height. Absent: it is no terminal. */
   terminal: { columns: number; rows: number } | undefined;
-  ticks: TickFinder | undefined;
 
   constructor(public store: LockStore | (() => LockStore) = storeOf({})) {}
 
@@ -43,7 +41,6 @@ export class TestShell {
         return { store, close: async () => void (this.open -= 1) };
       },
       actor: () => 'anna@laptop',
-      ticks: () => this.ticks,
       onInterrupt: (listener) => (this.interrupt = listener),
     };
     return runShell(argv, shell);
