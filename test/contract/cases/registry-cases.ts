@@ -80,6 +80,7 @@ export const registryCases: readonly CaseDefinition[] = [
         clockOffset: -15,
         leads: ['main'],
         stopped: [1],
+        added: { 0: 1_750_000_000_000 },
         left: true,
       });
       await history(kit).beat({ ...second, catalogue });

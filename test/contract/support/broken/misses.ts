@@ -179,7 +179,7 @@ export const brokenRegistries: readonly BrokenStore[] = [
   ),
   broken(
     'an instance is listed once, as of its last beat',
-    "instances should tell the last beat {'instance':'instance','startedAt':1760000000000,'every':10000,'leads':['main'],'next':[null,1760000000000],'last':[1750000000000,null],'left':true,'withTicks':true,'application':'@shop/api','version':'1.2 \\'é\\'','clockOffset':-15,'stopped':[1]}, but got {'instance':'instance','startedAt':1760000000000,'every':30000,'leads':[],'next':[1760000000000,null],'last':[null,null],'left':false,'withTicks':true,'application':'@shop/api','version':'1.2 \\'é\\'','clockOffset':-15,'stopped':[1],'jobs':[{'job':'Jobs.é\\''%','lock':'a','kind':'cron','schedule':'0 3 * * *','timeZone':'UTC','enabled':true,'overdue':60000},{'job':'Jobs.often','kind':'interval','interval':5000,'enabled':false,'overdue':false}],'seenAt':1767225600000,'time':1767225600000}",
+    "instances should tell the last beat {'instance':'instance','startedAt':1760000000000,'every':10000,'leads':['main'],'left':true,'withTicks':true,'application':'@shop/api','version':'1.2 \\'é\\'','clockOffset':-15,'stopped':[1],'added':{'0':1750000000000}}, but got {'instance':'instance','startedAt':1760000000000,'every':30000,'leads':[],'left':false,'withTicks':true,'application':'@shop/api','version':'1.2 \\'é\\'','clockOffset':-15,'stopped':[1],'added':{'0':1750000000000},'jobs':[{'job':'Jobs.é\\''%','lock':'a','kind':'cron','schedule':'0 3 * * *','timeZone':'UTC','enabled':true,'overdue':60000},{'job':'Jobs.often','kind':'interval','interval':5000,'enabled':false,'overdue':false}],'seenAt':1767225600000,'time':1767225600000}",
     FirstBeatCounts,
   ),
   broken(
