@@ -35,7 +35,6 @@ export function poolOf(client: unknown): CallbackPool | undefined {
     : undefined;
 }
 
-/** The connections of a pool of `mysql2`. */
 export class PoolConnections implements Connections {
   constructor(
     private readonly pool: CallbackPool,

@@ -1,21 +1,15 @@
 import type { Connection, Connections } from '../sql/gate.js';
 
-/**
- * Leaves values as the server sends them: as texts. A user may have set parsers, for a pool or for the whole process, that turn values into
- * anything.
- */
+/** Leaves values as the server sends them: as texts. Parsers of a user turn values into anything. */
 const AS_SENT = { getTypeParser: () => (value: unknown) => value };
 
-/** A connection of a pool of `pg`. */
 interface PooledClient {
   query(statement: object): PromiseLike<unknown>;
   on(event: 'error', listener: (error: Error) => void): unknown;
   off(event: 'error', listener: (error: Error) => void): unknown;
-  /** With an error: closes the connection. */
   release(error?: Error): void;
 }
 
-/** A pool of `pg`. */
 export interface Pool {
   readonly idleCount: number;
   readonly options?: { readonly max?: number };
@@ -44,7 +38,6 @@ export function poolWarning(pool: Pool, timeout: string): string | undefined {
   return lacks.length === 0 ? undefined : `The pool of PostgreSQL should have ${lacks.join('; and ')}.`;
 }
 
-/** The connections of a pool of `pg`. */
 export class PoolConnections implements Connections {
   constructor(private readonly pool: Pool) {}
 
@@ -56,26 +49,13 @@ export class PoolConnections implements Connections {
     return this.pool.options?.max;
   }
 
-  async take(): Promise<Connection> {
-    const client = await this.#connect();
-    return {
-      query: (text, values) => client.query({ text, values, types: AS_SENT }),
-      end(error) {
-        // The pool does the same in its query(): it trusts no connection with an error, and closes it. Until then the server may say more.
-        if (error === undefined) client.off('error', ignore);
-        client.release(error);
-      },
-    };
-  }
-
   /** By a callback, as the pool listens no more from then on, and a dying server may say so in the same packet as its welcome. */
-  #connect(): Promise<PooledClient> {
+  take(): Promise<Connection> {
     return new Promise((resolve, reject) => {
+      // The statement fails as well. Without a listener the process would end.
       const use = (client?: PooledClient): void => {
-        if (client === undefined) return;
-        // The statement fails as well. Without a listener the process would end.
-        client.on('error', ignore);
-        resolve(client);
+        client?.on('error', ignore);
+        if (client !== undefined) resolve(opened(client));
       };
       const answer = this.pool.connect((error, client) => (error ? reject(error) : use(client)));
       // One that somebody has replaced may take no callback.
@@ -83,5 +63,14 @@ export class PoolConnections implements Connections {
     });
   }
 }
+
+const opened = (client: PooledClient): Connection => ({
+  query: (text, values) => client.query({ text, values, types: AS_SENT }),
+  end(error) {
+    // The pool does the same in its query(): it trusts no connection with an error, and closes it. Until then the server may say more.
+    if (error === undefined) client.off('error', ignore);
+    client.release(error);
+  },
+});
 
 const ignore = (): void => undefined;

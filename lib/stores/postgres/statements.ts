@@ -53,7 +53,7 @@ export const READ_ALL = `
 SELECT ${COLUMNS} FROM (SELECT) one LEFT JOIN {locks} l ON true ORDER BY l.name`;
 
 /**
- * Changes a row if it is as it was seen, and answers a row if so, at half of what the statement for many costs. $1 name  $2 version
+ * Changes a row if it is as it was seen, at half of what the statement for many costs. $1 name  $2 version
  * $3 locked_by  $4 state  $5 the version that was seen  $6 the locked_by that was seen  $7 ms from now to lock_until, if it has an `end`
  */
 export const changeOne = ({ by, end, begins }: Change, seen: SeenDocument): string => `
@@ -61,8 +61,7 @@ UPDATE {locks} l SET version = $2::text, locked_by = $3::text, state = $4::text$
   end === undefined ? '' : `, lock_until = ${(seen.by === by ? laterEnd : newEnd)('$7::text::bigint')}`
 }${begins === true ? `, locked_at = ${now}` : ''}
 WHERE name = $1::text AND coalesce(version, '') = $5::text AND coalesce(locked_by, '') = $6::text
-  AND lock_until ${seen.taken ? '>' : '<='} ${clock} AND ${BRIEFLY}
-RETURNING 1 AS one`;
+  AND lock_until ${seen.taken ? '>' : '<='} ${clock} AND ${BRIEFLY}`;
 
 /** Changes many rows. $1 a list in JSON, see below  Answers `i` of each that was changed. */
 export const CHANGE_MANY = `

@@ -68,7 +68,6 @@ export class Gate {
     return this.run((connection) => connection.query(text, values));
   }
 
-  /** Runs statements on one connection. */
   async run<T>(work: (connection: Connection) => PromiseLike<T>, limit: number = this.limit): Promise<T> {
     if (this.#admitted >= this.atOnce) await this.#turn();
     else this.#admitted += 1;
