@@ -51,13 +51,18 @@ end`;
  */
 export const GRANT = /* lua */ `
 local function grant(state, token, digits, holder, seconds, job, started, before, history)
-  if started then
+  local of = history and digits .. ' ' .. job
+  if started and of then
+    redis.call('HSET', state, 'token', token, 'fence', digits, 'holder', holder, 'since', seconds, 'of', of,
+      'job:' .. job, started, 'by:' .. job, token, 'before:' .. job, before)
+  elseif started then
     redis.call('HSET', state, 'token', token, 'fence', digits, 'holder', holder, 'since', seconds,
       'job:' .. job, started, 'by:' .. job, token, 'before:' .. job, before)
+  elseif of then
+    redis.call('HSET', state, 'token', token, 'fence', digits, 'holder', holder, 'since', seconds, 'of', of)
   else
     redis.call('HSET', state, 'token', token, 'fence', digits, 'holder', holder, 'since', seconds)
   end
-  if history then redis.call('HSET', state, 'of', digits .. ' ' .. job) end
 end`;
 
 /**

@@ -39,7 +39,8 @@ local function remove(entries, order, gone)
     local id, slot, kind, job = unpack(gone[n])
     local ofKind, ofJob = 'count ' .. kind, 'count ' .. kind .. ' ' .. job
     members[n] = kind .. ' ' .. job .. ' ' .. id
-    fields[2 * n - 1], fields[2 * n] = id, 'slot ' .. slot
+    fields[#fields + 1] = id
+    if slot ~= '-' then fields[#fields + 1] = 'slot ' .. slot end
     counts[ofKind], counts[ofJob] = (counts[ofKind] or 0) + 1, (counts[ofJob] or 0) + 1
   end
   redis.call('ZREM', order, unpack(members))
@@ -93,12 +94,12 @@ const TRIM = /* lua */ `
 local function trim(entries, order, kind, count)
   local at, gone = 0, {}
   while #gone < count and at < 1000 do
-    local found = redis.call('ZRANGE', order, at, at + 19)
+    local found = redis.call('ZRANGE', order, at, at + count - 1)
     for n = 1, #found do
       local each, job, id = string.match(found[n], '^([^ ]+) ([^ ]+) ([^ ]+)$')
       if each == kind and #gone < count then gone[#gone + 1] = { id, '-', kind, job } end
     end
-    at = #found < 20 and 1000 or at + 20
+    at = #found < count and 1000 or at + count
   end
   if #gone > 0 then remove(entries, order, gone) end
 end`;

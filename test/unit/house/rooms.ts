@@ -81,7 +81,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   base: { ceiling: 648, aim: 650 },
   contract: { ceiling: 1_471, aim: 1_500 },
   rules: { ceiling: 3_588, aim: 3_100 },
-  'stores/redis': { ceiling: 4_388, aim: 4_400 },
+  'stores/redis': { ceiling: 4_394, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_100, aim: 3_100 },
   'stores/mongo': { ceiling: 800, aim: 800 },
   'stores/memory': { ceiling: 396, aim: 400 },
