@@ -63,8 +63,8 @@ export const MYSQL_SABOTAGES: Sabotages = {
   },
   'turns-for-whoever-asks': {
     file: 'rules/lock/in-line.js',
-    search: '!isFull && left === undefined',
-    replace: '(!isFull && left === undefined) || request.wait !== undefined',
+    search: 'left !== undefined || isFull',
+    replace: '(left !== undefined || isFull) && request.wait === undefined',
     caughtBy: 'waiting',
     only: ['throwing-logger'],
     callers: 3,
