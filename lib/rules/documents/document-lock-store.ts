@@ -116,7 +116,7 @@ export class DocumentLockStore implements LockStore {
 
   /** Tells attempts that are not worth sending any more. @internal */
   readonly fastPort: FastPort = {
-    standsFor: METHODS,
+    standsFor: DocumentLockStore.prototype,
     acquire: (request, told) => this.#acquire(request, told),
     release: (lease, options, told) => this.#release(lease, options, told),
   };
@@ -188,7 +188,6 @@ export class DocumentLockStore implements LockStore {
       line: isWaiting ? 'always' : 'marked',
       // A guess reckons the time too early: no interval is due by that.
       byClock: request.interval !== undefined,
-      isAttempt: true,
       until: this.#until(told.limit ?? Math.min(ttl / 3, WAITS)),
       lost: { acquired: false, reason: 'held' },
       told,
@@ -197,19 +196,17 @@ export class DocumentLockStore implements LockStore {
 
   #release(lease: LeaseRef, options: ReleaseOptions, asked: Caller<ReleaseResult>): void {
     const told = this.history.recording(lease, options, asked);
+    const giveBack = (): void =>
+      this.#rounds.add({
+        name: lease.name,
+        decide: (document, now, line) => releaseInLine(document, now, lease, options, line),
+        line: givesUp(lease, options) ? 'always' : 'gives back',
+        until: this.#until(told.limit),
+        told,
+      });
     const ending = this.queuedCalls.end(lease, options.outcome ?? 'completed');
-    if (ending === undefined) return this.#giveBack(lease, options, told);
-    void ending.then(() => this.#giveBack(lease, options, told), told.failed.bind(told));
-  }
-
-  #giveBack(lease: LeaseRef, options: ReleaseOptions, told: Caller<ReleaseResult>): void {
-    this.#rounds.add({
-      name: lease.name,
-      decide: (document, now, line) => releaseInLine(document, now, lease, options, line),
-      line: givesUp(lease, options) ? 'always' : 'gives back',
-      until: this.#until(told.limit),
-      told,
-    });
+    if (ending === undefined) return giveBack();
+    void ending.then(giveBack, told.failed.bind(told));
   }
 
   /** Never rejects. */
@@ -230,11 +227,6 @@ export class DocumentLockStore implements LockStore {
     );
   }
 }
-
-const METHODS = {
-  acquire: DocumentLockStore.prototype.acquire,
-  release: DocumentLockStore.prototype.release,
-};
 
 /** A {@link DocumentLockStore} that also keeps calls in line, queued calls and histories, in entries beside the locks. */
 export class RememberingLockStore extends DocumentLockStore {

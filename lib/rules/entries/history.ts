@@ -34,8 +34,6 @@ import {
   toldKey,
 } from './run-entries.js';
 
-/** How many times as many marks as misses are kept: an instance may note a tick long after the first one did. */
-const MARKS = 10;
 /** How often a mark is tried that others change at the same time. */
 const TRIES = 10;
 
@@ -97,7 +95,7 @@ export class EntryHistory implements HistoryStore {
   ): void {
     if (record === undefined) return;
     const entry = endedEntry(lease, outcome, record, isLate);
-    if (entry !== undefined) this.#keeper.add({ entry, kept: record.kept });
+    if (entry !== undefined) this.#keeper.add(entry);
   }
 
   /** Tells of a release, and keeps the record behind it, if there is one: the run has ended, whatever became of its lease. */
@@ -121,7 +119,7 @@ export class EntryHistory implements HistoryStore {
   }
 
   async interrupted(run: Interruption): Promise<void> {
-    await this.#keeper.put([{ entry: interruptedEntry(run), kept: run.kept }]);
+    await this.#keeper.put([interruptedEntry(run)]);
   }
 
   entries(query: HistoryQuery): Promise<HistoryEntry[]> {
@@ -131,16 +129,12 @@ export class EntryHistory implements HistoryStore {
   async miss(miss: Miss): Promise<MissResult> {
     const seen = await this.look(miss.name);
     const tick = missedTick(seen, seen.now, miss);
-    const { kept } = miss;
     if (tick !== undefined) {
-      const [, first = false] = await this.#keeper.put([
-        { entry: missEntry(miss, tick), kept },
-        { entry: firstEntry(miss, tick), kept: { ...kept, count: kept.count * MARKS } },
-      ]);
+      const [, first = false] = await this.#keeper.put([missEntry(miss, tick), firstEntry(miss, tick)]);
       return { missed: true, first, tick };
     }
     // For people only.
-    if (isHidden(seen, miss)) await this.#keeper.put([{ entry: missEntry(miss, miss.tick), kept }]);
+    if (isHidden(seen, miss)) await this.#keeper.put([missEntry(miss, miss.tick)]);
     return { missed: false, first: false };
   }
 

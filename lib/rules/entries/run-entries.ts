@@ -26,6 +26,9 @@ import { asciiJson } from '../../base/wording.js';
  */
 export const SHOWN = ['completed', 'wrong', 'miss'] as const;
 
+/** How many times as many marks as misses are kept: an instance may note a tick long after the first one did. */
+const MARKS = 10;
+
 const [INTERRUPTED, LATE, ENDED, ONCE] = ['interrupted', 'late', 'ended', 'once'];
 
 const idOf = (...parts: readonly unknown[]): string => asciiJson(parts);
@@ -59,13 +62,13 @@ export function interruptedEntry(run: Interruption): NewEntry {
 
 function runEntry(
   { name: lock, fencingToken, holder: instance, job, tick, attempt }: Omit<Interruption, 'kept'>,
-  { age: keep }: Retention,
+  { age: keep, count: most }: Retention,
   facts: { readonly outcome: RunEntry['outcome'] },
   how: { readonly version: string; readonly over: readonly (string | null)[] },
 ): NewEntry {
   const kind = facts.outcome === 'completed' ? 'completed' : 'wrong';
   const body = asciiJson({ fencingToken, instance, job, tick, attempt, ...facts });
-  return { lock, id: idOf('run', fencingToken), ...how, kind, keep, body };
+  return { lock, id: idOf('run', fencingToken), ...how, kind, keep, most, body };
 }
 
 /** What an instance reports of a missed tick. */
@@ -80,11 +83,11 @@ export const firstEntry = ({ name: lock, job, kept }: Miss, tick: number): NewEn
   lock,
   id: idOf('first', job, tick),
   kind: 'first',
-  ...once(kept),
+  ...once({ ...kept, count: kept.count * MARKS }),
   body: '',
 });
 
-const once = ({ age }: Retention) => ({ version: ONCE, over: [null], keep: age });
+const once = ({ age: keep, count: most }: Retention) => ({ version: ONCE, over: [null], keep, most });
 
 /** The mark of a job that an instance has reported a missed tick. @param known the mark that it replaces */
 export const toldEntry = ({ name: lock, job, tick, kept }: Alarm, known: Entry | undefined): NewEntry => ({
