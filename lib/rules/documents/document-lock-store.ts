@@ -32,7 +32,7 @@ import { documentLocks } from '../entries/queue-locks.js';
 import { EntryQueue } from '../entries/queue.js';
 import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
 import { Rounds } from './rounds.js';
-import { extend } from '../lock/extend.js';
+import { extend } from '../lock/leases.js';
 import { acquireInLine, givesUp, hasLine, lineInfo, releaseInLine } from '../lock/in-line.js';
 import { inspect } from '../lock/inspect.js';
 import { readableLock } from '../lock/state.js';

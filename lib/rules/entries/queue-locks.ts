@@ -3,7 +3,7 @@ import type { Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { type Decision, isTaken, type LockDocument } from '../lock/document.js';
 import { hasLine, lineOf } from '../lock/in-line.js';
-import { regrant } from '../lock/extend.js';
+import { regrant } from '../lock/leases.js';
 import { readableLock } from '../lock/state.js';
 
 /** What queued calls ask of the locks. */

@@ -18,7 +18,7 @@ import type {
   ReleaseResult,
 } from '../../contract/lock-store.js';
 import { NOTHING_RAN, STEP_OF_PRIORITY } from '../../contract/allowances.js';
-import { acquire } from './acquire.js';
+import { acquire, release } from './leases.js';
 import {
   become,
   type Decision,
@@ -28,7 +28,6 @@ import {
   type LockRecord,
   NOTHING,
 } from './document.js';
-import { release } from './release.js';
 
 /** The most calls in a line: each look reads all of them. One more is refused, and has to ask again. */
 export const MOST_IN_LINE = 100;
