@@ -48,11 +48,13 @@ export interface DocumentLockStoreOptions {
   readonly clock?: Clock;
   /** The error for a call that changed nothing, because somebody else has locked the document. @default one for any place */
   readonly locked?: (name: string) => SchedulerLockError;
+  /** Keep calls in line, queued calls and histories, beside the locks. @default nothing does: it keeps locks only */
+  readonly entries?: LockEntries;
 }
 
 /**
  * A `LockStore` of documents: the rules of a lock over any database that can read a document, and write it if nothing has changed. With
- * entries beside the locks, which {@link RememberingLockStore} has, it also keeps calls in line, queued calls and histories.
+ * entries beside the locks it also keeps calls in line, queued calls and histories.
  *
  * Each call reads, decides by the rules, and writes; if the document has changed meanwhile, it does so again. Calls of one process for
  * one lock take effect in the order in which they were made. One that its caller gives up holds up no later one, and nothing more of it is
@@ -70,20 +72,21 @@ export class DocumentLockStore implements LockStore {
   /** When calls come that wait, and calls that are queued. */
   readonly #moments = new Moments();
 
-  /** @param entries what {@link RememberingLockStore} gives */
   constructor(
     private readonly documents: LockDocuments,
     options: DocumentLockStoreOptions & EntryHistoryOptions = {},
-    entries?: LockEntries,
   ) {
-    const { clock = systemClock, locked, forPeople } = options;
-    const kept = entries ?? NO_ENTRIES;
-    this.keeps = entries === undefined ? LOCKS_ONLY : EVERYTHING;
+    const { clock = systemClock, locked, forPeople, entries = NO_ENTRIES } = options;
+    this.keeps = entries === NO_ENTRIES ? LOCKS_ONLY : EVERYTHING;
     this.#clock = clock;
-    this.#lines = new Lines(kept);
-    this.#rounds = new Rounds(documents, { clock, locked, lines: entries && this.#lines });
-    this.history = new EntryHistory(kept, startsOf(documents), clock, options);
-    this.queuedCalls = new EntryQueue(kept, {
+    this.#lines = new Lines(entries);
+    this.#rounds = new Rounds(documents, {
+      clock,
+      locked,
+      lines: this.keeps.lines ? this.#lines : undefined,
+    });
+    this.history = new EntryHistory(entries, startsOf(documents), clock, options);
+    this.queuedCalls = new EntryQueue(entries, {
       locks: documentLocks(documents, this.#lines, (...asked) => this.#decide(...asked)),
       history: this.history,
       moments: this.#moments,
@@ -225,16 +228,5 @@ export class DocumentLockStore implements LockStore {
         },
       }),
     );
-  }
-}
-
-/** A {@link DocumentLockStore} that also keeps calls in line, queued calls and histories, in entries beside the locks. */
-export class RememberingLockStore extends DocumentLockStore {
-  constructor(
-    documents: LockDocuments,
-    entries: LockEntries,
-    options: DocumentLockStoreOptions & EntryHistoryOptions = {},
-  ) {
-    super(documents, options, entries);
   }
 }
