@@ -8,13 +8,13 @@ import type { Decision, LineChange, LockDocument } from '../lock/document.js';
 import { hasLine } from '../lock/in-line.js';
 import { changeOf, type Found, type LookedAt, Looks, nowOf, type Snapshot, type Written } from './looks.js';
 import { type Asked, each, Together } from '../entries/together.js';
+import { apart } from '../entries/tries.js';
 
 /** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
 const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
 /** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
 const MAX_RETRY_DELAY = 100;
-
 /** How long the last try of a call may take whose caller cannot give it up, ms. */
 const LAST_TRY = 10_000;
 
@@ -258,12 +258,9 @@ export class Rounds {
     }
   }
 
-  /** Colliding instances would collide again if all came back at once. */
   async #pause({ tries, tasks }: Queue): Promise<void> {
-    if (tries < 2) return;
     const left = (tasks[0]?.until ?? 0) - this.#clock.monotonic();
-    const pause = Math.random() * Math.min(2 ** tries, MAX_RETRY_DELAY, Math.max(left, 1));
-    await new Promise<void>((resolve) => this.#clock.setTimer(resolve, pause, { keepAlive: true }));
+    if (tries > 1) await apart(Math.min(2 ** tries, MAX_RETRY_DELAY, Math.max(left, 1)), this.#clock);
   }
 
   /**

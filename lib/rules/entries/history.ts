@@ -1,5 +1,4 @@
 import type { Clock } from '../../base/clock.js';
-import { StoreUnavailableError } from '../../base/errors.js';
 import { asciiJson } from '../../base/wording.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
 import type { Caller } from '../../contract/fast-port.js';
@@ -27,9 +26,7 @@ import { readableLock } from '../lock/state.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
 import { HistoryWriter } from './keeper.js';
 import { Registry } from './registry.js';
-
-/** How often a mark is tried that others change at the same time. */
-const TRIES = 10;
+import { AGAIN, Tries } from './tries.js';
 
 /** Reads what a lock tells of the starts of its jobs, and the store's time. */
 export type LookAtStarts = (name: string) => Promise<SeenStarts & { readonly now: number }>;
@@ -61,7 +58,7 @@ export class EntryHistory implements HistoryStore {
   constructor(
     private readonly entriesOf: LockEntries,
     private readonly look: LookAtStarts,
-    clock: Clock,
+    private readonly clock: Clock,
     { forPeople = (read) => read(), recordsWait = 0 }: EntryHistoryOptions = {},
   ) {
     this.#keeper = new HistoryWriter(entriesOf, clock, recordsWait);
@@ -134,14 +131,11 @@ export class EntryHistory implements HistoryStore {
 
   async told(alarm: Alarm): Promise<boolean> {
     const { lock, id } = toldKey(alarm);
-    for (let tries = 0; tries < TRIES; tries++) {
+    return new Tries(this.clock, 'not-applied').of(async () => {
       const [known] = (await this.entriesOf.list({ lock, ids: [id] })).entries;
       if (known !== undefined && tells(known, alarm)) return false;
       const [written] = await this.entriesOf.put([toldEntry(alarm, known)]);
-      if (written === true) return true;
-    }
-    throw new StoreUnavailableError('Others noted other alarms of the job again and again meanwhile.', {
-      outcome: 'not-applied',
+      return written === true || AGAIN;
     });
   }
 

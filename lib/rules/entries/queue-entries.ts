@@ -25,14 +25,7 @@ import { asciiJson } from '../../base/wording.js';
 export const [CALL, DEAD] = ['call', 'dead'];
 
 /** A queued call, as it is kept. */
-interface CallBody {
-  readonly id: string;
-  readonly job: string;
-  readonly key?: string;
-  readonly merged: number;
-  readonly redeliver: number;
-  readonly delivery: number;
-  readonly queuedAt: number;
+interface CallBody extends Omit<DeliveredCall, 'args'>, Pick<NewQueuedCall, 'redeliver'> {
   /** The token of the lease that has taken it. */
   readonly taken?: string | undefined;
   /** Of a dead letter: why it is one, and its place as a queued call. */
@@ -49,7 +42,7 @@ export interface StoredCall extends CallBody {
 }
 
 /** Calls that become one. */
-export type Calls = readonly [NewQueuedCall, ...NewQueuedCall[]];
+export type Calls = [NewQueuedCall, ...NewQueuedCall[]];
 
 export const keyOfCall = (lock: string, id: string) => ({ lock, id: JSON.stringify([CALL, id]) });
 
@@ -101,18 +94,16 @@ export const openedEntry = (call: StoredCall): NewEntry =>
   rewritten({ ...call, taken: undefined }, waiting(call));
 
 /** A call that becomes a dead letter. */
-export const deadEntry = (call: StoredCall, dead: DeadLetter['reason']): NewEntry =>
-  rewritten(
-    { ...call, taken: undefined, dead, place: call.entry.place },
-    { kind: DEAD, keep: QUEUED_CALLS_KEPT },
-  );
+export const deadEntry = (call: StoredCall, dead: DeadLetter['reason']): NewEntry => {
+  const letter = { ...call, taken: undefined, dead, place: call.entry.place };
+  return rewritten(letter, { kind: DEAD, keep: QUEUED_CALLS_KEPT });
+};
 
 /** A dead letter that is put back. */
-export const revivedEntry = (call: StoredCall): NewEntry =>
-  rewritten(
-    { ...call, delivery: 0, dead: undefined, place: undefined },
-    { ...waiting(call), keep: QUEUED_CALLS_KEPT },
-  );
+export const revivedEntry = (call: StoredCall): NewEntry => {
+  const revived = { ...call, delivery: 0, dead: undefined, place: undefined };
+  return rewritten(revived, { ...waiting(call), keep: QUEUED_CALLS_KEPT });
+};
 
 /** Anything that cannot be read as a call goes where it stops no other: nobody can run it. */
 const unreadableEntry = ({ lock, id, version, body }: Entry): NewEntry => ({

@@ -63,11 +63,9 @@ export interface QueueParts {
 
 /** Calls that become one, and wait until the one before them is written. */
 interface Gathering {
-  readonly all: Gathered;
+  readonly all: Calls;
   result?: Promise<Enqueued>;
 }
-
-type Gathered = [NewQueuedCall, ...NewQueuedCall[]];
 
 /** The fields of a lock that show its queued calls. */
 export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
@@ -107,7 +105,7 @@ export class EntryQueue implements QueuedCallStore {
     const tries = new Tries(this.parts.clock, 'not-applied', limit);
     // The database was away at the start, or who queues the call runs none.
     if (!this.#isOpen) await this.init();
-    const all: Gathered = [queuedCall];
+    const all: Calls = [queuedCall];
     const enqueue = () => tries.of((isAgain) => this.#enqueue(all, tries, isAgain));
     const { name, max } = queuedCall;
     const slot = openSlot(queuedCall);
@@ -117,7 +115,7 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   /** Calls that become one share a write: those that come while the one before is under way. */
-  async #together(key: string, all: Gathered, enqueue: () => Promise<Enqueued>): Promise<Enqueued> {
+  async #together(key: string, all: Calls, enqueue: () => Promise<Enqueued>): Promise<Enqueued> {
     const next = this.#gathering.get(key);
     if (next === undefined) {
       const own: Gathering = { all };

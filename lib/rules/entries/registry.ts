@@ -13,7 +13,7 @@ import { asciiJson } from '../../base/wording.js';
 const LOCK = '';
 /** Dates are most of what an instance tells, and seldom needed: they are kept beside it. */
 const [INSTANCE, DATES, JOBS] = ['instance', 'dates', 'jobs'];
-/** How long a list of jobs is kept, ms: longer than any instance that has it, as it is written again once a day at most. */
+/** How long a list of jobs is kept, ms: longer than any instance that has it, as it has to come again once a day at least. */
 const LIST_KEPT = INSTANCES_KEPT + 86_400_000;
 
 /** Rule 18: the instances that were up in the last days, and their lists of jobs, each once. */
@@ -23,25 +23,20 @@ export class Registry {
 
   constructor(private readonly entries: LockEntries) {}
 
-  /** Keeps a beat if its list of jobs is known, or comes with it. */
+  /** Keeps a beat if its list of jobs is known, or comes with it. A list that would not outlive the instance counts as unknown. */
   async beat({ jobs, catalogue, next, last, ...told }: Beat): Promise<BeatResult> {
-    const asked = { lock: LOCK, ids: [listId(catalogue)] };
-    const { now: time, entries } = await this.entries.list({ ...asked, bare: true });
-    const isLasting = jobs === undefined && (entries[0]?.until ?? 0) > time + INSTANCES_KEPT;
-    const list = isLasting ? [] : await this.#listOf(catalogue, jobs);
-    if (list === undefined) return { time, known: false };
-    const facts = instanceEntry(INSTANCE, told.instance, told, listId(catalogue));
-    await this.entries.put([facts, instanceEntry(DATES, told.instance, { next, last }), ...list]);
-    return { time, known: true };
-  }
-
-  /** A list of jobs, to be kept for as long once more; `undefined`: it is not known. It may replace one that somebody has damaged. */
-  async #listOf(catalogue: string, jobs: Beat['jobs']): Promise<[NewEntry] | undefined> {
     const id = listId(catalogue);
-    const [known] = jobs === undefined ? (await this.entries.list({ lock: LOCK, ids: [id] })).entries : [];
-    const body = jobs === undefined ? known?.body : asciiJson(jobs);
-    if (body === undefined) return undefined;
-    return [{ lock: LOCK, id, version: JOBS, over: 'any', kind: JOBS, keep: LIST_KEPT, body }];
+    const { now: time, entries } = await this.entries.list({ lock: LOCK, ids: [id], bare: true });
+    const isLasting = (entries[0]?.until ?? 0) > time + INSTANCES_KEPT;
+    if (jobs === undefined && !isLasting) return { time, known: false };
+    // It may replace one that somebody has damaged.
+    const list = { lock: LOCK, id, version: JOBS, over: 'any', kind: JOBS, keep: LIST_KEPT } as const;
+    await this.entries.put([
+      instanceEntry(INSTANCE, told.instance, told, id),
+      instanceEntry(DATES, told.instance, { next, last }),
+      ...(jobs === undefined ? [] : [{ ...list, body: asciiJson(jobs) }]),
+    ]);
+    return { time, known: true };
   }
 
   /** In the order in which they were last seen. @param isDated of which to read the dates, by their ids @default of all */

@@ -6,8 +6,6 @@ export const AGAIN = Symbol('again');
 
 /** How long a caller waits by default, ms. */
 const WAITS = 2_000;
-/** How often something is tried at most. */
-const MAX_TRIES = 100;
 /** So many tries follow each other at once: the others may be done by then. */
 const IMMEDIATE_TRIES = 3;
 /** The longest pause between two tries, ms. */
@@ -53,24 +51,22 @@ export class Tries {
   /** Tries until there is an answer. */
   async of<T>(attempt: (isAgain: boolean) => Promise<T | typeof AGAIN>): Promise<T> {
     const { limit = WAITS } = this;
-    for (let tries = 0; tries < MAX_TRIES && (tries === 0 || this.duration < limit); tries++) {
+    for (let tries = 0; tries === 0 || this.duration < limit; tries++) {
       const answer = await attempt(tries > 0);
       if (answer !== AGAIN) return answer;
-      if (tries >= IMMEDIATE_TRIES) await this.#pause(tries);
+      if (tries >= IMMEDIATE_TRIES) await apart(Math.min(2 ** tries, MAX_RETRY_DELAY), this.clock);
     }
-    throw this.#unavailable('Others changed the queued calls of the lock again and again meanwhile.');
+    throw this.#unavailable('Others changed what is kept beside the lock again and again meanwhile.');
   }
 
   #unavailable(message: string): StoreUnavailableError {
     return new StoreUnavailableError(message, { outcome: this.outcome });
   }
-
-  /** Those who collide would collide again if all came back at once. */
-  #pause(tries: number): Promise<void> {
-    const pause = Math.random() * Math.min(2 ** tries, MAX_RETRY_DELAY);
-    return new Promise((resolve) => this.clock.setTimer(resolve, pause, { keepAlive: true }));
-  }
 }
+
+/** A pause of up to so many ms: those who collide would collide again if all came back at once. */
+export const apart = (most: number, clock: Clock): Promise<void> =>
+  new Promise((resolve) => clock.setTimer(resolve, Math.random() * most, { keepAlive: true }));
 
 /** What has the same key is done one after another; what does not end is passed by. */
 export class Turns {

@@ -415,7 +415,7 @@ describe('a database', () => {
       const failure = ask(lease).catch((error: unknown) => error);
       for (let i = 0; i < 100; i++) await clock.advance(50);
       expect(await failure).toBeInstanceOf(StoreUnavailableError);
-      const message = 'Others changed the queued calls of the lock again and again meanwhile.';
+      const message = 'Others changed what is kept beside the lock again and again meanwhile.';
       expect(await failure).toMatchObject({ outcome, message });
     },
   );
