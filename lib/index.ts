@@ -94,7 +94,6 @@ export type { DeadLetter } from './contract/queued-call-store.js';
 export type { ControlAction, MissReason, Trigger } from './contract/history-store.js';
 export type { PausedBy } from './contract/pause.js';
 export { DocumentLockStore, type DocumentLockStoreOptions } from './rules/documents/document-lock-store.js';
-export { RememberingLockStore } from './rules/documents/document-lock-store.js';
 export type {
   EntriesRead,
   Entry as LockEntry,

@@ -9,7 +9,7 @@ import {
   SchedulerLock,
   SchedulerLockService,
 } from '../../lib/index.js';
-import { DocumentLockStore, RememberingLockStore } from '../../lib/rules/documents/document-lock-store.js';
+import { DocumentLockStore } from '../../lib/rules/documents/document-lock-store.js';
 import { MemoryDocuments } from '../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../lib/stores/memory/memory-entries.js';
 import { closeApps, startApp, startFailure } from './app.js';
@@ -22,7 +22,7 @@ function withoutEntries() {
     init: async () => 'There is no such table.',
   });
   return {
-    store: new RememberingLockStore(new MemoryDocuments(systemClock), entries),
+    store: new DocumentLockStore(new MemoryDocuments(systemClock), { entries }),
     insight: false as const,
   };
 }

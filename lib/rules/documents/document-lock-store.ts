@@ -32,7 +32,7 @@ import { documentLocks } from '../entries/queue-locks.js';
 import { EntryQueue } from '../entries/queue.js';
 import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
 import { Rounds } from './rounds.js';
-import { extend } from '../lock/extend.js';
+import { extend } from '../lock/leases.js';
 import { acquireInLine, givesUp, hasLine, lineInfo, releaseInLine } from '../lock/in-line.js';
 import { inspect } from '../lock/inspect.js';
 import { readableLock } from '../lock/state.js';
@@ -48,11 +48,13 @@ export interface DocumentLockStoreOptions {
   readonly clock?: Clock;
   /** The error for a call that changed nothing, because somebody else has locked the document. @default one for any place */
   readonly locked?: (name: string) => SchedulerLockError;
+  /** Keep calls in line, queued calls and histories, beside the locks. @default nothing does: it keeps locks only */
+  readonly entries?: LockEntries;
 }
 
 /**
  * A `LockStore` of documents: the rules of a lock over any database that can read a document, and write it if nothing has changed. With
- * entries beside the locks, which {@link RememberingLockStore} has, it also keeps calls in line, queued calls and histories.
+ * entries beside the locks it also keeps calls in line, queued calls and histories.
  *
  * Each call reads, decides by the rules, and writes; if the document has changed meanwhile, it does so again. Calls of one process for
  * one lock take effect in the order in which they were made. One that its caller gives up holds up no later one, and nothing more of it is
@@ -70,20 +72,21 @@ export class DocumentLockStore implements LockStore {
   /** When calls come that wait, and calls that are queued. */
   readonly #moments = new Moments();
 
-  /** @param entries what {@link RememberingLockStore} gives */
   constructor(
     private readonly documents: LockDocuments,
     options: DocumentLockStoreOptions & EntryHistoryOptions = {},
-    entries?: LockEntries,
   ) {
-    const { clock = systemClock, locked, forPeople } = options;
-    const kept = entries ?? NO_ENTRIES;
-    this.keeps = entries === undefined ? LOCKS_ONLY : EVERYTHING;
+    const { clock = systemClock, locked, forPeople, entries = NO_ENTRIES } = options;
+    this.keeps = entries === NO_ENTRIES ? LOCKS_ONLY : EVERYTHING;
     this.#clock = clock;
-    this.#lines = new Lines(kept);
-    this.#rounds = new Rounds(documents, { clock, locked, lines: entries && this.#lines });
-    this.history = new EntryHistory(kept, startsOf(documents), clock, options);
-    this.queuedCalls = new EntryQueue(kept, {
+    this.#lines = new Lines(entries);
+    this.#rounds = new Rounds(documents, {
+      clock,
+      locked,
+      lines: this.keeps.lines ? this.#lines : undefined,
+    });
+    this.history = new EntryHistory(entries, startsOf(documents), clock, options);
+    this.queuedCalls = new EntryQueue(entries, {
       locks: documentLocks(documents, this.#lines, (...asked) => this.#decide(...asked)),
       history: this.history,
       moments: this.#moments,
@@ -116,7 +119,7 @@ export class DocumentLockStore implements LockStore {
 
   /** Tells attempts that are not worth sending any more. @internal */
   readonly fastPort: FastPort = {
-    standsFor: METHODS,
+    standsFor: DocumentLockStore.prototype,
     acquire: (request, told) => this.#acquire(request, told),
     release: (lease, options, told) => this.#release(lease, options, told),
   };
@@ -188,7 +191,6 @@ export class DocumentLockStore implements LockStore {
       line: isWaiting ? 'always' : 'marked',
       // A guess reckons the time too early: no interval is due by that.
       byClock: request.interval !== undefined,
-      isAttempt: true,
       until: this.#until(told.limit ?? Math.min(ttl / 3, WAITS)),
       lost: { acquired: false, reason: 'held' },
       told,
@@ -197,19 +199,17 @@ export class DocumentLockStore implements LockStore {
 
   #release(lease: LeaseRef, options: ReleaseOptions, asked: Caller<ReleaseResult>): void {
     const told = this.history.recording(lease, options, asked);
+    const giveBack = (): void =>
+      this.#rounds.add({
+        name: lease.name,
+        decide: (document, now, line) => releaseInLine(document, now, lease, options, line),
+        line: givesUp(lease, options) ? 'always' : 'gives back',
+        until: this.#until(told.limit),
+        told,
+      });
     const ending = this.queuedCalls.end(lease, options.outcome ?? 'completed');
-    if (ending === undefined) return this.#giveBack(lease, options, told);
-    void ending.then(() => this.#giveBack(lease, options, told), told.failed.bind(told));
-  }
-
-  #giveBack(lease: LeaseRef, options: ReleaseOptions, told: Caller<ReleaseResult>): void {
-    this.#rounds.add({
-      name: lease.name,
-      decide: (document, now, line) => releaseInLine(document, now, lease, options, line),
-      line: givesUp(lease, options) ? 'always' : 'gives back',
-      until: this.#until(told.limit),
-      told,
-    });
+    if (ending === undefined) return giveBack();
+    void ending.then(giveBack, told.failed.bind(told));
   }
 
   /** Never rejects. */
@@ -228,21 +228,5 @@ export class DocumentLockStore implements LockStore {
         },
       }),
     );
-  }
-}
-
-const METHODS = {
-  acquire: DocumentLockStore.prototype.acquire,
-  release: DocumentLockStore.prototype.release,
-};
-
-/** A {@link DocumentLockStore} that also keeps calls in line, queued calls and histories, in entries beside the locks. */
-export class RememberingLockStore extends DocumentLockStore {
-  constructor(
-    documents: LockDocuments,
-    entries: LockEntries,
-    options: DocumentLockStoreOptions & EntryHistoryOptions = {},
-  ) {
-    super(documents, options, entries);
   }
 }

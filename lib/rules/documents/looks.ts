@@ -4,9 +4,14 @@ import type { Change, LockDocuments, ReadDocument, SeenDocument } from '../../co
 import type { Lines } from '../entries/lines.js';
 import { become, byOf, isTaken, type LockDocument, type Next } from '../lock/document.js';
 import { hasLine } from '../lock/in-line.js';
-import type { Queue } from './tasks.js';
 import { newId } from '../../base/shared.js';
 import { lockOf, stateOf } from '../lock/state.js';
+
+/** A lock, and whether its line counts: always, if its document has a mark, or not. */
+export interface LookedAt {
+  readonly name: string;
+  readonly line: 'always' | 'marked' | undefined;
+}
 
 /** What was found of a lock. */
 export interface Found extends Snapshot {
@@ -81,33 +86,33 @@ export class Looks {
   }
 
   /** @returns what is found of each of these locks, or why it cannot be told */
-  async at(queues: readonly Queue[]): Promise<(Found | Error)[]> {
-    const along = queues.filter((queue) => goesByLine(queue, this.#known.get(queue.name)?.isMarked));
+  async at(locks: readonly LookedAt[]): Promise<(Found | Error)[]> {
     const [{ now, documents, problems }, lines] = await Promise.all([
-      this.documents.read(queues.map(({ name }) => name)),
-      this.#read(along),
+      this.documents.read(locks.map(({ name }) => name)),
+      this.#read(locks),
     ]);
     const at = this.clock.monotonic();
     const read = new Map(documents.map((document) => [document.name, document]));
-    const looks = queues.map(({ name }) => {
+    const looks = locks.map(({ name }) => {
       const look = problems?.get(name) ?? lookOrError(read.get(name), now, at);
       this.#saw(name, look);
       return look;
     });
-    const more = await this.#read(
-      queues.filter(
-        (queue) => !lines.has(queue.name) && goesByLine(queue, this.#known.get(queue.name)?.isMarked),
-      ),
-    );
+    const more = await this.#read(locks.filter(({ name }) => !lines.has(name)));
     return looks.map((look, i) => {
-      const { name = '' } = queues[i] ?? {};
+      const { name = '' } = locks[i] ?? {};
       return look instanceof Error ? look : { ...look, line: lines.get(name) ?? more.get(name) };
     });
   }
 
-  async #read(queues: readonly Queue[]): Promise<ReadonlyMap<string, LineRead>> {
-    if (this.lines === undefined || queues.length === 0) return new Map();
-    const names = queues.map(({ name }) => name);
+  /** Reads the lines that count, as far as is known. */
+  async #read(locks: readonly LookedAt[]): Promise<ReadonlyMap<string, LineRead>> {
+    const counting = locks.filter(
+      ({ name, line }) =>
+        line === 'always' || (line === 'marked' && this.#known.get(name)?.isMarked === true),
+    );
+    if (this.lines === undefined || counting.length === 0) return new Map();
+    const names = counting.map(({ name }) => name);
     return this.lines
       .read(names)
       .catch((error: unknown) => new Map(names.map((name) => [name, error as Error])));
@@ -131,9 +136,6 @@ export class Looks {
     return known;
   }
 }
-
-const goesByLine = ({ tasks }: Queue, isMarked = false): boolean =>
-  tasks.some(({ line }) => line === 'always' || (line !== undefined && isMarked));
 
 function lookOrError(read: ReadDocument | undefined, time: number, at: number): Snapshot | Error {
   try {

@@ -1,19 +1,20 @@
 import { afterThis, atEndOfTurn, type Clock } from '../../base/clock.js';
-import type { SchedulerLockError } from '../../base/errors.js';
-import type { LockDocuments, Renewal } from '../../contract/port.js';
+import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
+import type { Caller } from '../../contract/fast-port.js';
+import type { Standing } from '../../contract/line.js';
+import type { LockDocuments, Renewal, SeenDocument } from '../../contract/port.js';
 import type { Lines } from '../entries/lines.js';
-import type { Decision, LineChange } from '../lock/document.js';
+import type { Decision, LineChange, LockDocument } from '../lock/document.js';
 import { hasLine } from '../lock/in-line.js';
-import { changeOf, type Found, Looks, nowOf, type Snapshot, type Written } from './looks.js';
-import { overtaken, type Queue, type Task, tooLate, unsettled } from './tasks.js';
-import { type Asked, each, Together } from './together.js';
+import { changeOf, type Found, type LookedAt, Looks, nowOf, type Snapshot, type Written } from './looks.js';
+import { type Asked, each, Together } from '../entries/together.js';
+import { apart } from '../entries/tries.js';
 
 /** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
 const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
 /** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
 const MAX_RETRY_DELAY = 100;
-
 /** How long the last try of a call may take whose caller cannot give it up, ms. */
 const LAST_TRY = 10_000;
 
@@ -23,6 +24,45 @@ interface RoundsOptions {
   readonly locked: ((name: string) => SchedulerLockError) | undefined;
   /** Absent: no call waits. */
   readonly lines: Lines | undefined;
+}
+
+/** One call for one lock. */
+export interface Task<T> {
+  readonly name: string;
+  /**
+   * Decides by the rules; may be called several times, until what it has decided is written.
+   *
+   * @param standing the line, if it was read
+   */
+  decide(document: LockDocument | undefined, now: number, standing?: readonly Standing[]): Decision<T>;
+  /**
+   * Whether it goes by the line. `marked`: if the document says that there may be one. `gives back`: the same, but also if the line cannot
+   * be read: a release wins. Absent: it does not.
+   */
+  readonly line?: 'always' | 'marked' | 'gives back';
+  /** Whether the decision depends on what time it is at the place: then it takes a look. The time of a guess is only reckoned. */
+  readonly byClock?: boolean;
+  /** A renewal is tried first, without a look: if it succeeds, this is the answer. */
+  readonly renewal?: { readonly of: Renewal; readonly answer: T };
+  /** When it is too late for another try, monotonic. */
+  readonly until: number;
+  /** The answer of an attempt that has lost the race for its lock until then: whoever has won each time is at it. Any other call fails. */
+  readonly lost?: T;
+  /** It has entered the line. If it is there no more, its wait was shorter than the way to the place: it does not enter once more. */
+  readonly hasEntered?: boolean;
+  readonly told: Caller<T>;
+}
+
+/** The calls of this process for one lock: one after another, in the order in which they were made. */
+interface Queue {
+  readonly name: string;
+  readonly tasks: Task<unknown>[];
+  /** How often the first one was decided on what had been read, and somebody else has written before it. */
+  tries: number;
+  /** What its last change was to be written over, and was not. */
+  triedOver?: SeenDocument | null | undefined;
+  /** Whether nobody can tell if a change of the first one was written. */
+  isUnsure?: boolean;
 }
 
 /** What the first call of a queue wants to write. */
@@ -40,25 +80,22 @@ export class Rounds {
   readonly #queues = new Map<string, Queue>();
   #ready = new Set<Queue>();
   readonly #looks: Looks;
-  readonly #renewals: Together<Renewal, boolean>;
-  readonly #reads: Together<Queue, Found>;
+  readonly #reads = new Together<LookedAt, Found>(
+    READ_AT_ONCE,
+    each((locks) => this.#looks.at(locks)),
+  );
   readonly #writes = new Together<Wanted, boolean>(Infinity, (asked) => this.#writeAll(asked));
+  readonly #renewals = new Together<Renewal, boolean>(
+    Infinity,
+    each((all) => this.documents.renew(all)),
+  );
 
   constructor(
     private readonly documents: LockDocuments,
     private readonly options: RoundsOptions,
   ) {
-    const { clock, lines } = options;
-    this.#clock = clock;
-    this.#looks = new Looks(documents, lines, clock);
-    this.#reads = new Together(
-      READ_AT_ONCE,
-      each((queues) => this.#looks.at(queues)),
-    );
-    this.#renewals = new Together(
-      Infinity,
-      each((renewals) => documents.renew(renewals)),
-    );
+    this.#clock = options.clock;
+    this.#looks = new Looks(documents, options.lines, options.clock);
   }
 
   add<T>(task: Task<T>): void {
@@ -82,7 +119,7 @@ export class Rounds {
   #start(queue: Queue): void {
     this.#ready.add(queue);
     if (this.#ready.size > 1) return;
-    if (queue.tasks[0]?.isAttempt === true) atEndOfTurn(this.#send);
+    if (queue.tasks[0]?.lost !== undefined) atEndOfTurn(this.#send);
     else afterThis(this.#send);
   }
 
@@ -111,20 +148,16 @@ export class Rounds {
       this.#looks.renewed(queue.name, renewal.of.ttl);
       return this.#answer(queue, renewal.answer);
     }
-    const guessed = renewal === undefined ? this.#byGuess(queue) : undefined;
+    const guessed = this.#byGuess(queue);
     if (guessed !== undefined && (await this.#writes.ask(guessed))) return;
     if (queue.tries > 0) this.#looks.wasWrong(queue.name);
     // Nobody has looked yet.
     queue.tries = 0;
-    return this.#look(queue);
-  }
-
-  async #look(queue: Queue): Promise<void> {
     for (;;) {
       if (!this.#isOpen(queue)) throw tooLate();
       // Calls that are made from now on have to be judged by what is read from now on.
       const { length } = queue.tasks;
-      const wanted = this.#byLook(queue, length, await this.#reads.ask(queue));
+      const wanted = this.#byLook(queue, length, await this.#reads.ask(lookAt(queue)));
       if (wanted === undefined || this.#isOver(wanted) || (await this.#writes.ask(wanted))) return;
       await this.#pause(queue);
     }
@@ -132,11 +165,10 @@ export class Rounds {
 
   /** A guess never refuses a call. */
   #byGuess(queue: Queue): Wanted | undefined {
-    const { byClock, line } = queue.tasks[0] ?? {};
-    if (byClock === true || line === 'always') return undefined;
+    const { renewal, byClock, line } = queue.tasks[0] ?? {};
+    if (renewal !== undefined || byClock === true || line === 'always') return undefined;
     const guess = this.#looks.guess(queue.name);
-    if (guess === undefined) return undefined;
-    if (line !== undefined && hasLine(guess.document, guess.time)) return undefined;
+    if (guess === undefined || (line !== undefined && hasLine(guess.document, guess.time))) return undefined;
     try {
       return this.#decide(queue, guess).wanted;
     } catch {
@@ -196,7 +228,7 @@ export class Rounds {
       queue.tries += 1;
       queue.triedOver = change.seen;
       // An attempt that is decided once more finds its own grant.
-      if (isWritten === undefined && queue.tasks[0]?.isAttempt !== true) queue.isUnsure = true;
+      if (isWritten === undefined && queue.tasks[0]?.lost === undefined) queue.isUnsure = true;
       return false;
     }
     const { answer, over = [] } = decision;
@@ -226,12 +258,9 @@ export class Rounds {
     }
   }
 
-  /** Colliding instances would collide again if all came back at once. */
   async #pause({ tries, tasks }: Queue): Promise<void> {
-    if (tries < 2) return;
     const left = (tasks[0]?.until ?? 0) - this.#clock.monotonic();
-    const pause = Math.random() * Math.min(2 ** tries, MAX_RETRY_DELAY, Math.max(left, 1));
-    await new Promise<void>((resolve) => this.#clock.setTimer(resolve, pause, { keepAlive: true }));
+    if (tries > 1) await apart(Math.min(2 ** tries, MAX_RETRY_DELAY, Math.max(left, 1)), this.#clock);
   }
 
   /**
@@ -268,3 +297,35 @@ export class Rounds {
     return task;
   }
 }
+
+/** The line counts for all calls of a queue if it does for one. */
+function lookAt({ name, tasks }: Queue): LookedAt {
+  const lines = tasks.flatMap(({ line }) => line ?? []);
+  return { name, line: lines.includes('always') ? 'always' : lines.length > 0 ? 'marked' : undefined };
+}
+
+/** Others have written since, so what is there does not tell whether the change was written before. */
+const overtaken = (): StoreUnavailableError =>
+  new StoreUnavailableError(
+    'Others were faster to change the lock than the store was to tell whether this call had changed it.',
+    { outcome: 'unknown' },
+  );
+
+/** Nobody waits for the call any more, and nothing of it was sent. */
+const tooLate = (): StoreUnavailableError =>
+  new StoreUnavailableError(
+    'The store answered the calls before this one too late: the caller had given up.',
+    { outcome: 'not-applied' },
+  );
+
+/** The lock changed each time, or, as it looks the same as before, somebody else has locked it; nothing was changed. */
+const unsettled = (name: string, isLocked: boolean): SchedulerLockError =>
+  isLocked
+    ? new LockStateError(
+        name,
+        'another transaction has locked what the store keeps of it, so nothing was changed. End that transaction.',
+      )
+    : new StoreUnavailableError(
+        'The lock changed again and again while the store was asked about it, so nothing was changed.',
+        { outcome: 'not-applied' },
+      );

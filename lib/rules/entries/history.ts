@@ -1,5 +1,7 @@
 import type { Clock } from '../../base/clock.js';
-import { StoreUnavailableError } from '../../base/errors.js';
+import { asciiJson } from '../../base/wording.js';
+import { NOTHING_RAN } from '../../contract/allowances.js';
+import type { Caller } from '../../contract/fast-port.js';
 import type {
   Alarm,
   Beat,
@@ -11,33 +13,20 @@ import type {
   Interruption,
   Miss,
   MissResult,
+  Retention,
+  RunEntry,
+  RunRecord,
 } from '../../contract/history-store.js';
-import type { Caller } from '../../contract/fast-port.js';
-import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../../contract/lock-store.js';
-import { readEach } from '../../contract/readable.js';
-import type { LockEntries } from './entries.js';
+import type { LeaseRef, ReleaseOptions, ReleaseOutcome, ReleaseResult } from '../../contract/lock-store.js';
 import type { LockDocuments } from '../../contract/port.js';
+import { isMiss, isRun, readable, readEach } from '../../contract/readable.js';
 import { NOTHING } from '../lock/document.js';
 import { isHidden, missedTick, type SeenStarts, startsIn } from '../lock/inspect.js';
 import { readableLock } from '../lock/state.js';
+import type { Entry, LockEntries, NewEntry } from './entries.js';
 import { HistoryWriter } from './keeper.js';
 import { Registry } from './registry.js';
-import {
-  endedEntry,
-  firstEntry,
-  interruptedEntry,
-  missEntry,
-  shownEntry,
-  SHOWN,
-  tells,
-  toldEntry,
-  toldKey,
-} from './run-entries.js';
-
-/** How many times as many marks as misses are kept: an instance may note a tick long after the first one did. */
-const MARKS = 10;
-/** How often a mark is tried that others change at the same time. */
-const TRIES = 10;
+import { AGAIN, Tries } from './tries.js';
 
 /** Reads what a lock tells of the starts of its jobs, and the store's time. */
 export type LookAtStarts = (name: string) => Promise<SeenStarts & { readonly now: number }>;
@@ -69,7 +58,7 @@ export class EntryHistory implements HistoryStore {
   constructor(
     private readonly entriesOf: LockEntries,
     private readonly look: LookAtStarts,
-    clock: Clock,
+    private readonly clock: Clock,
     { forPeople = (read) => read(), recordsWait = 0 }: EntryHistoryOptions = {},
   ) {
     this.#keeper = new HistoryWriter(entriesOf, clock, recordsWait);
@@ -97,7 +86,7 @@ export class EntryHistory implements HistoryStore {
   ): void {
     if (record === undefined) return;
     const entry = endedEntry(lease, outcome, record, isLate);
-    if (entry !== undefined) this.#keeper.add({ entry, kept: record.kept });
+    if (entry !== undefined) this.#keeper.add(entry);
   }
 
   /** Tells of a release, and keeps the record behind it, if there is one: the run has ended, whatever became of its lease. */
@@ -121,7 +110,7 @@ export class EntryHistory implements HistoryStore {
   }
 
   async interrupted(run: Interruption): Promise<void> {
-    await this.#keeper.put([{ entry: interruptedEntry(run), kept: run.kept }]);
+    await this.#keeper.put([interruptedEntry(run)]);
   }
 
   entries(query: HistoryQuery): Promise<HistoryEntry[]> {
@@ -131,29 +120,22 @@ export class EntryHistory implements HistoryStore {
   async miss(miss: Miss): Promise<MissResult> {
     const seen = await this.look(miss.name);
     const tick = missedTick(seen, seen.now, miss);
-    const { kept } = miss;
     if (tick !== undefined) {
-      const [, first = false] = await this.#keeper.put([
-        { entry: missEntry(miss, tick), kept },
-        { entry: firstEntry(miss, tick), kept: { ...kept, count: kept.count * MARKS } },
-      ]);
+      const [, first = false] = await this.#keeper.put([missEntry(miss, tick), firstEntry(miss, tick)]);
       return { missed: true, first, tick };
     }
     // For people only.
-    if (isHidden(seen, miss)) await this.#keeper.put([{ entry: missEntry(miss, miss.tick), kept }]);
+    if (isHidden(seen, miss)) await this.#keeper.put([missEntry(miss, miss.tick)]);
     return { missed: false, first: false };
   }
 
   async told(alarm: Alarm): Promise<boolean> {
     const { lock, id } = toldKey(alarm);
-    for (let tries = 0; tries < TRIES; tries++) {
+    return new Tries(this.clock, 'not-applied').of(async () => {
       const [known] = (await this.entriesOf.list({ lock, ids: [id] })).entries;
       if (known !== undefined && tells(known, alarm)) return false;
       const [written] = await this.entriesOf.put([toldEntry(alarm, known)]);
-      if (written === true) return true;
-    }
-    throw new StoreUnavailableError('Others noted other alarms of the job again and again meanwhile.', {
-      outcome: 'not-applied',
+      return written === true || AGAIN;
     });
   }
 
@@ -176,4 +158,110 @@ export class EntryHistory implements HistoryStore {
     const left = { run: most, miss: most };
     return readEach(all, shownEntry, onUnreadable).filter(({ type }) => (left[type] -= 1) >= 0);
   }
+}
+
+/**
+ * The entries of a lock's history
+ *
+ *   id                          kind                  version                   body
+ *   run, the fencing token      completed or wrong    ended, late, interrupted  the rest of a RunEntry
+ *   miss, job, tick, instance   miss                  the same for each         the rest of a MissEntry
+ *   first, job, tick            first                 the same for each         nothing: whoever writes it is the first to report the tick
+ *   told, job                   told                  the tick                  nothing: an instance has reported this tick, and older ones
+ *
+ * These are the kinds that people see. So many of each are kept, so completed runs do not push out those that went wrong.
+ */
+const SHOWN = ['completed', 'wrong', 'miss'] as const;
+
+/** How many times as many marks as misses are kept: an instance may note a tick long after the first one did. */
+const MARKS = 10;
+
+const [INTERRUPTED, LATE, ENDED, ONCE] = ['interrupted', 'late', 'ended', 'once'];
+
+const idOf = (...parts: readonly unknown[]): string => asciiJson(parts);
+
+/**
+ * The run of a lease that has ended; `undefined` if nothing ran under it. It takes the place of an interruption, and, unless it is late
+ * itself, of a late record.
+ *
+ * @param isLate whether its release came late: the lease was over before, or may have been
+ */
+function endedEntry(
+  lease: LeaseRef,
+  outcome: ReleaseOutcome,
+  record: RunRecord,
+  isLate: boolean,
+): NewEntry | undefined {
+  // A lease without a fencing token had a grant that was never answered.
+  if (outcome === NOTHING_RAN || lease.fencingToken === 0) return undefined;
+  const { kept, ...rest } = record;
+  const how = isLate
+    ? { version: LATE, over: [null, INTERRUPTED] }
+    : { version: ENDED, over: [null, INTERRUPTED, LATE] };
+  return runEntry(lease, kept, { outcome, ...rest }, how);
+}
+
+function interruptedEntry(run: Interruption): NewEntry {
+  const { kept, by, trigger } = run;
+  const facts = { outcome: 'interrupted', by, trigger } as const;
+  return runEntry(run, kept, facts, { version: INTERRUPTED, over: [null] });
+}
+
+function runEntry(
+  { name: lock, fencingToken, holder: instance, job, tick, attempt }: Omit<Interruption, 'kept'>,
+  { age: keep, count: most }: Retention,
+  facts: { readonly outcome: RunEntry['outcome'] },
+  how: { readonly version: string; readonly over: readonly (string | null)[] },
+): NewEntry {
+  const kind = facts.outcome === 'completed' ? 'completed' : 'wrong';
+  const body = asciiJson({ fencingToken, instance, job, tick, attempt, ...facts });
+  return { lock, id: idOf('run', fencingToken), ...how, kind, keep, most, body };
+}
+
+/** What an instance reports of a missed tick. */
+function missEntry(miss: Miss, tick: number): NewEntry {
+  const { name: lock, job, instance, reason, count, holder, since, until, kept } = miss;
+  const body = asciiJson({ job, tick, instance, reason, count, holder, since, until });
+  return { lock, id: idOf('miss', job, tick, instance), kind: 'miss', ...once(kept), body };
+}
+
+/** The mark of the first instance that reports a missed tick. */
+const firstEntry = ({ name: lock, job, kept }: Miss, tick: number): NewEntry => ({
+  lock,
+  id: idOf('first', job, tick),
+  kind: 'first',
+  ...once({ ...kept, count: kept.count * MARKS }),
+  body: '',
+});
+
+const once = ({ age: keep, count: most }: Retention) => ({ version: ONCE, over: [null], keep, most });
+
+/** The mark of a job that an instance has reported a missed tick. @param known the mark that it replaces */
+const toldEntry = ({ name: lock, job, tick, kept }: Alarm, known: Entry | undefined): NewEntry => ({
+  ...toldKey({ name: lock, job }),
+  kind: 'told',
+  version: String(tick),
+  over: [known?.version ?? null],
+  keep: kept.age,
+  body: '',
+});
+
+const toldKey = ({ name: lock, job }: Pick<Alarm, 'name' | 'job'>) => ({
+  lock,
+  id: idOf('told', job),
+});
+
+/** Whether a mark says that this tick, or a newer one of its job, was reported. */
+const tells = ({ version }: Entry, { tick }: Alarm): boolean => Number(version) >= tick;
+
+/** What people see of an entry; `undefined` if it cannot be read. */
+function shownEntry({ lock, kind, at, body }: Entry): HistoryEntry | undefined {
+  if (kind === 'miss') {
+    const miss = readable(body, isMiss);
+    return miss && { ...miss, type: 'miss', lock, at };
+  }
+  const run = readable(body, isRun);
+  return run !== undefined && Number.isSafeInteger(run.fencingToken) && typeof run.outcome === 'string'
+    ? { ...run, type: 'run', lock, at }
+    : undefined;
 }

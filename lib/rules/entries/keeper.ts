@@ -1,6 +1,6 @@
 import { type Clock, noLongerThan, type Timer } from '../../base/clock.js';
-import type { Retention } from '../../contract/history-store.js';
 import type { LockEntries, NewEntry } from './entries.js';
+import { partsOf } from './together.js';
 
 /** How long the record of a run waits for others, ms: a second is enough for it and its write, unless the server is overloaded. */
 export const RECORDS_WAIT = 250;
@@ -17,12 +17,6 @@ const MOST_DROPPED = 1_000;
 /** So many kinds of entries of locks are counted: when there are more, counting starts anew. */
 const MOST_COUNTED = 10_000;
 
-/** An entry, and how many of its kind its lock keeps. */
-export interface KeptEntry {
-  readonly entry: NewEntry;
-  readonly kept: Retention;
-}
-
 /**
  * Writes the entries of histories, and deletes the oldest ones beyond their number now and then: a tenth of that number too many may stay,
  * for each instance.
@@ -32,7 +26,7 @@ export interface KeptEntry {
  */
 export class HistoryWriter {
   /** By their locks and ids, in the order in which they came. */
-  readonly #waiting = new Map<string, KeptEntry>();
+  readonly #waiting = new Map<string, NewEntry>();
   /** What is being written. */
   #batch: Promise<void> | undefined;
   #timer: Timer | undefined;
@@ -47,15 +41,16 @@ export class HistoryWriter {
   ) {}
 
   /** Writes a record soon. While nobody answers, the oldest are lost. */
-  add(record: KeptEntry): void {
-    const { lock, id, over } = record.entry;
+  add(record: NewEntry): void {
+    const { lock, id, over } = record;
     const key = JSON.stringify([lock, id]);
     // A release that was sent again, or that another one of the same lease has forestalled.
     const known = this.#waiting.get(key);
-    if (known !== undefined && over !== 'any' && !over.includes(known.entry.version)) return;
+    if (known !== undefined && over !== 'any' && !over.includes(known.version)) return;
     this.#waiting.delete(key);
     this.#waiting.set(key, record);
-    if (this.#waiting.size > MOST_WAITING) this.#take(1);
+    const [oldest = key] = this.#waiting.keys();
+    if (this.#waiting.size > MOST_WAITING) this.#waiting.delete(oldest);
     if (this.#batch !== undefined) return;
     if (this.pause === 0) this.#begin();
     else this.#timer ??= this.clock.setTimer(() => this.#begin(), this.pause);
@@ -70,8 +65,8 @@ export class HistoryWriter {
   }
 
   /** Writes entries now. Returns for each whether it was written. */
-  async put(all: readonly KeptEntry[]): Promise<boolean[]> {
-    const written = await this.entries.put(all.map(trimmed));
+  async put(all: readonly NewEntry[]): Promise<boolean[]> {
+    const written = await this.entries.put(all);
     // The caller does not wait for this.
     void this.#trim(all).catch(() => undefined);
     return written;
@@ -86,58 +81,45 @@ export class HistoryWriter {
 
   async #send(): Promise<void> {
     while (this.#waiting.size > 0) {
-      this.#batch = noLongerThan(WRITE_LIMIT, this.#write(this.#take(BATCH_SIZE)), this.clock);
-      await this.#batch;
+      const some = [...this.#waiting].slice(0, BATCH_SIZE);
+      for (const [key] of some) this.#waiting.delete(key);
+      const write = this.#write(some.map(([, record]) => record));
+      await (this.#batch = noLongerThan(WRITE_LIMIT, write, this.clock));
     }
     this.#batch = undefined;
   }
 
-  async #write(records: readonly KeptEntry[]): Promise<void> {
+  async #write(records: readonly NewEntry[]): Promise<void> {
     try {
-      await this.entries.put(records.map(trimmed));
+      await this.entries.put(records);
       await this.#trim(records);
     } catch {
       // An entry of a history is not worth more tries.
     }
   }
 
-  /** Takes the first ones out. */
-  #take(count: number): KeptEntry[] {
-    const taken: KeptEntry[] = [];
-    for (const [key, record] of this.#waiting) {
-      if (taken.length === count) break;
-      taken.push(record);
-      this.#waiting.delete(key);
-    }
-    return taken;
-  }
-
   /** Deletes what is too much, where it is time to. */
-  async #trim(written: readonly KeptEntry[]): Promise<void> {
+  async #trim(written: readonly NewEntry[]): Promise<void> {
     if (this.entries.trims === true) return;
-    const due = written.filter(({ entry: { lock, kind }, kept }) =>
-      this.#isDue(JSON.stringify([lock, kind]), kept),
-    );
-    for (let i = 0; i < due.length; i += TRIMMED) {
+    const due = written.filter((entry) => this.#isDue(entry));
+    for (const some of partsOf(due, TRIMMED)) {
       // Lists that are asked for together share a statement.
-      const lists = due
-        .slice(i, i + TRIMMED)
-        .map(({ entry: { lock, kind }, kept: { count: skip } }) =>
-          this.entries.list({ lock, kinds: [kind], newest: true, bare: true, skip, limit: MOST_DROPPED }),
-        );
+      const lists = some.map(({ lock, kind, most: skip = Infinity }) =>
+        this.entries.list({ lock, kinds: [kind], newest: true, bare: true, skip, limit: MOST_DROPPED }),
+      );
       const beyond = (await Promise.all(lists)).flatMap(({ entries }) => entries);
       if (beyond.length > 0) await this.entries.drop(beyond);
     }
   }
 
-  #isDue(key: string, { count }: Retention): boolean {
+  #isDue({ lock, kind, most }: NewEntry): boolean {
+    if (most === undefined) return false;
     if (this.#counts.size >= MOST_COUNTED) this.#counts.clear();
-    const most = Math.ceil(count / 10);
-    const written = (this.#counts.get(key) ?? most) + 1;
-    const isDue = written >= most;
+    const key = JSON.stringify([lock, kind]);
+    const pause = Math.ceil(most / 10);
+    const written = (this.#counts.get(key) ?? pause) + 1;
+    const isDue = written >= pause;
     this.#counts.set(key, isDue ? 0 : written);
     return isDue;
   }
 }
-
-const trimmed = ({ entry, kept: { count } }: KeptEntry): NewEntry => ({ ...entry, most: count });

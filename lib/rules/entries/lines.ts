@@ -1,21 +1,13 @@
-import { afterThis } from '../../base/clock.js';
 import { newId } from '../../base/shared.js';
 import { StoreUnavailableError } from '../../base/errors.js';
 import type { Standing } from '../../contract/line.js';
 import { readable } from '../../contract/readable.js';
 import type { Entry, EntryQuery, LockEntries, NewEntry, SeenEntry } from './entries.js';
 import { MOST_IN_LINE } from '../lock/in-line.js';
+import { each, Together } from './together.js';
 
 /** The kinds of entries of calls in line: those that only wait, and those that run queued calls when their turn comes. */
-export const [WAITS, DRAINS] = ['wait', 'drain'];
-
-/** The places of the first calls in a line. */
-export interface FirstInLine {
-  /** Of those that only wait. */
-  readonly waiting?: number | undefined;
-  /** Of those that run queued calls. */
-  readonly draining?: number | undefined;
-}
+const [WAITS, DRAINS] = ['wait', 'drain'];
 
 /** What the entry of a call in line says. */
 type CallBody = Pick<Standing, 'token' | 'process'>;
@@ -26,73 +18,39 @@ type Read = Standing & Pick<SeenEntry, 'version'>;
 /** The calls in line, an entry each. */
 export class Lines {
   #isOpen = false;
-  #entering: {
-    readonly entry: NewEntry;
-    readonly done: () => void;
-    readonly failed: (e: unknown) => void;
-  }[] = [];
+  readonly #entering = new Together<NewEntry, boolean>(
+    Infinity,
+    each((entries) => this.entries.put(entries)),
+  );
 
   constructor(private readonly entries: LockEntries) {}
 
-  /** Reads the lines of these locks: the first calls of each. */
+  /** Reads the lines of these locks: the first calls of each. There may be no place for entries yet. */
   async read(locks: readonly string[]): Promise<ReadonlyMap<string, readonly Standing[]>> {
-    if (!this.#isOpen) await this.#open();
-    return this.shown(locks);
-  }
-
-  /** The lines of these locks for people: nothing is made for them. */
-  async shown(locks: readonly string[]): Promise<ReadonlyMap<string, readonly Standing[]>> {
-    const all = await Promise.all(locks.map((lock) => this.#list(lock)));
-    return new Map(locks.map((lock, i) => [lock, all[i] ?? []]));
-  }
-
-  /** A call stands in line. Those that come in one moment share a write. @param now of the database, as the rule was told */
-  enter(lock: string, call: Standing, now: number): Promise<void> {
-    return new Promise((done, failed) => {
-      this.#entering.push({ entry: entryOfCall(lock, call, now), done, failed });
-      if (this.#entering.length === 1) afterThis(() => void this.#put());
-    });
-  }
-
-  async leave(lock: string, calls: readonly Standing[]): Promise<void> {
-    if (calls.length > 0) await this.entries.drop(calls.map((call) => seenCall(lock, call)));
-  }
-
-  async #put(): Promise<void> {
-    const all = this.#entering;
-    this.#entering = [];
-    try {
-      await this.entries.put(all.map(({ entry }) => entry));
-      for (const { done } of all) done();
-    } catch (error) {
-      for (const { failed } of all) failed(error);
-    }
-  }
-
-  async #list(lock: string): Promise<readonly Standing[]> {
-    const { entries } = await this.entries.list(lineOf(lock));
-    return callsIn(entries);
-  }
-
-  /** There may be no place for entries yet. */
-  async #open(): Promise<void> {
-    const problem = await this.entries.init?.();
+    const problem = this.#isOpen ? undefined : await this.entries.init?.();
     if (problem !== undefined)
       throw new StoreUnavailableError(`No call can wait in line. ${problem}`, {
         outcome: 'not-applied',
         refused: true,
       });
     this.#isOpen = true;
+    return this.shown(locks);
   }
-}
 
-/** Who is first of some calls. @param holder of the lock: it does not stand in line, whatever is still written there */
-export function firstOf(standing: readonly Standing[], holder?: string): FirstInLine {
-  const others = standing.filter(({ token }) => token !== holder);
-  return {
-    waiting: others.find(({ drains }) => drains !== true)?.place,
-    draining: others.find(({ drains }) => drains === true)?.place,
-  };
+  /** The lines of these locks for people: nothing is made for them. */
+  async shown(locks: readonly string[]): Promise<ReadonlyMap<string, readonly Standing[]>> {
+    const all = await Promise.all(locks.map((lock) => this.entries.list(lineOf(lock))));
+    return new Map(locks.map((lock, i) => [lock, callsIn(all[i]?.entries ?? [])]));
+  }
+
+  /** A call stands in line. Those that come in one moment share a write. @param now of the database, as the rule was told */
+  async enter(lock: string, call: Standing, now: number): Promise<void> {
+    await this.#entering.ask(entryOfCall(lock, call, now));
+  }
+
+  async leave(lock: string, calls: readonly Standing[]): Promise<void> {
+    if (calls.length > 0) await this.entries.drop(calls.map((call) => seenCall(lock, call)));
+  }
 }
 
 const idOf = (token: string): string => JSON.stringify([WAITS, token]);

@@ -25,14 +25,7 @@ import { asciiJson } from '../../base/wording.js';
 export const [CALL, DEAD] = ['call', 'dead'];
 
 /** A queued call, as it is kept. */
-interface CallBody {
-  readonly id: string;
-  readonly job: string;
-  readonly key?: string;
-  readonly merged: number;
-  readonly redeliver: number;
-  readonly delivery: number;
-  readonly queuedAt: number;
+interface CallBody extends Omit<DeliveredCall, 'args'>, Pick<NewQueuedCall, 'redeliver'> {
   /** The token of the lease that has taken it. */
   readonly taken?: string | undefined;
   /** Of a dead letter: why it is one, and its place as a queued call. */
@@ -48,6 +41,9 @@ export interface StoredCall extends CallBody {
   readonly now: number;
 }
 
+/** Calls that become one. */
+export type Calls = [NewQueuedCall, ...NewQueuedCall[]];
+
 export const keyOfCall = (lock: string, id: string) => ({ lock, id: JSON.stringify([CALL, id]) });
 
 /** The slot of the call of a job and key that no lease has taken yet. */
@@ -57,15 +53,12 @@ export const openSlot = ({ job, key }: Pick<NewQueuedCall, 'job' | 'key'>): stri
 /** The slot, and the version, of the call that the lease with this token has taken. */
 export const takenBy = (token: string): string => `taken ${hashOf(token)}`;
 
-/** A call that waits. @param merged for how many calls it stands besides */
-export function newEntry(
-  { name, id, job, key, args, redeliver }: NewQueuedCall,
-  now: number,
-  place: number,
-  slot: string | undefined,
-  merged: number,
-): NewEntry {
-  const facts = { id, job, ...(key !== undefined && { key }), merged, redeliver, delivery: 0 };
+/** A call that waits. @param all that call, and others that have become one with it, in their order */
+export function newEntry(all: Calls, now: number, place: number): NewEntry {
+  const [call, ...newer] = all;
+  const { name, id, job, key, redeliver } = call;
+  const slot = openSlot(call);
+  const facts = { id, job, ...(key !== undefined && { key }), merged: newer.length, redeliver, delivery: 0 };
   return {
     ...keyOfCall(name, id),
     kind: CALL,
@@ -75,16 +68,19 @@ export function newEntry(
     version: newId(),
     over: [null],
     keep: QUEUED_CALLS_KEPT,
-    body: bodyOf({ ...facts, queuedAt: Math.trunc(now) }, args),
+    body: bodyOf({ ...facts, queuedAt: Math.trunc(now) }, newest(call.args, newer)),
   };
 }
 
-/** A call that waits, with the arguments of others with its key. @param newer those, in their order */
-export const mergedEntry = (call: StoredCall, slot: string, newer: readonly string[]): NewEntry => {
-  const { args, merged } = call;
-  const all = { ...call, args: newer.reduce(mergedArguments, args), merged: merged + newer.length };
-  return rewritten(all, { ...waiting(call), slot });
+/** A call that waits, with the arguments of others with its key. */
+export const mergedEntry = (call: StoredCall, newer: Calls): NewEntry => {
+  const all = { ...call, args: newest(call.args, newer), merged: call.merged + newer.length };
+  const slot = openSlot(call);
+  return rewritten(all, { ...waiting(call), ...(slot !== undefined && { slot }) });
 };
+
+const newest = (args: string, newer: readonly NewQueuedCall[]): string =>
+  newer.reduce((kept, call) => mergedArguments(kept, call.args), args);
 
 /** A call that a lease takes. */
 export const takenEntry = (call: StoredCall, token: string): NewEntry => {
@@ -98,18 +94,16 @@ export const openedEntry = (call: StoredCall): NewEntry =>
   rewritten({ ...call, taken: undefined }, waiting(call));
 
 /** A call that becomes a dead letter. */
-export const deadEntry = (call: StoredCall, dead: DeadLetter['reason']): NewEntry =>
-  rewritten(
-    { ...call, taken: undefined, dead, place: call.entry.place },
-    { kind: DEAD, keep: QUEUED_CALLS_KEPT },
-  );
+export const deadEntry = (call: StoredCall, dead: DeadLetter['reason']): NewEntry => {
+  const letter = { ...call, taken: undefined, dead, place: call.entry.place };
+  return rewritten(letter, { kind: DEAD, keep: QUEUED_CALLS_KEPT });
+};
 
 /** A dead letter that is put back. */
-export const revivedEntry = (call: StoredCall): NewEntry =>
-  rewritten(
-    { ...call, delivery: 0, dead: undefined, place: undefined },
-    { ...waiting(call), keep: QUEUED_CALLS_KEPT },
-  );
+export const revivedEntry = (call: StoredCall): NewEntry => {
+  const revived = { ...call, delivery: 0, dead: undefined, place: undefined };
+  return rewritten(revived, { ...waiting(call), keep: QUEUED_CALLS_KEPT });
+};
 
 /** Anything that cannot be read as a call goes where it stops no other: nobody can run it. */
 const unreadableEntry = ({ lock, id, version, body }: Entry): NewEntry => ({
@@ -181,17 +175,10 @@ export const delivered = (call: StoredCall, more = 0): DeliveredCall => {
 
 /** @param at when it became a dead letter */
 export const letterOf = (
-  { id, job, key, delivery }: StoredCall,
+  { id, job, key, delivery: deliveries }: StoredCall,
   reason: DeadLetter['reason'],
   at: number,
-): DeadLetter => ({
-  id,
-  job,
-  ...(key !== undefined && { key }),
-  deliveries: delivery,
-  reason,
-  at: Math.trunc(at),
-});
+): DeadLetter => ({ id, job, ...(key !== undefined && { key }), deliveries, reason, at: Math.trunc(at) });
 
 const hashOf = (...parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex');

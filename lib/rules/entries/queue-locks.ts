@@ -1,9 +1,9 @@
 import type { LeaseRef } from '../../contract/lock-store.js';
-import { type FirstInLine, firstOf, type Lines } from './lines.js';
+import type { Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { type Decision, isTaken, type LockDocument } from '../lock/document.js';
-import { hasLine } from '../lock/in-line.js';
-import { regrant } from '../lock/extend.js';
+import { hasLine, lineOf } from '../lock/in-line.js';
+import { regrant } from '../lock/leases.js';
 import { readableLock } from '../lock/state.js';
 
 /** What queued calls ask of the locks. */
@@ -25,10 +25,14 @@ export interface RegrantedRun {
   readonly ttl: number;
 }
 
-/** A lock that is taken, and who is first in its line. */
-export interface TakenLock extends FirstInLine {
+/** A lock that is taken. */
+export interface TakenLock {
   /** Its lease. Absent: it stays taken after one, or somebody else has it. */
   readonly lease?: Pick<LeaseRef, 'token' | 'fencingToken'> | undefined;
+  /** The place of the first call in line that only waits, */
+  readonly waiting?: number | undefined;
+  /** and of the first one that runs queued calls. */
+  readonly draining?: number | undefined;
 }
 
 /** The locks of documents, and their lines. @param decide does to a lock what a rule decides */
@@ -42,17 +46,18 @@ export const documentLocks = (
   ) => Promise<T>,
 ): QueueLocks => ({
   async taken(names) {
-    const { now, documents: read } = await documents.read(names);
-    const locks = read.map((each) => ({ name: each.name, lock: readableLock(each) }));
+    const { now, documents: found } = await documents.read(names);
+    const locks = found.map((each) => ({ name: each.name, lock: readableLock(each) }));
     const all = locks.filter(({ lock }) => isTaken(lock, now));
     // Most locks have no line, and cost no read of it.
-    const inLine = new Set(all.filter(({ lock }) => hasLine(lock, now)).map(({ name }) => name));
-    const standing = await lines.shown([...inLine]);
+    const read = await lines.shown(all.filter(({ lock }) => hasLine(lock, now)).map(({ name }) => name));
     return new Map(
       all.map(({ name, lock }): [string, TakenLock] => {
+        const { standing } = lineOf(lock, read.get(name) ?? []);
+        const waiting = standing.find(({ drains }) => drains !== true)?.place;
+        const draining = standing.find(({ drains }) => drains === true)?.place;
         const isLive = lock.ended === undefined && lock.stranger === undefined;
-        const first = firstOf(standing.get(name) ?? [], lock.lease?.token);
-        return [name, { ...first, ...(isLive && { lease: lock.lease }) }];
+        return [name, { waiting, draining, ...(isLive && { lease: lock.lease }) }];
       }),
     );
   },

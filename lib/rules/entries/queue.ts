@@ -15,14 +15,14 @@ import {
   type NextResult,
   type QueuedCallStore,
 } from '../../contract/queued-call-store.js';
-import { mergedArguments } from '../../contract/queued-arguments.js';
 import { isAttended, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
 import type { Moments } from './lines.js';
-import { Deliveries } from './deliveries.js';
+import { Delivery, endRun } from './deliveries.js';
 import type { EntryHistory, ReadForPeople } from './history.js';
 import {
   CALL,
+  type Calls,
   DEAD,
   firstCall,
   keyOfCall,
@@ -32,10 +32,12 @@ import {
   openSlot,
   placeOf,
   revivedEntry,
+  type StoredCall,
   storedCalls,
 } from './queue-entries.js';
 import type { QueueLocks } from './queue-locks.js';
-import { AGAIN, type Left, Tries } from './tries.js';
+import { partsOf } from './together.js';
+import { AGAIN, Tries, Turns } from './tries.js';
 
 /** How many locks one look at queued calls asks for, or finds. */
 const MOST_LOCKS = 1_000;
@@ -59,6 +61,12 @@ export interface QueueParts {
   readonly announce?: ((text: string) => void | Promise<void>) | undefined;
 }
 
+/** Calls that become one, and wait until the one before them is written. */
+interface Gathering {
+  readonly all: Calls;
+  result?: Promise<Enqueued>;
+}
+
 /** The fields of a lock that show its queued calls. */
 export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
 
@@ -67,13 +75,8 @@ export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
  * another, do what has to look like one operation: each writes over what was seen.
  */
 export class EntryQueue implements QueuedCallStore {
-  readonly #tries: Tries;
-  readonly #deliveries: Deliveries;
-  /** Calls that become one, and wait until the one before them is written. */
-  readonly #gathering = new Map<
-    string,
-    { readonly all: NewQueuedCall[]; readonly result: Promise<Enqueued> }
-  >();
+  readonly #turns: Turns;
+  readonly #gathering = new Map<string, Gathering>();
   /** The lock behind which the next look for queued calls begins. */
   #lookedAt: string | undefined;
   /** Whether calls can be kept, as far as is known. */
@@ -83,8 +86,7 @@ export class EntryQueue implements QueuedCallStore {
     private readonly entries: LockEntries,
     private readonly parts: QueueParts,
   ) {
-    this.#tries = new Tries(parts.clock);
-    this.#deliveries = new Deliveries(entries, parts.locks);
+    this.#turns = new Turns(parts.clock);
   }
 
   async announce(): Promise<void> {
@@ -99,55 +101,41 @@ export class EntryQueue implements QueuedCallStore {
     this.#isOpen = true;
   }
 
-  async enqueue(queuedCall: NewQueuedCall, options?: CallOptions): Promise<Enqueued> {
-    const left = this.#tries.left('not-applied', options);
+  async enqueue(queuedCall: NewQueuedCall, { limit }: CallOptions = {}): Promise<Enqueued> {
+    const tries = new Tries(this.parts.clock, 'not-applied', limit);
     // The database was away at the start, or who queues the call runs none.
     if (!this.#isOpen) await this.init();
-    const slot = openSlot(queuedCall);
-    const all = [queuedCall];
-    const { clock } = this.parts;
-    const begun = clock.monotonic();
-    const attempt = (isAgain: boolean) =>
-      this.#enqueue(all, slot, left, isAgain && clock.monotonic() - begun >= RACES);
-    const enqueue = () => this.#tries.of('not-applied', attempt, options);
-    // Calls that fill a small queue would only get in each other's way.
+    const all: Calls = [queuedCall];
+    const enqueue = () => tries.of((isAgain) => this.#enqueue(all, tries, isAgain));
     const { name, max } = queuedCall;
-    if (max <= ON_THE_WAY) return this.#tries.inTurn([name], enqueue);
-    return slot === undefined ? enqueue() : this.#together(name, slot, all, enqueue);
+    const slot = openSlot(queuedCall);
+    // Calls that fill a small queue would only get in each other's way.
+    if (max <= ON_THE_WAY) return this.#turns.take(JSON.stringify([name]), enqueue);
+    return slot === undefined ? enqueue() : this.#together(JSON.stringify([name, slot]), all, enqueue);
   }
 
-  /** Calls that become one with another share a write: those that come while the one before is under way. */
-  async #together(
-    name: string,
-    slot: string,
-    all: NewQueuedCall[],
-    enqueue: () => Promise<Enqueued>,
-  ): Promise<Enqueued> {
-    const key = JSON.stringify([name, slot]);
+  /** Calls that become one share a write: those that come while the one before is under way. */
+  async #together(key: string, all: Calls, enqueue: () => Promise<Enqueued>): Promise<Enqueued> {
     const next = this.#gathering.get(key);
-    if (next !== undefined) {
-      const before = next.all.push(...all) - 1;
-      const result = await next.result;
-      return result.queued
-        ? { ...result, merged: result.merged + before, id: result.id ?? next.all[0]?.id ?? '' }
-        : result;
+    if (next === undefined) {
+      const own: Gathering = { all };
+      this.#gathering.set(key, own);
+      return (own.result = this.#turns.take(key, () => {
+        this.#gathering.delete(key);
+        return enqueue();
+      }));
     }
-    let hasBegun = false;
-    const result = this.#tries.inTurn([name, slot], () => {
-      hasBegun = true;
-      this.#gathering.delete(key);
-      return enqueue();
-    });
-    if (!hasBegun) this.#gathering.set(key, { all, result });
-    return result;
+    const before = next.all.push(...all) - 1;
+    const result = (await next.result) as Enqueued;
+    if (!result.queued) return result;
+    return { ...result, merged: result.merged + before, id: result.id ?? next.all[0].id };
   }
 
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
-    const left = this.#tries.left('unknown', { limit });
-    const next = this.#deliveries.next(lease, { takes, left, ...(outcome && { outcome }) });
+    const tries = new Tries(this.parts.clock, 'unknown', limit);
     let result: NextResult | undefined;
     try {
-      return (result = await this.#tries.of('unknown', next, { limit }));
+      return (result = await new Delivery(this.entries, this.parts.locks, lease, takes, tries).next(outcome));
     } finally {
       if (outcome && record) this.parts.history.ended(lease, { outcome, record }, result?.held !== true);
     }
@@ -177,7 +165,7 @@ export class EntryQueue implements QueuedCallStore {
 
   /** The run of the queued call of a lease has ended; nothing to wait for if it has none. */
   end(lease: LeaseRef, outcome: ReleaseOutcome): Promise<void> | undefined {
-    return lease.queuedCall === undefined ? undefined : this.#deliveries.end(lease, outcome);
+    return lease.queuedCall === undefined ? undefined : endRun(this.entries, lease, outcome);
   }
 
   /**
@@ -199,15 +187,13 @@ export class EntryQueue implements QueuedCallStore {
 
   async #infos(locks: readonly string[]): Promise<ReadonlyMap<string, QueuedCallsInfo>> {
     const infos = new Map<string, QueuedCallsInfo>();
-    for (let i = 0; i < locks.length; i += MOST_LOCKS) {
-      const which = { locks: locks.slice(i, i + MOST_LOCKS), kinds: [CALL, DEAD] };
-      const sums = await this.entries.sums(which);
+    for (const some of partsOf(locks, MOST_LOCKS)) {
+      const sums = await this.entries.sums({ locks: some, kinds: [CALL, DEAD] });
       for (const { lock, kind, count } of sums) if (kind === CALL) infos.set(lock, { queued: count });
-      const dead = sums.filter(({ kind }) => kind === DEAD);
-      for (let j = 0; j < dead.length; j += LETTERS_AT_ONCE) {
-        const some = dead.slice(j, j + LETTERS_AT_ONCE).map(({ lock }) => lock);
-        const letters = await Promise.all(some.map((lock) => this.#letters(lock)));
-        for (const [k, lock] of some.entries()) infos.set(lock, { ...infos.get(lock), ...letters[k] });
+      const dead = sums.filter(({ kind }) => kind === DEAD).map(({ lock }) => lock);
+      for (const few of partsOf(dead, LETTERS_AT_ONCE)) {
+        const letters = await Promise.all(few.map((lock) => this.#letters(lock)));
+        few.forEach((lock, i) => infos.set(lock, { ...infos.get(lock), ...letters[i] }));
       }
     }
     return infos;
@@ -234,31 +220,44 @@ export class EntryQueue implements QueuedCallStore {
     return dead.length === 0 ? {} : { dead };
   }
 
-  /** @param hasLost whether others were faster again and again */
-  async #enqueue(
-    all: readonly NewQueuedCall[],
-    slot: string | undefined,
-    left: Left,
-    hasLost: boolean,
-  ): Promise<Enqueued | typeof AGAIN> {
-    const [queuedCall] = all as readonly [NewQueuedCall];
+  /** @param isAgain whether others were faster before */
+  async #enqueue(all: Calls, tries: Tries, isAgain: boolean): Promise<Enqueued | typeof AGAIN> {
+    const [queuedCall] = all;
     const { name: lock, id, max } = queuedCall;
-    const merged = slot === undefined ? undefined : await this.#merge(all, slot, left, hasLost);
-    if (merged !== undefined) return merged;
+    const slot = openSlot(queuedCall);
+    const call = slot && (await firstCall(this.entries, { lock, slots: [slot] }));
+    if (call) return this.#merge(call, all, tries, isAgain);
     const { now, entries: last } = await this.entries.list(lastOf(lock));
     const [waiting] = last.length === 0 ? [] : await this.entries.sums({ locks: [lock], kinds: [CALL] });
     const count = waiting?.count ?? 0;
     if (count < max) {
       const place = await this.#placeFor(queuedCall, now, last);
-      const entry = newEntry(withNewest(all), now, place, slot, all.length - 1);
-      const [written] = await this.entries.put([entry], left());
+      const entry = newEntry(all, now, place);
+      const [written] = await this.entries.put([entry], tries.left());
       if (written === true)
         return (await this.#isTooMany(entry, count, max)) ? AGAIN : { queued: true, place, merged: 0 };
     }
     // The same call, sent again; or another one with its key was faster.
     const [same] = await storedCalls(this.entries, { lock, ids: [keyOfCall(lock, id).id] });
-    if (same !== undefined) return { queued: true, place: placeOf(same), merged: same.merged };
+    if (same !== undefined) return keptAs(same);
     return count < max ? AGAIN : { queued: false };
+  }
+
+  /** @param call waits, and has the same key */
+  async #merge(
+    call: StoredCall,
+    all: Calls,
+    tries: Tries,
+    isAgain: boolean,
+  ): Promise<Enqueued | typeof AGAIN> {
+    const { id } = call;
+    const kept = keptAs(call);
+    if (id === all[0].id) return kept;
+    // Each time another call was merged, which came later: its arguments are the newer ones, and a run begins after this.
+    if (isAgain && tries.duration >= RACES) return { ...kept, id };
+    const [written] = await this.entries.put([mergedEntry(call, all)], tries.left());
+    // In between, a holder took the call, or another call was merged into it.
+    return written === true ? { ...kept, merged: kept.merged + 1, id } : AGAIN;
   }
 
   /**
@@ -270,13 +269,9 @@ export class EntryQueue implements QueuedCallStore {
   async #isTooMany(entry: NewEntry, before: number, max: number): Promise<boolean> {
     if (before + ON_THE_WAY < max) return false;
     const { lock, id } = entry;
-    try {
-      const [waiting] = await this.entries.sums({ locks: [lock], kinds: [CALL] });
-      if ((waiting?.count ?? 0) <= max) return false;
-    } catch {
-      // The call is queued, and may stay: one too many is better than one of which nobody knows.
-      return false;
-    }
+    // If nobody can count, the call may stay: one too many is better than one of which nobody knows.
+    const [waiting] = await this.entries.sums({ locks: [lock], kinds: [CALL] }).catch(() => []);
+    if (waiting === undefined || waiting.count <= max) return false;
     try {
       if ((await this.entries.drop([entry])) > 0) return true;
       // A client may have sent the same twice, and this is the second answer.
@@ -304,34 +299,9 @@ export class EntryQueue implements QueuedCallStore {
     const [same] = isLower ? (await this.entries.list({ ...lastOf(lock), before })).entries : [last];
     return Math.max(place, (same?.place ?? -Infinity) + 1);
   }
-
-  /** @returns `undefined` if no call with its key waits */
-  async #merge(
-    all: readonly NewQueuedCall[],
-    slot: string,
-    left: Left,
-    hasLost: boolean,
-  ): Promise<Enqueued | typeof AGAIN | undefined> {
-    const [{ name: lock, id }] = all as readonly [NewQueuedCall];
-    const call = await firstCall(this.entries, { lock, slots: [slot] });
-    if (call === undefined) return undefined;
-    const { merged } = call;
-    const place = placeOf(call);
-    if (call.id === id) return { queued: true, place, merged };
-    // Each time another call was merged, which came later: its arguments are the newer ones, and a run begins after this.
-    if (hasLost) return { queued: true, place, merged, id: call.id };
-    const args = all.map((each) => each.args);
-    const [written] = await this.entries.put([mergedEntry(call, slot, args)], left());
-    // In between, a holder took the call, or another call was merged into it.
-    return written === true ? { queued: true, place, merged: merged + 1, id: call.id } : AGAIN;
-  }
 }
 
 /** Finds the last queued call of a lock. */
 const lastOf = (lock: string) => ({ lock, kinds: [CALL], bare: true, newest: true, limit: 1 }) as const;
 
-/** The first of some calls that become one, with the arguments of the newest. */
-const withNewest = ([first, ...others]: readonly NewQueuedCall[]): NewQueuedCall => ({
-  ...(first as NewQueuedCall),
-  args: others.reduce((args, other) => mergedArguments(args, other.args), (first as NewQueuedCall).args),
-});
+const keptAs = (call: StoredCall) => ({ queued: true, place: placeOf(call), merged: call.merged }) as const;

@@ -12,7 +12,7 @@ import { asciiJson } from '../../base/wording.js';
 /** Instances belong to no lock. */
 const LOCK = '';
 const [INSTANCE, JOBS] = ['instance', 'jobs'];
-/** How long a list of jobs is kept, ms: longer than any instance that has it, as it is written again once a day at most. */
+/** How long a list of jobs is kept, ms: longer than any instance that has it, as it has to come again once a day at least. */
 const LIST_KEPT = INSTANCES_KEPT + 86_400_000;
 
 /** Rule 18: the instances that were up in the last days, and their lists of jobs, each once. */
@@ -22,31 +22,22 @@ export class Registry {
 
   constructor(private readonly entries: LockEntries) {}
 
-  /** Keeps a beat if its list of jobs is known, or comes with it. */
+  /** Keeps a beat if its list of jobs is known, or comes with it. A list that would not outlive the instance counts as unknown. */
   async beat({ jobs, catalogue, ...told }: Beat): Promise<BeatResult> {
-    const asked = { lock: LOCK, ids: [listId(catalogue)] };
-    const { now: time, entries } = await this.entries.list({ ...asked, bare: true });
-    const isLasting = jobs === undefined && (entries[0]?.until ?? 0) > time + INSTANCES_KEPT;
-    const list = isLasting ? [] : await this.#listOf(catalogue, jobs);
-    if (list === undefined) return { time, known: false };
+    const list = listId(catalogue);
+    const { now: time, entries } = await this.entries.list({ lock: LOCK, ids: [list], bare: true });
+    const isLasting = (entries[0]?.until ?? 0) > time + INSTANCES_KEPT;
+    if (jobs === undefined && !isLasting) return { time, known: false };
     const id = idOf(INSTANCE, told.instance);
-    // It is remembered up to the last millisecond.
-    const facts = entryOf(INSTANCE, id, {
-      version: listId(catalogue),
-      keep: INSTANCES_KEPT + 1,
-      body: asciiJson(told),
-    });
-    await this.entries.put([facts, ...list]);
+    await this.entries.put([
+      // It is remembered up to the last millisecond.
+      entryOf(INSTANCE, id, { version: list, keep: INSTANCES_KEPT + 1, body: asciiJson(told) }),
+      // It may replace one that somebody has damaged.
+      ...(jobs === undefined
+        ? []
+        : [entryOf(JOBS, list, { version: JOBS, keep: LIST_KEPT, body: asciiJson(jobs) })]),
+    ]);
     return { time, known: true };
-  }
-
-  /** A list of jobs, to be kept for as long once more; `undefined`: it is not known. It may replace one that somebody has damaged. */
-  async #listOf(catalogue: string, jobs: Beat['jobs']): Promise<[NewEntry] | undefined> {
-    const id = listId(catalogue);
-    const [known] = jobs === undefined ? (await this.entries.list({ lock: LOCK, ids: [id] })).entries : [];
-    const body = jobs === undefined ? known?.body : asciiJson(jobs);
-    if (body === undefined) return undefined;
-    return [entryOf(JOBS, id, { version: JOBS, keep: LIST_KEPT, body })];
   }
 
   /** In the order in which they were last seen. */

@@ -63,10 +63,10 @@ export interface Next {
 /** Nothing is known of the lock. */
 export const NOTHING: LockDocument = { starts: new Map(), until: -Infinity, since: 0 };
 
-/** How a lock looks when a change is written. */
+/** How a lock looks when a change is written, if there is one. */
 export function become(
   document: LockDocument = NOTHING,
-  { kept, end, begins }: Next,
+  { kept, end, begins }: Next = { kept: document },
   now: number,
 ): LockDocument {
   const until = end === undefined ? document.until : now + end;

@@ -18,7 +18,7 @@ import type {
   ReleaseResult,
 } from '../../contract/lock-store.js';
 import { NOTHING_RAN, STEP_OF_PRIORITY } from '../../contract/allowances.js';
-import { acquire } from './acquire.js';
+import { acquire, release } from './leases.js';
 import {
   become,
   type Decision,
@@ -26,10 +26,8 @@ import {
   isTaken,
   type LockDocument,
   type LockRecord,
-  type Next,
   NOTHING,
 } from './document.js';
-import { release } from './release.js';
 
 /** The most calls in a line: each look reads all of them. One more is refused, and has to ask again. */
 export const MOST_IN_LINE = 100;
@@ -50,56 +48,60 @@ export function acquireInLine(
   standing: readonly Standing[] = [],
 ): Decision<AcquireResult> {
   const decision = acquire(document, now, request);
-  const { answer } = decision;
-  if (document !== undefined && isTaken(document, now))
-    return answer.acquired ? decision : behindHolder(document, now, request, answer, standing);
-  if (!answer.acquired || decision.change === undefined) return decision;
-  if (document === undefined && isKept(request)) return keptFree(now, request, standing);
-  if (standing.length === 0 && markOf(document) === undefined) return decision;
-  return atFreeLock(document ?? NOTHING, now, request, standing, decision as Grant);
+  const { answer, change } = decision;
+  const isGrant = change?.begins === true;
+  // Its own grant once more; or a refusal that no wait ends.
+  if (!isGrant && (answer.acquired || request.wait === undefined || !AWAITED.has(answer.reason)))
+    return decision;
+  const keptFree = isGrant && document === undefined ? forLostHolder(request) : undefined;
+  if (keptFree !== undefined) return byLine(NOTHING, now, request, standing, keptFree);
+  if (isGrant && isAlone(document, standing)) return decision;
+  return byLine(document, now, request, standing, decision);
 }
 
-/** What is decided of a free lock if nobody stands in line. */
-type Grant = Decision<AcquireResult> & { readonly change: Next };
+/** Nothing is known of the lock. If it was lost, its holder can write it back as long as nobody else has it: a call that waits leaves it free. */
+function forLostHolder({ wait }: AcquireRequest): Decision<AcquireResult> | undefined {
+  const { notBefore = 0 } = wait ?? {};
+  if (notBefore <= 0) return undefined;
+  return { answer: heldFor(notBefore), change: { kept: NOTHING, end: Math.ceil(notBefore) } };
+}
 
-function atFreeLock(
-  known: LockDocument,
+/** @param decision the call is refused; or the lock is free, and granted if no other call goes before */
+function byLine(
+  document: LockDocument = NOTHING,
   now: number,
   request: Arrival,
   standing: readonly Standing[],
-  grant: Grant,
+  decision: Decision<AcquireResult>,
 ): Decision<AcquireResult> {
-  const line = lineOf(known, standing);
-  const before = beforeOthers(known, now, request, line, standing);
-  if (before !== undefined) return before;
-  line.leave(request.token);
-  // The release, which reads the line for that mark, takes it out.
-  const own = standing.find(({ token }) => token === request.token);
-  const kept = withLine(grant.change.kept, line, now, own);
-  return { ...grant, change: { ...grant.change, kept }, over: overIn(standing, line, request.token) };
-}
-
-type Keeping = Arrival & WaitingRequest & { readonly wait: { readonly notBefore: number } };
-
-/** Whether a lock of which nothing is known is kept free for a while, for a call that waits. */
-const isKept = (request: Arrival): request is Keeping => (request.wait?.notBefore ?? 0) > 0;
-
-/** The lock is free, and calls stand in line. Returns the refusal, if it is not the turn of the call that asks. */
-function beforeOthers(
-  document: LockDocument,
-  now: number,
-  request: Arrival,
-  line: Line,
-  standing: readonly Standing[],
-): Decision<AcquireResult> | undefined {
+  const { answer, change } = decision;
+  const { kept = document } = change ?? {};
+  const { token } = request;
+  const line = lineOf(document, standing);
+  const own = standing.find((one) => one.token === token);
   const entered = isWaiting(request) ? enters(line, now, request) : undefined;
-  const { left, ...turn } = nextTurn(document, line, now, request.token);
+  const refused = (refusal: AcquireRefusal, turn?: Omit<Decision<unknown>, 'answer'>) => {
+    const told = placed(refusal, line.find(token));
+    // A call that is refused has to stand in line by then: this is the answer of one whose wait is over by then.
+    const isMissing = entered !== undefined && own === undefined;
+    return isMissing ? { answer: told, first: { enters: entered } } : { answer: told, ...turn };
+  };
+  if (!answer.acquired) {
+    const next = changed(document, withLine(kept, line, now)).change;
+    return refused(answer, next && { change: { ...change, ...next } });
+  }
+  const { left, ...turn } = nextTurn(document, line, now, token);
   const isFull = isWaiting(request) && entered === undefined;
-  if (!isFull && left === undefined) return undefined;
-  const answer = placed(heldFor(left ?? 0), line.find(request.token));
-  if (entered !== undefined && !standsIn(standing, request.token)) return mustEnter(entered, answer);
-  return { answer, ...turn, over: overIn(standing, line, request.token) };
+  if (left !== undefined || isFull)
+    return refused(heldFor(left ?? 0), { ...turn, over: overIn(standing, line, token) });
+  line.leave(token);
+  // The release, which reads the line for that mark, takes its own call out.
+  const next = { ...change, kept: withLine(kept, line, now, own) };
+  return { ...decision, change: next, over: overIn(standing, line, token) };
 }
+
+/** Refusals that a call in line waits out. */
+const AWAITED: ReadonlySet<string> = new Set(['held', 'cooling-down']);
 
 /**
  * Rules 3, 12 and 13: a lease is released, or a call gives up its wait.
@@ -118,32 +120,17 @@ export function releaseInLine(
   const givenUp = givesUp(lease, options) ? lease.token : undefined;
   const own = standing.find(({ token }) => token === givenUp);
   if (own !== undefined) return { answer: decision.answer, first: { leaves: own } };
-  if (document === undefined || (markOf(document) === undefined && standing.length === 0)) return decision;
+  if (document === undefined || isAlone(document, standing)) return decision;
   const line = lineOf(document, standing);
-  const wasCalled = line.called !== undefined && line.called.token === givenUp;
-  if (wasCalled) line.leave(lease.token);
-  if (!decision.answer.released && !wasCalled) return decision;
-  return givenBack(document, now, line, decision, standing);
-}
-
-/** The lock is free from now on, unless it is kept: calls the first in line. */
-function givenBack(
-  document: LockDocument,
-  now: number,
-  line: Line,
-  decision: Decision<ReleaseResult>,
-  standing: readonly Standing[],
-): Decision<ReleaseResult> {
-  const { change } = decision;
-  const after = change === undefined ? document : become(document, change, now);
-  if (isTaken(after, now)) return decision;
+  const { called } = line;
+  if (givenUp !== undefined) line.leave(givenUp);
+  const { answer, change } = decision;
+  const after = become(document, change, now);
+  if ((!answer.released && line.called === called) || isTaken(after, now)) return decision;
+  // The lock is free from now on: calls the first in line.
   const { left: _left, change: turn, ...hint } = nextTurn(after, line, now);
-  return {
-    ...decision,
-    ...(turn !== undefined && { change: { ...change, ...turn } }),
-    ...hint,
-    over: overIn(standing, line),
-  };
+  const changes = turn && { change: { ...change, ...turn } };
+  return { ...decision, ...changes, ...hint, over: overIn(standing, line) };
 }
 
 /** Whether this is the end of a wait. */
@@ -160,43 +147,6 @@ export function lineInfo(
   const there = line.standing.filter(({ process }) => !line.isAbsent(process));
   return shownLine(there, now);
 }
-
-/** The lock is taken: a call that waits stands in line from now on. */
-function behindHolder(
-  document: LockDocument,
-  now: number,
-  request: Arrival,
-  refusal: AcquireRefusal,
-  standing: readonly Standing[],
-): Decision<AcquireResult> {
-  if (!isWaiting(request) || !['held', 'cooling-down'].includes(refusal.reason)) return { answer: refusal };
-  const line = lineOf(document, standing);
-  const entered = enters(line, now, request);
-  if (entered === undefined) return { answer: refusal };
-  const answer = placed(refusal, line.find(request.token));
-  if (!standsIn(standing, request.token)) return mustEnter(entered, answer);
-  return { answer, ...changed(document, withLine(document, line, now)) };
-}
-
-/**
- * Nothing is known of the lock. If it was lost, its holder can write it back as long as nobody else has it: so it is kept free for a
- * while.
- */
-function keptFree(now: number, request: Keeping, standing: readonly Standing[]): Decision<AcquireResult> {
-  const { notBefore } = request.wait;
-  const line = lineOf(NOTHING, standing);
-  const entered = enters(line, now, request);
-  const answer = placed(heldFor(notBefore), line.find(request.token));
-  if (entered !== undefined && !standsIn(standing, request.token)) return mustEnter(entered, answer);
-  const kept = withLine({ starts: new Map() }, line, now);
-  return { answer, change: { kept, end: Math.ceil(notBefore) } };
-}
-
-/** Decides nothing yet: a call that is refused has to stand in line by then. The answer is that of one whose wait is over by then. */
-const mustEnter = (enters: Standing, answer: AcquireRefusal) => ({ answer, first: { enters } });
-
-const standsIn = (standing: readonly Standing[], token: string): boolean =>
-  standing.some((one) => one.token === token);
 
 /** A call stands in line from now on, or at its place there. Returns it; `undefined`: there is no room. */
 function enters(
@@ -261,6 +211,10 @@ interface Mark {
 /** Whether a document has a mark that there may be a line. @param now of the database */
 export const hasLine = (document: LockDocument | undefined, now: number): boolean =>
   (markOf(document)?.until ?? -Infinity) > now;
+
+/** Whether nobody has asked to stand in line. */
+const isAlone = (document: LockDocument | undefined, standing: readonly Standing[]): boolean =>
+  standing.length === 0 && markOf(document) === undefined;
 
 /** Calls that were read, and do not stand in line any more. @param but one that is not over yet */
 function overIn(standing: readonly Standing[], line: Line, but?: string): readonly Standing[] {

@@ -7,7 +7,7 @@ import { RETENTION, TICK_RETENTION } from '../../contract/allowances.js';
 import type { Standing } from '../../contract/line.js';
 import { changeOf, lookAt } from '../../rules/documents/looks.js';
 import type { Decision, LockDocument } from '../../rules/lock/document.js';
-import { extend } from '../../rules/lock/extend.js';
+import { extend } from '../../rules/lock/leases.js';
 import { acquireInLine, lineInfo, releaseInLine } from '../../rules/lock/in-line.js';
 import { inspect } from '../../rules/lock/inspect.js';
 import { callsIn, entryOfCall, lineOf, Lines, Moments, seenCall } from '../../rules/entries/lines.js';

@@ -3,7 +3,7 @@
  * May not enter: rules; those of lib/rules decide.
  */
 import { SchedulerLockConfigError } from '../../base/errors.js';
-import { RememberingLockStore } from '../../rules/documents/document-lock-store.js';
+import { DocumentLockStore } from '../../rules/documents/document-lock-store.js';
 import { databaseOf, type MongoDatabase, type MongoGiven } from './client.js';
 import { failed, isDenied, reasonOf } from './errors.js';
 import { MongoDocuments } from './mongo-documents.js';
@@ -33,7 +33,7 @@ export interface MongoLockStoreOptions {
  *    yours, whatever the settings of the client.
  * 3. A call that waits asks a few times a second whether it is its turn.
  */
-export class MongoLockStore extends RememberingLockStore {
+export class MongoLockStore extends DocumentLockStore {
   readonly #database: () => MongoDatabase;
   readonly #collection: string;
 
@@ -44,7 +44,8 @@ export class MongoLockStore extends RememberingLockStore {
   constructor(given: MongoGiven, { collection = 'shedLock' }: MongoLockStoreOptions = {}) {
     const database = databaseOf(given);
     checkName(collection);
-    super(new MongoDocuments(database, collection), new MongoEntries(database, `${collection}_entries`));
+    const entries = new MongoEntries(database, `${collection}_entries`);
+    super(new MongoDocuments(database, collection), { entries });
     this.#database = database;
     this.#collection = collection;
   }
@@ -86,8 +87,7 @@ export class MongoLockStore extends RememberingLockStore {
 
 /** @throws SchedulerLockConfigError https://www.mongodb.com/docs/manual/reference/limits/#naming-restrictions */
 function checkName(name: unknown): void {
-  const isName = typeof name === 'string' && name !== '' && !/[$\0]|^system\./.test(name);
-  if (isName) return;
+  if (typeof name === 'string' && name !== '' && !/[$\0]|^system\./.test(name)) return;
   throw new SchedulerLockConfigError([
     `store: MongoLockStore: collection: ${JSON.stringify(name)} is no name of a collection. Give a text without $ that does not begin with "system.".`,
   ]);

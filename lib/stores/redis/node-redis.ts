@@ -89,12 +89,9 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   }
 
   /** What to do if Redis does not answer. */
-  get onSilence(): string {
-    return (
-      'If that lasts while Redis is up, its connection may have died unnoticed: give your client (a Cluster in `defaults`, Sentinels in ' +
-      '`nodeClientOptions`) `pingInterval: 2_000` and `socket: { socketTimeout: 5_000, reconnectStrategy: () => 500 }`.'
-    );
-  }
+  readonly onSilence =
+    'If that lasts while Redis is up, its connection may have died unnoticed: give your client (a Cluster in `defaults`, Sentinels in ' +
+    '`nodeClientOptions`) `pingInterval: 2_000` and `socket: { socketTimeout: 5_000, reconnectStrategy: () => 500 }`.';
 
   /** Clients of a Cluster and of Sentinels do not show whether they have been closed. */
   get status(): 'ready' | 'connecting' | 'reconnecting' | 'end' | 'wait' {
@@ -148,7 +145,7 @@ export class NodeRedis implements RedisClient, SubscribingClient {
     if (!isFirst) return;
     this.#attach('on');
     this.#connected = this.status === 'ready';
-    this.#lookAgain();
+    this.#look();
   }
 
   off(event: string, listener: Listener): void {
@@ -171,15 +168,11 @@ export class NodeRedis implements RedisClient, SubscribingClient {
     const before = this.#connected;
     this.#connected = this.status === 'ready';
     if (before !== this.#connected) this.#events.emit(before ? 'close' : 'ready');
-    this.#lookAgain();
-  };
-
-  #lookAgain(): void {
     this.#timer?.cancel();
     // A closed client needs no further looks.
     if (this.#connected || !this.#isHeard || this.status === 'end') return;
     this.#timer = this.clock.setTimer(this.#look, LOOK_EVERY);
-  }
+  };
 
   /** An error of a client that is not connected comes from a try to connect. Some kinds wrap it in an object, or give a text. */
   readonly #tell = (given: unknown): void => {

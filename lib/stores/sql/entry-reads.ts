@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { afterThis } from '../../base/clock.js';
 import type {
   EntriesRead,
   Entry,
@@ -8,6 +7,7 @@ import type {
   EntrySum,
   SumQuery,
 } from '../../rules/entries/entries.js';
+import { each, Together } from '../../rules/entries/together.js';
 import type { EntriesDialect, Row } from './entries-dialect.js';
 
 /** More entries than there can be. */
@@ -15,16 +15,12 @@ const ALL = Number.MAX_SAFE_INTEGER;
 /** How many lists one statement reads at most. */
 const BATCH_SIZE = 30;
 
-/** A list that is asked for. */
-interface Asked {
-  readonly query: EntryQuery;
-  readonly answered: (read: EntriesRead) => void;
-  readonly failed: (error: unknown) => void;
-}
-
 /** Reads of the table of entries. Lists that are asked for in one turn share a statement: a history is read as several lists. */
 export abstract class EntryReads {
-  readonly #asked: Asked[] = [];
+  readonly #asked = new Together<EntryQuery, EntriesRead>(
+    BATCH_SIZE,
+    each((queries) => this.#lists(queries)),
+  );
 
   constructor(protected readonly entries: EntriesDialect) {}
 
@@ -36,10 +32,7 @@ export abstract class EntryReads {
   ): Promise<readonly Row[]>;
 
   list(query: EntryQuery): Promise<EntriesRead> {
-    return new Promise((answered, failed) => {
-      this.#asked.push({ query, answered, failed });
-      if (this.#asked.length === 1) afterThis(() => this.#send());
-    });
+    return this.#asked.ask(query);
   }
 
   async sums({ locks, kinds, jobs, limit = ALL, after }: SumQuery): Promise<EntrySum[]> {
@@ -56,16 +49,6 @@ WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDE
       count: Number(n),
       place: Number(place),
     }));
-  }
-
-  #send(): void {
-    while (this.#asked.length > 0) {
-      const some = this.#asked.splice(0, BATCH_SIZE);
-      this.#lists(some.map(({ query }) => query)).then(
-        (found) => found.forEach((read, i) => some[i]?.answered(read)),
-        (error: unknown) => some.forEach(({ failed }) => failed(error)),
-      );
-    }
   }
 
   async #lists(queries: readonly EntryQuery[]): Promise<EntriesRead[]> {

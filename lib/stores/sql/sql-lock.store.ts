@@ -4,7 +4,7 @@
  */
 import { type Clock, systemClock } from '../../base/clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../base/errors.js';
-import { RememberingLockStore } from '../../rules/documents/document-lock-store.js';
+import { DocumentLockStore } from '../../rules/documents/document-lock-store.js';
 import { RECORDS_WAIT } from '../../rules/entries/keeper.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { type SqlDialect, TRY_LIMIT } from './dialect.js';
@@ -14,8 +14,8 @@ import { cureOf, describeFailure } from './failure.js';
 import { Operations } from './operations.js';
 import { SqlTable, TableError } from './sql-table.js';
 
-/** Leases in a table of a database, a row each. The rules are those of {@link RememberingLockStore}; the database's clock decides. */
-export class SqlLockStore<Table> extends RememberingLockStore {
+/** Leases in a table of a database, a row each. The rules are those of {@link DocumentLockStore}; the database's clock decides. */
+export class SqlLockStore<Table> extends DocumentLockStore {
   readonly #entries: SqlEntries<Table>;
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
@@ -31,8 +31,9 @@ export class SqlLockStore<Table> extends RememberingLockStore {
     const operations = new Operations(dialect, table, clock);
     const documents = new SqlDocuments(dialect, operations, table);
     const entries = new SqlEntries(dialect, operations, { migrate, clock });
-    super(documents, entries, {
+    super(documents, {
       clock,
+      entries,
       locked: (name) => isLocked(name, dialect.table),
       forPeople: (read) => entries.forPeople(read),
       recordsWait: RECORDS_WAIT,

@@ -12,7 +12,7 @@ export const MYSQL_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'release-without-compare': {
-    file: 'rules/lock/release.js',
+    file: 'rules/lock/leases.js',
     search: 'document === undefined || !isOf(document, lease)',
     replace: 'document === undefined',
     caughtBy: 'overlaps',
@@ -46,7 +46,7 @@ export const MYSQL_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'release-that-frees-nothing': {
-    file: 'rules/lock/release.js',
+    file: 'rules/lock/leases.js',
     search: 'end: endAfter(keepFor)',
     replace: 'end: Math.max(endAfter(keepFor), Math.ceil(document.until - now))',
     caughtBy: 'unrun',
@@ -63,8 +63,8 @@ export const MYSQL_SABOTAGES: Sabotages = {
   },
   'turns-for-whoever-asks': {
     file: 'rules/lock/in-line.js',
-    search: '!isFull && left === undefined',
-    replace: '(!isFull && left === undefined) || request.wait !== undefined',
+    search: 'left !== undefined || isFull',
+    replace: '(left !== undefined || isFull) && request.wait === undefined',
     caughtBy: 'waiting',
     only: ['throwing-logger'],
     callers: 3,

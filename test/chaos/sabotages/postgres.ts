@@ -12,7 +12,7 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'release-without-compare': {
-    file: 'rules/lock/release.js',
+    file: 'rules/lock/leases.js',
     search: 'document === undefined || !isOf(document, lease)',
     replace: 'document === undefined',
     caughtBy: 'overlaps',
@@ -47,7 +47,7 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'release-that-frees-nothing': {
-    file: 'rules/lock/release.js',
+    file: 'rules/lock/leases.js',
     search: 'end: endAfter(keepFor)',
     replace: 'end: Math.max(endAfter(keepFor), Math.ceil(document.until - now))',
     caughtBy: 'unrun',

@@ -78,7 +78,7 @@ export const REDIS_SABOTAGES: Sabotages = {
   },
   'removed-before-its-run': {
     file: 'rules/entries/deliveries.js',
-    search: 'this.entries.put([takenEntry(call, lease.token)], left())',
+    search: 'this.entries.put([takenEntry(call, lease.token)], tries.left())',
     replace: 'this.entries.drop([call.entry]).then(() => [true])',
     caughtBy: 'queued-calls',
     only: ['kill'],

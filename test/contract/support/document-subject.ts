@@ -3,7 +3,6 @@ import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import type { LockEntries } from '../../../lib/rules/entries/entries.js';
 import type { LockDocuments } from '../../../lib/contract/port.js';
-import { RememberingLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
 import { type Clock, systemClock } from '../../../lib/base/clock.js';
@@ -70,10 +69,8 @@ export function farStores(
   // The time of the place stands still between the steps of a case, and theirs with it: what a busy machine takes is none of it.
   const own = { ...systemClock, monotonic: clock.monotonic.bind(clock) };
   const entries = new FarEntries(new MemoryEntries(clock));
-  const [store, ...others] = [1, 2, 3].map(() =>
-    remembers
-      ? new RememberingLockStore(documents, entries, { clock: own })
-      : new DocumentLockStore(documents, { clock: own }),
+  const [store, ...others] = [1, 2, 3].map(
+    () => new DocumentLockStore(documents, { clock: own, ...(remembers && { entries }) }),
   );
   if (store === undefined) throw new Error('No store was made');
   return { store, others };

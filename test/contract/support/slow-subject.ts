@@ -1,6 +1,6 @@
 import type { LockDocuments } from '../../../lib/contract/port.js';
 import { type Clock, nextTurn, systemClock } from '../../../lib/base/clock.js';
-import { RememberingLockStore } from '../../../lib/rules/documents/document-lock-store.js';
+import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import type { LockEntries } from '../../../lib/rules/entries/entries.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
@@ -101,11 +101,9 @@ export function slowEntries(): LockEntriesContractOptions {
 }
 
 /** An instance whose database is far away, as are the hints that it sends. */
-class SlowStore extends RememberingLockStore {
+class SlowStore extends DocumentLockStore {
   constructor(documents: LockDocuments, entries: LockEntries, moving: Moving, clock: Clock) {
-    super(farDocuments(moving, documents), farEntries(moving, entries), {
-      clock,
-    });
+    super(farDocuments(moving, documents), { clock, entries: farEntries(moving, entries) });
   }
 }
 

@@ -1,7 +1,5 @@
 import { become, byOf, type Decision, type LockDocument } from '../../../lib/rules/lock/document.js';
-import { acquire } from '../../../lib/rules/lock/acquire.js';
-import { extend } from '../../../lib/rules/lock/extend.js';
-import { release } from '../../../lib/rules/lock/release.js';
+import { acquire, extend, release } from '../../../lib/rules/lock/leases.js';
 import { lockOf, stateOf } from '../../../lib/rules/lock/state.js';
 import type {
   AcquireRequest,

@@ -118,7 +118,7 @@ describe('the rules catch', () => {
     ],
     ['a rule that imports a place', 'rules/lock/a.ts', "import '../../stores/memory/hints.js';"],
     ['a store that imports leases', 'stores/redis/a.ts', "import type { Lease } from '../../lock/lease.js';"],
-    ['Redis that imports the rules of a lock', 'stores/redis/a.ts', "import '../../rules/lock/acquire.js';"],
+    ['Redis that imports the rules of a lock', 'stores/redis/a.ts', "import '../../rules/lock/leases.js';"],
     ['a store that imports another store', 'stores/memory/a.ts', "export { x } from '../redis/keys.js';"],
     ['a database that imports another', 'stores/mysql/a.ts', "export { x } from '../postgres/schema.js';"],
     ['a place that imports what databases share', 'stores/mongo/a.ts', "import '../sql/failure.js';"],

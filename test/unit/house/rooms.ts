@@ -80,9 +80,9 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 648, aim: 650 },
   contract: { ceiling: 1_471, aim: 1_500 },
-  rules: { ceiling: 3_588, aim: 3_100 },
-  'stores/redis': { ceiling: 4_394, aim: 4_400 },
-  'stores/sql stores/postgres stores/mysql': { ceiling: 3_100, aim: 3_100 },
+  rules: { ceiling: 3_356, aim: 3_100 },
+  'stores/redis': { ceiling: 4_387, aim: 4_400 },
+  'stores/sql stores/postgres stores/mysql': { ceiling: 3_084, aim: 3_100 },
   'stores/mongo': { ceiling: 800, aim: 800 },
   'stores/memory': { ceiling: 396, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
@@ -94,5 +94,5 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'show/cli': { ceiling: 1_859, aim: 1_500 },
   'show/metrics show/otel show/prometheus': { ceiling: 747, aim: 750 },
   testing: { ceiling: 1_900, aim: 1_900 },
-  index: { ceiling: 124, aim: 124 },
+  index: { ceiling: 123, aim: 124 },
 };

@@ -5,7 +5,7 @@ import type { RunResult } from '../../../lib/lock/lock-call.js';
 import { LockRunner } from '../../../lib/lock/lock-runner.js';
 import type { LockEntries } from '../../../lib/rules/entries/entries.js';
 import type { LockDocuments } from '../../../lib/contract/port.js';
-import { RememberingLockStore } from '../../../lib/rules/documents/document-lock-store.js';
+import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
@@ -37,7 +37,7 @@ const far =
     return answer;
   };
 
-class FarStore extends RememberingLockStore {
+class FarStore extends DocumentLockStore {
   constructor() {
     const places: LockDocuments = {
       read: far((names) => documents.read(names)),
@@ -50,7 +50,7 @@ class FarStore extends RememberingLockStore {
       sums: far((query) => entries.sums(query)),
       drop: far((seen) => entries.drop(seen)),
     };
-    super(places, beside, { clock });
+    super(places, { clock, entries: beside });
   }
 }
 

@@ -4,7 +4,7 @@ import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import type { NewQueuedCall, NextResult } from '../../../lib/contract/queued-call-store.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { Entry, LockEntries, NewEntry } from '../../../lib/rules/entries/entries.js';
-import { RememberingLockStore } from '../../../lib/rules/documents/document-lock-store.js';
+import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
@@ -51,16 +51,16 @@ class TestEntries implements LockEntries {
 let clock: ManualClock;
 let documents: MemoryDocuments;
 let entries: TestEntries;
-let store: RememberingLockStore;
+let store: DocumentLockStore;
 /** Another instance. */
-let other: RememberingLockStore;
+let other: DocumentLockStore;
 
 beforeEach(() => {
   clock = new ManualClock();
   documents = new MemoryDocuments(clock);
   entries = new TestEntries(clock);
-  store = new RememberingLockStore(documents, entries, { clock });
-  other = new RememberingLockStore(documents, entries, { clock });
+  store = new DocumentLockStore(documents, { clock, entries });
+  other = new DocumentLockStore(documents, { clock, entries });
 });
 
 const call = (fields: Partial<NewQueuedCall> = {}): NewQueuedCall => ({
@@ -415,7 +415,7 @@ describe('a database', () => {
       const failure = ask(lease).catch((error: unknown) => error);
       for (let i = 0; i < 100; i++) await clock.advance(50);
       expect(await failure).toBeInstanceOf(StoreUnavailableError);
-      const message = 'Others changed the queued calls of the lock again and again meanwhile.';
+      const message = 'Others changed what is kept beside the lock again and again meanwhile.';
       expect(await failure).toMatchObject({ outcome, message });
     },
   );

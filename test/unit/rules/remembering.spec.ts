@@ -3,7 +3,7 @@ import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import type { RunEntry } from '../../../lib/contract/history-store.js';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { LockEntries, NewEntry } from '../../../lib/rules/entries/entries.js';
-import { DocumentLockStore, RememberingLockStore } from '../../../lib/rules/documents/document-lock-store.js';
+import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { fastPortOf } from '../../../lib/contract/fast-port.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
@@ -20,7 +20,7 @@ let entries: LockEntries & {
   failure?: Error;
 };
 let documents: MemoryDocuments;
-let store: RememberingLockStore;
+let store: DocumentLockStore;
 let tokens = 0;
 
 beforeEach(() => {
@@ -44,7 +44,7 @@ beforeEach(() => {
     },
   };
   documents = new MemoryDocuments(clock);
-  store = new RememberingLockStore(documents, entries, { clock });
+  store = new DocumentLockStore(documents, { clock, entries });
 });
 
 async function take(name: string): Promise<LeaseRef> {
@@ -170,8 +170,8 @@ test('runs use the port without promises, and their records are kept; a release 
 });
 
 test('records that wait for others are one write, and none waits for one that asks', async () => {
-  const own = { clock, recordsWait: 250 };
-  store = new RememberingLockStore(new MemoryDocuments(clock), entries, own);
+  const own = { clock, entries, recordsWait: 250 };
+  store = new DocumentLockStore(new MemoryDocuments(clock), own);
   for (const name of ['a', 'b']) await end(await take(name));
   await clock.advance(249);
   expect(entries.puts).toEqual([]);

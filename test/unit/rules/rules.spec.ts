@@ -2,9 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { array, assert, constantFrom, integer, option, property, record } from 'fast-check';
 import type { ReleaseOutcome } from '../../../lib/index.js';
 import type { AcquireRequest } from '../../../lib/contract/lock-store.js';
-import { acquire } from '../../../lib/rules/lock/acquire.js';
+import { acquire, extend, release } from '../../../lib/rules/lock/leases.js';
 import { type LockDocument, NOTHING, become } from '../../../lib/rules/lock/document.js';
-import { extend } from '../../../lib/rules/lock/extend.js';
 import {
   endStart,
   refusedInterval,
@@ -16,7 +15,6 @@ import {
 } from '../../../lib/rules/lock/starts.js';
 import { acquireInLine, releaseInLine } from '../../../lib/rules/lock/in-line.js';
 import { missedTick, startsIn } from '../../../lib/rules/lock/inspect.js';
-import { release } from '../../../lib/rules/lock/release.js';
 import { written } from '../../model/support/rule-book.js';
 
 const NOW = 1_760_000_000_000;

@@ -88,7 +88,7 @@ describe('instances', () => {
   test('are remembered for days after their last beat', async () => {
     for (const instance of ['a', 'b']) await store.history.beat(beat(instance, { jobs: [] }));
     await clock.advance(DAY);
-    await store.history.beat(beat('a'));
+    await store.history.beat(beat('a', { jobs: [] }));
     await clock.advance(INSTANCES_KEPT - DAY);
     expect(await ids()).toEqual(['b', 'a']);
     await clock.advance(1);
@@ -112,7 +112,8 @@ describe('instances', () => {
     expect(await store.history.beat(beat('c', { catalogue: 'old' }))).toMatchObject({ known: true });
     for (let day = 0; day < 9; day++) {
       await clock.advance(DAY);
-      for (const instance of ['b', 'c', 'a']) await store.history.beat(beat(instance, { catalogue: 'new' }));
+      const told = { catalogue: 'new', jobs: [] };
+      for (const instance of ['b', 'c', 'a']) await store.history.beat(beat(instance, told));
     }
     expect(await store.history.beat(beat('d', { catalogue: 'old' }))).toMatchObject({ known: false });
     expect(await ids()).toEqual(['b', 'c', 'a']);

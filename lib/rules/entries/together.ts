@@ -29,12 +29,10 @@ export class Together<Question, Answer> {
   readonly #send = (): void => {
     const all = this.#asked;
     this.#asked = [];
-    for (let i = 0; i < all.length; i += this.atOnce) {
-      const some = all.slice(i, i + this.atOnce);
+    for (const some of partsOf(all, this.atOnce))
       this.answer(some).catch((error: unknown) => {
         for (const { failed } of some) failed(error);
       });
-    }
   };
 }
 
@@ -49,3 +47,8 @@ export const each =
       else answered(answer);
     });
   };
+
+/** Some at a time. */
+export function* partsOf<T>(all: readonly T[], size: number): Iterable<readonly T[]> {
+  for (let i = 0; i < all.length; i += size) yield all.slice(i, i + size);
+}

@@ -1,0 +1,231 @@
+import { NOTHING_RAN } from '../../contract/allowances.js';
+import type {
+  AcquireRefusal,
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  LeaseRef,
+  ReleaseOptions,
+  ReleaseResult,
+} from '../../contract/lock-store.js';
+import {
+  type Decision,
+  endAfter,
+  expiresIn,
+  FREE,
+  holderOf,
+  isForgotten,
+  isOf,
+  isTaken,
+  leaseOf,
+  type LockDocument,
+  type LockRecord,
+  lockState,
+  nextFencingToken,
+  NOTHING,
+} from './document.js';
+import {
+  endStart,
+  lastTick,
+  refusedInterval,
+  refusedTick,
+  startedBy,
+  startInterval,
+  type Starts,
+  startTick,
+  tickOf,
+  withStart,
+} from './starts.js';
+
+/** Rules 1 and 2: one attempt to take a lock. @param now of the database */
+export function acquire(
+  document: LockDocument | undefined,
+  now: number,
+  request: AcquireRequest,
+): Decision<AcquireResult> {
+  const known = document ?? NOTHING;
+  if (isTaken(known, now))
+    return isOwn(known, request) ? again(known, now, request) : taken(known, now, request);
+  const refusal = refusedStart(known.starts, now, request);
+  return refusal === undefined ? grant(known, now, request) : { answer: refusal };
+}
+
+/** Whether the lock is held by this very token. A lease that has ended does not count, though its lock may be kept. */
+const isOwn = ({ lease, ended, stranger }: LockDocument, { token }: AcquireRequest): boolean =>
+  lease?.token === token && ended === undefined && stranger === undefined;
+
+/**
+ * Rule 2: the attempt was sent twice: the grant that was recorded. Rule 11: for a call that waits it lives for a whole ttl from now on.
+ * Rule 3: nothing shortens it.
+ */
+function again(
+  document: LockDocument,
+  now: number,
+  { token, job, ttl, wait }: AcquireRequest,
+): Decision<AcquireResult> {
+  const { attempt } = startedBy(document.starts, { token, job: job ?? '' });
+  const answer = {
+    acquired: true as const,
+    fencingToken: document.lease?.fencingToken ?? 0,
+    ...(attempt === undefined ? undefined : { attempt }),
+  };
+  const isLonger = wait !== undefined && document.until < now + ttl;
+  return isLonger ? { answer, change: { kept: document, end: ttl } } : { answer };
+}
+
+/** Somebody else has the lock. A call that could not start anyway is told so, rather than to wait for the lock. */
+function taken(document: LockDocument, now: number, request: AcquireRequest): Decision<AcquireResult> {
+  const refusal = request.wait === undefined ? undefined : refusedStart(document.starts, now, request);
+  const reason = lockState(document, now) === 'cooling-down' ? 'cooling-down' : 'held';
+  const facts = {
+    ...holderOf(document),
+    ...expiresIn(document, now),
+    ...lastTick(document.starts, request.job),
+  };
+  return { answer: refusal ?? { acquired: false, reason, ...facts } };
+}
+
+/** Rule 4: why the job may not start now; `undefined` if it may. */
+function refusedStart(starts: Starts, now: number, request: AcquireRequest): AcquireRefusal | undefined {
+  const { tick, interval } = request;
+  if (tick !== undefined) return refusedTick(starts, now, { ...request, tick });
+  return interval === undefined ? undefined : refusedInterval(starts, now, { ...request, interval });
+}
+
+/** Rule 1: the lock is free: a new lease. */
+function grant(document: LockDocument, now: number, request: AcquireRequest): Decision<AcquireResult> {
+  const fencingToken = nextFencingToken(request.name, document, now);
+  const { starts, ...told } = start(document.starts, now, request);
+  const interrupted = request.history === true ? interruptionOf(document) : undefined;
+  return {
+    answer: { acquired: true, fencingToken, ...told, ...(interrupted && { interrupted }) },
+    change: {
+      kept: recordOf(document, { ...request, fencingToken }, starts),
+      end: request.ttl,
+      begins: true,
+    },
+  };
+}
+
+/** Rule 4: notes the start of the job. */
+function start(
+  starts: Starts,
+  now: number,
+  request: AcquireRequest,
+): { starts: Starts; attempt?: number; previousSchedule?: string } {
+  const { tick, interval } = request;
+  if (tick !== undefined) return startTick(starts, { ...request, tick });
+  return { starts: interval === undefined ? starts : startInterval(starts, now, { ...request, interval }) };
+}
+
+/** Rule 16: the lease before, if that one has ended by itself. */
+function interruptionOf({
+  lease,
+  ended,
+  stranger,
+  starts,
+}: LockDocument): (AcquireResult & { acquired: true })['interrupted'] {
+  if (lease === undefined || ended !== undefined || stranger !== undefined) return undefined;
+  const { token: _token, ...told } = lease;
+  return { ...told, ...startedBy(starts, lease) };
+}
+
+/** Rule 3: renews a lease, or restores one that the database has forgotten. @param now of the database */
+export function extend(
+  document: LockDocument | undefined,
+  now: number,
+  lease: LeaseRef,
+): Decision<ExtendResult> {
+  const end = lease.ttl;
+  if (document !== undefined && isOf(document, lease)) {
+    if (document.ended !== undefined) return { answer: { held: false, reason: 'expired' } };
+    const answer = isTaken(document, now) ? LIVE : RESTORED;
+    return { answer, change: { kept: document, end } };
+  }
+  if (isForgotten(document, lease)) {
+    // Over nothing, or over an older lease.
+    const kept = recordOf(document, lease, restoredStart(document?.starts ?? NOTHING.starts, lease));
+    return { answer: RESTORED, change: { kept, end, begins: true } };
+  }
+  const isOver = document === undefined || !isTaken(document, now);
+  return {
+    answer: isOver
+      ? { held: false, reason: 'expired' }
+      : { held: false, reason: 'taken', ...holderOf(document) },
+  };
+}
+
+const LIVE: ExtendResult = { held: true };
+const RESTORED: ExtendResult = { held: true, restored: true };
+
+/** Rule 3: the tick comes back with its lease, unless a newer one of the job is known. */
+function restoredStart(starts: Starts, lease: LeaseRef): Starts {
+  const { job, tick, attempt = 1 } = lease;
+  if (tick === undefined) return starts;
+  const last = tickOf(starts, job);
+  const isNewer = last !== undefined && (last.tick > tick || (last.tick === tick && last.attempt > attempt));
+  return isNewer ? starts : withStart(starts, lease, { tick, attempt, schedule: '' });
+}
+
+/**
+ * Rule 15: the holder of a live lease goes on with a queued call: that is another lease of the same token, for the run of its job, and the
+ * one before is over.
+ *
+ * @returns its fencing token; `undefined` if the lease is not held
+ */
+export function regrant(
+  document: LockDocument | undefined,
+  now: number,
+  lease: LeaseRef,
+  { job, ttl }: { readonly job: string; readonly ttl: number },
+): Decision<number | undefined> {
+  const isLive = document !== undefined && isOf(document, lease) && document.ended === undefined;
+  if (!isLive || document.lease === undefined || !isTaken(document, now)) return { answer: undefined };
+  const fencingToken = nextFencingToken(lease.name, document, now);
+  const kept = { ...document, lease: { ...document.lease, job, fencingToken } };
+  return { answer: fencingToken, change: { kept, end: ttl } };
+}
+
+/** Rule 3: releases a lease, and records it as ended. @param now of the database */
+export function release(
+  document: LockDocument | undefined,
+  now: number,
+  lease: LeaseRef,
+  options: Pick<ReleaseOptions, 'outcome' | 'keepFor'> = {},
+): Decision<ReleaseResult> {
+  if (document === undefined || !isOf(document, lease)) return notOwn(document, now, lease, options);
+  if (document.ended !== undefined) return { answer: { released: false, reason: 'ended' } };
+  const { outcome = 'completed', keepFor = 0 } = options;
+  const kept = { ...document, ended: outcome, starts: endStart(document.starts, lease, outcome) };
+  // One that has run out is recorded as well, or `extend` would restore it.
+  if (!isTaken(document, now))
+    return { answer: { released: false, reason: 'expired' }, change: { kept, end: FREE } };
+  return { answer: { released: true }, change: { kept, end: endAfter(keepFor) } };
+}
+
+/** The document is not of this lease. */
+function notOwn(
+  document: LockDocument | undefined,
+  now: number,
+  lease: LeaseRef,
+  { outcome = 'completed' }: Pick<ReleaseOptions, 'outcome'>,
+): Decision<ReleaseResult> {
+  const known = document ?? NOTHING;
+  // Rule 4: nothing ran under it, even if another one had the lock since.
+  const starts = outcome === NOTHING_RAN ? endStart(known.starts, lease, outcome) : known.starts;
+  // Its end is recorded where it was forgotten, and frees the lock if an older one has it. Not so for a grant that was never answered
+  // (0): it can never be restored, and its end could hide a live lease.
+  if (lease.fencingToken > 0 && isForgotten(document, lease)) {
+    const kept = { ...recordOf(known, lease, starts), ended: outcome };
+    return { answer: { released: false, reason: 'expired' }, change: { kept, end: FREE, begins: true } };
+  }
+  const answer = { released: false, reason: isTaken(known, now) ? 'taken' : 'expired' } as const;
+  return starts === known.starts ? { answer } : { answer, change: { kept: { ...known, starts } } };
+}
+
+/** What is kept of a lock whose newest lease is this one. */
+const recordOf = (document: LockRecord = NOTHING, lease: LeaseRef, starts: Starts): LockRecord => ({
+  lease: leaseOf(lease),
+  starts,
+  more: document.more ?? {},
+});
