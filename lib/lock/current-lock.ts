@@ -183,38 +183,27 @@ export function assertLocked(): void {
 
 /** The job's view of its lease. */
 export class LeasedLock implements Lock {
-  constructor(protected readonly lease: Lease) {}
+  readonly job: string | undefined;
+  readonly holder: string;
+  readonly fencingToken: number | undefined;
+  readonly tick: number | undefined;
+  readonly attempt: number;
+  readonly waited: number;
+  readonly queuedCall: QueuedCallFacts | undefined;
+
+  constructor(protected readonly lease: Lease) {
+    const { ref, confirmed, waited, queuedCall } = lease;
+    this.job = ref.job;
+    this.holder = ref.holder;
+    this.fencingToken = confirmed ? ref.fencingToken : undefined;
+    this.tick = ref.tick;
+    this.attempt = ref.attempt ?? 1;
+    this.waited = waited;
+    this.queuedCall = queuedCall;
+  }
 
   get name(): string {
     return this.lease.ref.name;
-  }
-
-  get job(): string | undefined {
-    return this.lease.ref.job;
-  }
-
-  get holder(): string {
-    return this.lease.ref.holder;
-  }
-
-  get fencingToken(): number | undefined {
-    return this.lease.confirmed ? this.lease.ref.fencingToken : undefined;
-  }
-
-  get tick(): number | undefined {
-    return this.lease.ref.tick;
-  }
-
-  get attempt(): number {
-    return this.lease.ref.attempt ?? 1;
-  }
-
-  get waited(): number {
-    return this.lease.waited;
-  }
-
-  get queuedCall(): QueuedCallFacts | undefined {
-    return this.lease.queuedCall;
   }
 
   get signal(): AbortSignal {
@@ -228,7 +217,7 @@ export class LeasedLock implements Lock {
 
   /** The trace that its run belongs to: kept with the record of the run. @internal */
   set traceId(id: string) {
-    this.lease.traced(id);
+    this.lease.traceId = id;
   }
 
   assertLocked(): void {

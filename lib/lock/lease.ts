@@ -3,19 +3,10 @@ import { LockLostError, LockTimeoutError, type LostReason } from '../base/errors
 import type { ExtendResult, LeaseRef, Writable } from '../contract/lock-store.js';
 import type { Emit } from '../contract/events/events.js';
 import type { LeaseFacts } from '../contract/events/lease-events.js';
-import type { Cause, QueuedCallFacts } from './lock-call.js';
+import type { Cause, LockSettings, QueuedCallFacts } from './lock-call.js';
 
-/** How a lease is kept, whole milliseconds. */
-interface LeaseTiming {
-  /** Time between renewals; `false` for a lease that is never renewed. */
-  readonly heartbeat: number | false;
-  /** How long the job may run before its signal aborts. */
-  readonly timeout: number | undefined;
-  /** For how long its lock stays taken, from its start. */
-  readonly atLeast: number;
-  /** Whether the store remembers its run. */
-  readonly history?: boolean;
-}
+/** How a lease is kept. */
+type LeaseTiming = Pick<LockSettings, 'heartbeat' | 'timeout' | 'atLeast' | 'history'>;
 
 /** Renewals that fail are tried again after 5 % of the ttl, at most this many milliseconds. */
 const MAX_RETRY_DELAY = 1_000;
@@ -35,8 +26,10 @@ export class Lease {
   #lostReason: LostReason | undefined;
   #failing = false;
   #inner = 0;
-  #waited = 0;
-  #traceId: string | undefined;
+  /** How long its call stood in line, ms. */
+  waited = 0;
+  /** The id of the trace that its run belongs to. */
+  traceId: string | undefined;
   #over = false;
 
   #deadline: number;
@@ -105,25 +98,6 @@ export class Lease {
   get queuedCall(): QueuedCallFacts | undefined {
     const { origin } = this.cause;
     return origin === 'schedule' ? undefined : origin;
-  }
-
-  /** How long its call stood in line, ms. */
-  get waited(): number {
-    return this.#waited;
-  }
-
-  /** Its call stood in line. */
-  hasWaited(waited: number): void {
-    this.#waited = waited;
-  }
-
-  /** The id of the trace that its run belongs to. */
-  get traceId(): string | undefined {
-    return this.#traceId;
-  }
-
-  traced(id: string): void {
-    this.#traceId = id;
   }
 
   /** A nested call of its job begins. */

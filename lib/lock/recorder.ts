@@ -45,16 +45,12 @@ export class Recorder {
   }
 
   /**
-   * Tells the store that the lease before a granted one was interrupted. It does so before the job of the new lease begins, as that job may
-   * end the process, too. Nothing waits for the answer: if the call fails, the history lacks the interruption, and no lock depends on it.
+   * Tells the store that the lease before a granted one was interrupted: before the job of the new lease begins, as that may end the process,
+   * too. Nothing waits for the answer, as no lock depends on it.
    */
   noteInterruption(name: string, run: Omit<Interruption, 'name' | 'kept'>): void {
     const { kept } = this.options;
-    try {
-      this.history.interrupted({ name, kept, ...run }).catch(() => undefined);
-    } catch {
-      // A store that a user has written may throw at once.
-    }
+    this.history.interrupted({ name, kept, ...run }).catch(() => undefined);
   }
 
   /** Records that a run begins that a person has asked for. The record of its end replaces this one. */

@@ -58,7 +58,7 @@ export class Release {
     readonly facts: ReleaseFacts,
     public copies = 0,
   ) {
-    this.single = copies < 2;
+    this.single = copies + (facts.ref.fencingToken > 0 ? 1 : 0) < 2;
   }
 
   /** How long its acquire can be on its way to a store that answers, ms. */
@@ -144,8 +144,8 @@ export class Releases {
 
   // One try.
 
-  /** Sends one try. Its outcome goes to {@link tried}. */
-  send(release: Release): Asked<ReleaseResult> {
+  /** Sends one try. Resolves to the answer, or to why there is none. The release is kept for another try if it needs one. */
+  send(release: Release): Promise<ReleaseResult | Error> {
     const { ref, outcome, keepUntil, limit, record } = release.facts;
     this.#list.delete(release);
     this.underWay.begin();
@@ -154,32 +154,20 @@ export class Releases {
     const now = this.clock.monotonic();
     const keepFor = Math.max(0, Math.ceil(keepUntil - now));
     const options = record === undefined ? { outcome, keepFor } : { outcome, keepFor, record };
-    return this.store.release(ref, options, limit, now);
+    const asked = this.store.release(ref, options, limit, now);
+    return asked.outcome.then((ended) => {
+      const answer = 'error' in ended ? ended.error : ended.result;
+      if (answer instanceof Error) this.#failed(release, answer, asked);
+      else this.outages.succeeded('release', ref.name);
+      this.#answered(release, answer);
+      this.underWay.end();
+      return answer;
+    });
   }
 
-  /** A try has ended: keeps the release for another one, if it needs one. Returns the answer, or why there is none. */
-  tried(
-    release: Release,
-    asked: Asked<ReleaseResult>,
-    outcome: Outcome<ReleaseResult>,
-  ): ReleaseResult | Error {
-    const answer = 'error' in outcome ? outcome.error : outcome.result;
-    if (answer instanceof Error) this.#failed(release, answer, asked);
-    else this.outages.succeeded('release', release.facts.ref.name);
-    this.#answered(release, answer);
-    this.underWay.end();
-    return answer;
-  }
-
+  /** If the release is tried again at once, its callers wait for that try. */
   #try(release: Release): Promise<ReleaseResult | Error> {
-    return (release.trying = this.#settle(release));
-  }
-
-  async #settle(release: Release): Promise<ReleaseResult | Error> {
-    const asked = this.send(release);
-    const answer = this.tried(release, asked, await asked.outcome);
-    // If the release is tried again at once, its callers wait for that try.
-    return release.trying ?? answer;
+    return (release.trying = this.send(release).then((answer) => release.trying ?? answer));
   }
 
   #failed(release: Release, error: Error, asked: Asked<ReleaseResult>): void {

@@ -1,4 +1,9 @@
-import type { InterruptedEvent, SkippedEvent } from '../contract/events/call-events.js';
+import type {
+  DeadLetteredEvent,
+  InterruptedEvent,
+  SkippedEvent,
+  WaitingEvent,
+} from '../contract/events/call-events.js';
 import type { AcquiredEvent, ReleasedEvent } from '../contract/events/lease-events.js';
 import type { JobStart } from '../base/job-start.js';
 import { displayName } from '../base/lock-name.js';
@@ -7,6 +12,7 @@ import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
 import { carry, isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
 import type { EndOfRun } from './recorder.js';
+import type { WaitingCall } from './waits.js';
 
 export type Interrupted = NonNullable<Extract<AcquireResult, { acquired: true }>['interrupted']>;
 
@@ -17,7 +23,7 @@ export function reportSkipped(
   { instance, clock, emit }: Engine,
   call: LockCall,
   skipped: Skipped,
-  holding?: readonly string[],
+  holding: readonly string[] = [],
 ): void {
   if (isExpected(call, skipped)) return;
   const { name, job, start } = call;
@@ -28,7 +34,7 @@ export function reportSkipped(
   if (start?.tick !== undefined) event.callTick = start.tick;
   if (error !== undefined) event.error = error;
   if (skipped.waited !== undefined) event.waited = skipped.waited;
-  if (skipped.waited !== undefined && holding !== undefined && holding.length > 0) event.holding = holding;
+  if (skipped.waited !== undefined && holding.length > 0) event.holding = holding;
   emit(carry(event, skipped));
 }
 
@@ -42,6 +48,44 @@ export const isTaken = ({ reason, waited }: Skipped): boolean =>
   reason === 'paused' ||
   reason === 'cooling-down' ||
   (reason === 'shutting-down' && waited !== undefined);
+
+/** A call waits. @param holding the locks that its caller holds; problem: why no hints come */
+export function reportWaiting(
+  { instance, clock, emit, hears }: Engine,
+  { name, job, start, settings }: LockCall,
+  { holder, ahead }: WaitingCall,
+  holding: readonly string[],
+  problem?: string,
+): void {
+  if (!hears('waiting')) return;
+  const { wait = 0, priority = 0 } = settings;
+  const event: Writable<WaitingEvent> = {
+    type: 'waiting',
+    lock: name,
+    instance,
+    at: clock.now(),
+    ahead: Number.isFinite(ahead) ? ahead : 0,
+    wait,
+    priority,
+  };
+  if (job !== undefined) event.job = job;
+  if (start?.tick !== undefined) event.callTick = start.tick;
+  if (holder !== undefined) event.holder = holder;
+  if (holding.length > 0) event.holding = holding;
+  if (problem !== undefined) event.problem = problem;
+  emit(event);
+}
+
+/** Reports, once, why no hints come to calls in line. */
+export function reportNoHints(
+  engine: Engine,
+  call: LockCall,
+  line: WaitingCall,
+  holding: readonly string[],
+): void {
+  const problem = engine.hears('waiting') ? engine.waits.problem() : undefined;
+  if (problem !== undefined) reportWaiting(engine, call, line, holding, problem);
+}
 
 export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): void {
   if (!hears('acquired')) return;
@@ -83,6 +127,18 @@ export function reportReleased(
   if ('error' in ended) event.error = ended.error;
   if (skippedTicks > 0) event.skippedTicks = skippedTicks;
   emit(ofRun(event, ref));
+}
+
+/** Reports that a queued call is run no more. @param error what its last run has thrown */
+export function reportDead(
+  { instance, clock, emit }: Engine,
+  { ref }: Lease,
+  { job, key, deliveries, reason }: Pick<DeadLetteredEvent, 'job' | 'key' | 'deliveries' | 'reason'>,
+  error?: unknown,
+): void {
+  const at = clock.now();
+  const event = { type: 'dead-lettered', lock: ref.name, job, instance, at, deliveries, reason } as const;
+  emit({ ...event, ...(key !== undefined && { key }), ...(error !== undefined && { error }) });
 }
 
 /** Reports if the release has found that the lock was gone, or another holder's, before it could expire. */

@@ -3,7 +3,7 @@
  * May not enter: how a queue is stored, Nest, options that are not checked.
  */
 import { newId } from '../../base/shared.js';
-import { AlarmClock, type Clock, inModuleContext } from '../../base/clock.js';
+import { AlarmClock, type Clock, inModuleContext, noLongerThan } from '../../base/clock.js';
 import type { Emit } from '../../contract/events/events.js';
 import type { QueuedEvent } from '../../contract/events/call-events.js';
 import type { Drainer, QueueJob } from '../drain.js';
@@ -59,14 +59,6 @@ interface Worker {
   wanted: number | undefined;
 }
 
-/** A look for queued calls that is without an answer. */
-interface Search {
-  /** Monotonic. */
-  readonly since: number;
-  /** Whether there may be other queued calls by now than it finds. */
-  isOld: boolean;
-}
-
 /**
  * The queued calls of one application. A process that queues a call stands in line for its lock, at the place of the call. When its turn
  * comes, it runs all queued calls of the lock. If it dies first, another process runs them: one that queues a call for the lock, or that
@@ -79,8 +71,9 @@ export class Queues {
   /** Whether a hint has it look soon, and when one last had, monotonic. */
   #hasHint = false;
   #hintedAt = -Infinity;
-  /** The newest look, until it is answered. */
-  #unanswered: Search | undefined;
+  /** The newest look, until it is answered, and whether there may be other queued calls by now than it finds. */
+  #search: Promise<void> | undefined;
+  #isOld = false;
   readonly #alarm: AlarmClock;
   #stopListening: (() => void) | undefined;
   #started = false;
@@ -174,7 +167,7 @@ export class Queues {
 
   /** A lost connection is back. A look from before may never be answered, so it holds up no other one. */
   #back(): void {
-    this.#unanswered = undefined;
+    this.#search = undefined;
     void this.#sweep();
   }
 
@@ -246,16 +239,14 @@ export class Queues {
     if (this.#hasHint) this.#hintedAt = since;
     this.#hasHint = false;
     if (!this.#maySleep) this.#alarm.set(since + SWEEP);
-    if (this.#unanswered !== undefined && since - this.#unanswered.since < LOST) {
-      this.#unanswered.isOld = true;
-      return;
-    }
-    const look = (this.#unanswered = { since, isOld: false });
-    await this.#runLeft(settings);
+    if (this.#search !== undefined) return void (this.#isOld = true);
+    this.#isOld = false;
+    const search = (this.#search = this.#runLeft(settings));
+    await noLongerThan(LOST, search, this.clock);
     // A later look has passed this one.
-    if (this.#unanswered !== look) return;
-    this.#unanswered = undefined;
-    if (look.isOld) this.#hinted();
+    if (this.#search !== search) return;
+    this.#search = undefined;
+    if (this.#isOld) this.#hinted();
   }
 
   /** Never rejects. */
