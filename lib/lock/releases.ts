@@ -84,6 +84,8 @@ export class Releases {
   readonly #byName = new Map<string, Release>();
   /** Whether a try was left without an answer since all those were last made due. */
   #mayWake = false;
+  /** How many tries are under way. */
+  #trying = 0;
   readonly #alarm: AlarmClock;
   #closed = false;
 
@@ -167,7 +169,11 @@ export class Releases {
 
   /** If the release is tried again at once, its callers wait for that try. */
   #try(release: Release): Promise<ReleaseResult | Error> {
-    return (release.trying = this.send(release).then((answer) => release.trying ?? answer));
+    this.#trying += 1;
+    return (release.trying = this.send(release).then((answer) => {
+      this.#trying -= 1;
+      return release.trying ?? answer;
+    }));
   }
 
   #failed(release: Release, error: Error, asked: Asked<ReleaseResult>): void {
@@ -242,14 +248,10 @@ export class Releases {
   #ring(): void {
     const now = this.clock.monotonic();
     let next = Infinity;
-    let count = 0;
     for (const release of this.#list) {
       if (release.dueAt > now) next = Math.min(next, release.dueAt);
-      else if (count === WINDOW) next = Math.min(next, now + NEXT_WINDOW);
-      else {
-        count += 1;
-        void inModuleContext(() => this.#try(release));
-      }
+      else if (this.#trying >= WINDOW) next = Math.min(next, now + NEXT_WINDOW);
+      else void inModuleContext(() => this.#try(release));
     }
     this.#alarm.by(next);
   }
