@@ -34,8 +34,7 @@ export interface Lock {
    */
   readonly signal: AbortSignal;
   /**
-   * Call it before a step that must not happen twice. It compares the lease with the clock at this moment, and does not rely
-   * on a timer.
+   * Call it before a step that must not happen twice. It compares the lease with the clock at this moment, and does not rely on a timer.
    *
    * @throws LockLostError if the lease was lost
    * @throws LockNotHeldError if the job has ended, or runs without its lock by `onStoreError: 'run'`
@@ -103,10 +102,7 @@ export async function withinScope<T>(
   }
 }
 
-/**
- * Runs a scheduled call outside of the lock under which its timer was started. The scope of a leader that lets the call
- * through stays.
- */
+/** Runs a scheduled call outside of the lock under which its timer was started. The scope of a leader that lets the call through stays. */
 export function outsideOfLocks<T>(callback: () => T): T {
   const scope = scopes.getStore();
   return scope === undefined || scope.follow !== undefined ? callback() : scopes.run(undefined, callback);
@@ -155,11 +151,7 @@ export async function following<T>(job: (lock: Lock) => T | PromiseLike<T>, lock
   }
 }
 
-/**
- * The lock that the calling code runs under: the innermost one, if jobs are nested.
- *
- * @throws LockNotHeldError outside of a job
- */
+/** The lock that the calling code runs under: the innermost one, if jobs are nested. @throws LockNotHeldError outside of a job */
 export function currentLock(): Lock {
   const scope = scopes.getStore();
   if (scope === undefined) {
@@ -247,9 +239,7 @@ export function invoke<A, T>(job: (given: A) => T | PromiseLike<T>, given: A): T
   return new Promise((resolve, reject) => void work.then(resolve, reject));
 }
 
-/**
- * Whether a value can be awaited and is no ordinary promise. Some promise classes are lazy, with a `then()` of their own.
- */
+/** Whether a value can be awaited and is no ordinary promise. Some promise classes are lazy, with a `then()` of their own. */
 function isLazy<T>(work: T | PromiseLike<T>): work is PromiseLike<T> {
   const then = (work as { then?: unknown } | null | undefined)?.then;
   return typeof then === 'function' && then !== Promise.prototype.then;

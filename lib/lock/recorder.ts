@@ -1,5 +1,6 @@
 import type { HistoryStore, Interruption, Retention, RunRecord } from '../contract/history-store.js';
-import type { ReleaseOutcome, Writable } from '../contract/lock-store.js';
+import type { ReleaseOutcome } from '../contract/lock-store.js';
+import { given } from '../base/shared.js';
 import { asClause } from '../base/wording.js';
 import type { Lease } from './lease.js';
 
@@ -34,14 +35,10 @@ export class Recorder {
   /** The record of a run that has ended; `undefined` if the store is not to remember it. */
   record(lease: Lease, { duration, ended }: EndOfRun): RunRecord | undefined {
     if (!lease.isRemembered) return undefined;
-    const record: Writable<RunRecord> = { kept: this.options.kept, duration };
-    const error = 'error' in ended ? this.#textOf(ended.error) : '';
-    if (error !== '') record.error = error;
-    if (lease.traceId !== undefined) record.traceId = lease.traceId;
-    const { trigger, by } = lease.cause.started ?? {};
-    if (trigger !== undefined) record.trigger = trigger;
-    if (by !== undefined) record.by = by;
-    return record;
+    const error = ('error' in ended && this.#textOf(ended.error)) || undefined;
+    const { traceId, cause } = lease;
+    const { trigger, by } = cause.started ?? {};
+    return { kept: this.options.kept, duration, ...given({ error, traceId, trigger, by }) };
   }
 
   /**
@@ -58,11 +55,7 @@ export class Recorder {
     if (!lease.isRemembered) return;
     const { name, fencingToken, holder, job, tick, attempt } = lease.ref;
     const facts = { fencingToken, holder, ...lease.cause.started };
-    const run: Writable<Omit<Interruption, 'name' | 'kept'>> = facts;
-    if (job !== undefined) run.job = job;
-    if (tick !== undefined) run.tick = tick;
-    if (attempt !== undefined) run.attempt = attempt;
-    this.noteInterruption(name, run);
+    this.noteInterruption(name, { ...facts, ...given({ job, tick, attempt }) });
   }
 
   #textOf(error: unknown): string {

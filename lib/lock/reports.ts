@@ -1,13 +1,9 @@
-import type {
-  DeadLetteredEvent,
-  InterruptedEvent,
-  SkippedEvent,
-  WaitingEvent,
-} from '../contract/events/call-events.js';
+import type { DeadLetteredEvent } from '../contract/events/call-events.js';
 import type { AcquiredEvent, ReleasedEvent } from '../contract/events/lease-events.js';
 import type { JobStart } from '../base/job-start.js';
+import { given } from '../base/shared.js';
 import { displayName } from '../base/lock-name.js';
-import type { AcquireResult, ReleaseResult, Writable } from '../contract/lock-store.js';
+import type { AcquireResult, RefusalFacts, ReleaseResult, Writable } from '../contract/lock-store.js';
 import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
 import { carry, isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
@@ -16,7 +12,7 @@ import type { WaitingCall } from './waits.js';
 
 export type Interrupted = NonNullable<Extract<AcquireResult, { acquired: true }>['interrupted']>;
 
-// Each event is one object, set field by field: every call takes these paths, and a spread costs several times as much.
+// Those of a run are set field by field: every call takes these paths, and a spread costs several times as much.
 
 /** A call did not run its job. */
 export function reportSkipped(
@@ -27,15 +23,12 @@ export function reportSkipped(
 ): void {
   if (isExpected(call, skipped)) return;
   const { name, job, start } = call;
-  const { reason, error } = skipped;
+  const { reason, error, waited } = skipped;
   const lock = reason === 'invalid-name' ? displayName(name) : name;
-  const event: Writable<SkippedEvent> = { type: 'skipped', lock, instance, at: clock.now(), reason };
-  if (job !== undefined) event.job = job;
-  if (start?.tick !== undefined) event.callTick = start.tick;
-  if (error !== undefined) event.error = error;
-  if (skipped.waited !== undefined) event.waited = skipped.waited;
-  if (skipped.waited !== undefined && holding.length > 0) event.holding = holding;
-  emit(carry(event, skipped));
+  const event = { type: 'skipped', lock, instance, at: clock.now(), reason } as const;
+  const held = waited !== undefined && holding.length > 0 ? holding : undefined;
+  const facts = given({ job, callTick: start?.tick, error, waited, holding: held });
+  emit({ ...event, ...facts, ...carry<RefusalFacts>({}, skipped) });
 }
 
 /** Whether no job was skipped: the library itself made the call, or the call is queued. */
@@ -59,7 +52,7 @@ export function reportWaiting(
 ): void {
   if (!hears('waiting')) return;
   const { wait = 0, priority = 0 } = settings;
-  const event: Writable<WaitingEvent> = {
+  emit({
     type: 'waiting',
     lock: name,
     instance,
@@ -67,13 +60,9 @@ export function reportWaiting(
     ahead: Number.isFinite(ahead) ? ahead : 0,
     wait,
     priority,
-  };
-  if (job !== undefined) event.job = job;
-  if (start?.tick !== undefined) event.callTick = start.tick;
-  if (holder !== undefined) event.holder = holder;
-  if (holding.length > 0) event.holding = holding;
-  if (problem !== undefined) event.problem = problem;
-  emit(event);
+    ...given({ job, callTick: start?.tick, holder, problem }),
+    ...(holding.length > 0 && { holding }),
+  });
 }
 
 /** Reports, once, why no hints come to calls in line. */
@@ -138,7 +127,7 @@ export function reportDead(
 ): void {
   const at = clock.now();
   const event = { type: 'dead-lettered', lock: ref.name, job, instance, at, deliveries, reason } as const;
-  emit({ ...event, ...(key !== undefined && { key }), ...(error !== undefined && { error }) });
+  emit({ ...event, ...given({ key, error }) });
 }
 
 /** Reports if the release has found that the lock was gone, or another holder's, before it could expire. */
@@ -154,12 +143,8 @@ export function reportInterrupted(
   lock: string,
   { holder, job, fencingToken, tick, attempt }: Interrupted,
 ): void {
-  const run: Writable<InterruptedEvent['run']> = { instance: holder, fencingToken };
-  if (tick !== undefined) run.tick = tick;
-  if (attempt !== undefined) run.attempt = attempt;
-  const event: Writable<InterruptedEvent> = { type: 'interrupted', lock, instance, at: clock.now(), run };
-  if (job !== undefined) event.job = job;
-  emit(event);
+  const run = { instance: holder, fencingToken, ...given({ tick, attempt }) };
+  emit({ type: 'interrupted', lock, instance, at: clock.now(), run, ...given({ job }) });
 }
 
 /** Reports, once per job, if instances disagree about its schedule. */
@@ -173,5 +158,5 @@ export function reportMismatch(
   if (schedule === undefined || previousSchedule === undefined || mismatched.has(job)) return;
   mismatched.add(job);
   const event = { type: 'schedule-mismatch', schedule, previousSchedule } as const;
-  emit(Object.assign(lease.facts(), event, meant === undefined ? undefined : { meant }));
+  emit({ ...lease.facts(), ...event, ...given({ meant }) });
 }

@@ -1,4 +1,4 @@
-import type { LeaseRef, ReleaseOutcome, ReleaseResult, Writable } from '../contract/lock-store.js';
+import type { LeaseRef, ReleaseOutcome, ReleaseResult } from '../contract/lock-store.js';
 import { jobEnded } from './current-lock.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
@@ -9,6 +9,7 @@ import { Release } from './releases.js';
 import { isConfirmed, reportAcquired, reportDeleted, reportReleased, reportSkipped } from './reports.js';
 import { refuseUndone } from './job.js';
 import { LockTimeoutError } from '../base/errors.js';
+import { given } from '../base/shared.js';
 
 /** How a job ended. */
 export type Ended<T> = { readonly value: T } | { readonly error: unknown };
@@ -162,10 +163,7 @@ export class Run {
     if (lease?.ref.job === undefined || !lease.confirmed || this.engine.closing) return undefined;
     const { name: lock, job, fencingToken, holder: instance, tick, attempt } = lease.ref;
     const overFor = this.engine.clock.monotonic() - lease.abortedAt;
-    const facts: Writable<OpenRun> = { lock, job, fencingToken, instance, overFor };
-    if (tick !== undefined) facts.tick = tick;
-    if (attempt !== undefined) facts.attempt = attempt;
-    return facts;
+    return { lock, job, fencingToken, instance, overFor, ...given({ tick, attempt }) };
   }
 
   /** Another call for the lock was refused, or not even made, because of this one. */

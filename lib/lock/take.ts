@@ -187,11 +187,7 @@ export class Take {
     this.engine.waits.renamed(line, this.#request.token);
   }
 
-  /**
-   * Takes the call out of line, and gives back what the store may have granted.
-   *
-   * @throws the reason of the call's signal
-   */
+  /** Takes the call out of line, and gives back what the store may have granted. @throws the reason of the call's signal */
   #leave(line: WaitingCall, end: Skipped, why?: Next): Skipped {
     if (this.#stands) this.#abandon();
     if (why === 'aborted') throw this.call.signal?.reason;
@@ -309,13 +305,12 @@ const tooLate = (): Error =>
   });
 
 /**
- * Whether an attempt that has failed is worth another one: the connection may have died unnoticed, as seldom used ones do, and the
- * job would be skipped each time.
+ * Whether an attempt that has failed is worth another one: the connection may have died unnoticed, as seldom used ones do, and the job
+ * would be skipped each time.
  *
- * Only if the first attempt can do no harm. Both have the same token: if the store carries out both, one becomes the lease, and the
- * store answers the other with that lease. If an attempt is carried out after the run, the store refuses it, as its tick has run
- * already; an interval refuses it, too, if it is longer than such a delay. A call without a start could leave a lease behind that
- * nobody uses.
+ * Only if the first attempt can do no harm. Both have the same token: if the store carries out both, one becomes the lease, and the store
+ * answers the other with that lease. If an attempt is carried out after the run, the store refuses it, as its tick has run already; an
+ * interval refuses it, too, if it is longer than such a delay. A call without a start could leave a lease behind that nobody uses.
  *
  * An outage that is known (`not-applied`) fails at once, and a refusal is an answer.
  */

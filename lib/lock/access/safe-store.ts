@@ -41,15 +41,10 @@ export class SafeStore {
    * @param silence milliseconds without an answer; `undefined` if a connection broke
    */
   reconnect(silence?: number): Promise<void> {
-    return (this.#reconnecting ??= this.#reconnect(silence).finally(() => (this.#reconnecting = undefined)));
-  }
-
-  async #reconnect(silence: number | undefined): Promise<void> {
-    try {
-      await this.store.reconnect?.(silence);
-    } catch {
-      // The next call finds out.
-    }
+    // What has failed, the next call finds out.
+    return (this.#reconnecting ??= (async () => this.store.reconnect?.(silence))()
+      .catch(() => undefined)
+      .finally(() => (this.#reconnecting = undefined)));
   }
 
   /** @param sentAt now, monotonic; so for all calls below */

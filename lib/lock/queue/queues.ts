@@ -120,11 +120,7 @@ export class Queues {
     this.#alarm.stop();
   }
 
-  /**
-   * Queues a call whose lock is taken.
-   *
-   * @returns why it has not run
-   */
+  /** Queues a call whose lock is taken. @returns why it has not run */
   async enqueue(
     { name, job = '', settings }: LockCall,
     { key, args, max, redeliver }: CallToQueue,

@@ -78,7 +78,7 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  * ceiling says in the commit what it buys; whoever makes a room smaller lowers it in the same commit.
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
-  base: { ceiling: 648, aim: 650 },
+  base: { ceiling: 650, aim: 650 },
   contract: { ceiling: 1_496, aim: 1_500 },
   rules: { ceiling: 3_611, aim: 3_100 },
   'stores/redis': { ceiling: 4_388, aim: 4_400 },
@@ -86,9 +86,9 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'stores/mongo': { ceiling: 800, aim: 800 },
   'stores/memory': { ceiling: 396, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
-  lock: { ceiling: 4_203, aim: 3_700 },
+  lock: { ceiling: 4_149, aim: 3_700 },
   schedule: { ceiling: 1_428, aim: 1_250 },
-  insight: { ceiling: 5_937, aim: 4_500 },
+  insight: { ceiling: 5_932, aim: 4_500 },
   nest: { ceiling: 5_325, aim: 4_300 },
   'show/board': { ceiling: 4_430, aim: 2_700 },
   'show/cli': { ceiling: 1_885, aim: 1_500 },
