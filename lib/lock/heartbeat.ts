@@ -74,7 +74,7 @@ export class Heartbeat {
       (results) => settle((lease, index) => lease.renewed(results[index] as ExtendResult, sent)),
       (error: unknown) => settle((lease) => lease.renewalFailed(error as Error)),
     );
-    for (const lease of leases) lease.renewing(renewal);
+    for (const lease of leases) lease.renewal = renewal;
   }
 
   #rearm(): void {

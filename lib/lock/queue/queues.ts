@@ -42,14 +42,6 @@ export interface CallToQueue extends QueueSettings {
   readonly args: string;
 }
 
-/** A lock whose queued calls this process has to run. */
-interface Backlog {
-  readonly name: string;
-  /** The place of the first queued call. */
-  readonly place: number;
-  readonly settings: LockSettings;
-}
-
 /** Stands in line for a lock to run its queued calls, or runs them. */
 interface Worker {
   readonly place: number;
@@ -192,18 +184,18 @@ export class Queues {
       if (worker.works) worker.wanted = Math.min(worker.wanted ?? Infinity, place);
       if (worker.works || worker.place <= place) return;
     }
-    void this.#work({ name, place, settings }, workers);
+    void this.#work(name, place, settings, workers);
   }
 
   /** @param place of the first queued call to run. The worker stands there in line. */
-  async #work({ name, place, settings }: Backlog, workers: Set<Worker>): Promise<void> {
+  async #work(name: string, place: number, settings: LockSettings, workers: Set<Worker>): Promise<void> {
     const worker: Worker = { place, works: false, wanted: undefined };
     workers.add(worker);
     const drainer: Drainer = {
       jobs: this.#jobs,
       asks: () => Object.assign(worker, { works: true, wanted: undefined }),
       // The worker enters the line again before it gives the lock away, at the place of the queued call.
-      standsBehind: (next = place) => void this.#work({ name, place: next, settings }, workers),
+      standsBehind: (next = place) => void this.#work(name, next, settings, workers),
     };
     const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip' } as const;
     const call: LockCall = {
