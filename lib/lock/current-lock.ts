@@ -151,7 +151,11 @@ export async function following<T>(job: (lock: Lock) => T | PromiseLike<T>, lock
   }
 }
 
-/** The lock that the calling code runs under: the innermost one, if jobs are nested. @throws LockNotHeldError outside of a job */
+/**
+ * The lock that the calling code runs under: the innermost one, if jobs are nested.
+ *
+ * @throws LockNotHeldError outside of a job
+ */
 export function currentLock(): Lock {
   const scope = scopes.getStore();
   if (scope === undefined) {
