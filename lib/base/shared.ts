@@ -7,10 +7,8 @@ const VERSION = '0.1.0';
 export const sharedSymbol = (name: string): symbol => Symbol.for(`nestjs-scheduler-lock@${VERSION}: ${name}`);
 
 /**
- * A value that all copies of this library in a process share. One process may load both builds, one by `import` and one by
- * `require`, and a bundle may hold a third. One copy has to find and bind the methods that another one guards.
- *
- * @param make creates the value; only the first copy calls it
+ * A value that all copies of this library in a process share: it may load both builds, and a bundle may hold a third. One copy has to find
+ * and bind the methods that another one guards. Only the first copy calls `make`.
  */
 export function shared<T extends object>(name: string, make: () => T): T {
   const holder = globalThis as unknown as Record<symbol, T | undefined>;
@@ -25,3 +23,7 @@ const isSnapshot = Boolean(v8.startupSnapshot?.isBuildingSnapshot());
  * two instances would prove the same lease. These draw one by one; the others need not: it costs a tenth of a lease.
  */
 export const newId = (): string => randomUUID({ disableEntropyCache: isSnapshot });
+
+/** The fields that have a value: an answer, or an event, has no others. */
+export const given = <T extends object>(fields: T): { readonly [K in keyof T]?: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;

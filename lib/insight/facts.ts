@@ -2,6 +2,8 @@ import type { KnownJob, MissEntry } from '../contract/history-store.js';
 import type { JobInfo, LockInfo } from '../contract/lock-info.js';
 import type { InstanceInfo, PauseInfo, RunInfo } from './types.js';
 
+export { given } from '../base/shared.js';
+
 /* What is known of one job at one time. Its status, and why, follow from this alone: see judgement.ts. */
 
 /** The dates of one cron expression, epoch milliseconds. */
@@ -161,10 +163,3 @@ export const wasInterrupted = ({ outcome }: RunInfo): boolean =>
 /** Whether the run itself went wrong. */
 export const hasFailed = ({ outcome }: Partial<Pick<RunInfo, 'outcome'>>): boolean =>
   outcome === 'failed' || outcome === 'timed-out';
-
-/** The fields that have a value: an answer has no others. */
-export function given<T extends object>(fields: T): { readonly [K in keyof T]?: Exclude<T[K], undefined> } {
-  const all: Partial<T> = {};
-  for (const key of Object.keys(fields) as (keyof T)[]) if (fields[key] !== undefined) all[key] = fields[key];
-  return all as { readonly [K in keyof T]?: Exclude<T[K], undefined> };
-}

@@ -34,8 +34,7 @@ export interface Lock {
    */
   readonly signal: AbortSignal;
   /**
-   * Call it before a step that must not happen twice. It compares the lease with the clock at this moment, and does not rely
-   * on a timer.
+   * Call it before a step that must not happen twice. It compares the lease with the clock at this moment, and does not rely on a timer.
    *
    * @throws LockLostError if the lease was lost
    * @throws LockNotHeldError if the job has ended, or runs without its lock by `onStoreError: 'run'`
@@ -103,10 +102,7 @@ export async function withinScope<T>(
   }
 }
 
-/**
- * Runs a scheduled call outside of the lock under which its timer was started. The scope of a leader that lets the call
- * through stays.
- */
+/** Runs a scheduled call outside of the lock under which its timer was started. The scope of a leader that lets the call through stays. */
 export function outsideOfLocks<T>(callback: () => T): T {
   const scope = scopes.getStore();
   return scope === undefined || scope.follow !== undefined ? callback() : scopes.run(undefined, callback);
@@ -183,38 +179,27 @@ export function assertLocked(): void {
 
 /** The job's view of its lease. */
 export class LeasedLock implements Lock {
-  constructor(protected readonly lease: Lease) {}
+  readonly job: string | undefined;
+  readonly holder: string;
+  readonly fencingToken: number | undefined;
+  readonly tick: number | undefined;
+  readonly attempt: number;
+  readonly waited: number;
+  readonly queuedCall: QueuedCallFacts | undefined;
+
+  constructor(protected readonly lease: Lease) {
+    const { ref, confirmed, waited, queuedCall } = lease;
+    this.job = ref.job;
+    this.holder = ref.holder;
+    this.fencingToken = confirmed ? ref.fencingToken : undefined;
+    this.tick = ref.tick;
+    this.attempt = ref.attempt ?? 1;
+    this.waited = waited;
+    this.queuedCall = queuedCall;
+  }
 
   get name(): string {
     return this.lease.ref.name;
-  }
-
-  get job(): string | undefined {
-    return this.lease.ref.job;
-  }
-
-  get holder(): string {
-    return this.lease.ref.holder;
-  }
-
-  get fencingToken(): number | undefined {
-    return this.lease.confirmed ? this.lease.ref.fencingToken : undefined;
-  }
-
-  get tick(): number | undefined {
-    return this.lease.ref.tick;
-  }
-
-  get attempt(): number {
-    return this.lease.ref.attempt ?? 1;
-  }
-
-  get waited(): number {
-    return this.lease.waited;
-  }
-
-  get queuedCall(): QueuedCallFacts | undefined {
-    return this.lease.queuedCall;
   }
 
   get signal(): AbortSignal {
@@ -228,7 +213,7 @@ export class LeasedLock implements Lock {
 
   /** The trace that its run belongs to: kept with the record of the run. @internal */
   set traceId(id: string) {
-    this.lease.traced(id);
+    this.lease.traceId = id;
   }
 
   assertLocked(): void {
@@ -258,9 +243,7 @@ export function invoke<A, T>(job: (given: A) => T | PromiseLike<T>, given: A): T
   return new Promise((resolve, reject) => void work.then(resolve, reject));
 }
 
-/**
- * Whether a value can be awaited and is no ordinary promise. Some promise classes are lazy, with a `then()` of their own.
- */
+/** Whether a value can be awaited and is no ordinary promise. Some promise classes are lazy, with a `then()` of their own. */
 function isLazy<T>(work: T | PromiseLike<T>): work is PromiseLike<T> {
   const then = (work as { then?: unknown } | null | undefined)?.then;
   return typeof then === 'function' && then !== Promise.prototype.then;

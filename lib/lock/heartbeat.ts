@@ -2,20 +2,15 @@ import { AlarmClock, type Clock } from '../base/clock.js';
 import type { ExtendResult, LeaseRef } from '../contract/lock-store.js';
 import type { Lease } from './lease.js';
 
-/**
- * A renewal may be brought forward by this part of its heartbeat, to join another one. So the leases of a process
- * fall into step, and cost a few calls per second, however many there are.
- */
+/** A renewal may be brought forward by this part of its heartbeat, to join another one: the leases of a process fall into step. */
 const EARLY = 1 / 3;
 
 /** Renews leases in one call. Resolves to one result per lease. Rejects if the call failed as a whole. */
 type Extend = (leases: readonly LeaseRef[]) => Promise<ExtendResult[]>;
 
 /**
- * The one heartbeat loop of the process: renews the leases that are due, and notices those that are lost. It has
- * one timer, however many leases there are, and arms none while there is no lease.
- *
- * A lease has one renewal under way at most, so a slow store skips beats instead of piling them up.
+ * The one heartbeat loop of the process: renews the leases that are due, and notices those that are lost. A lease has one renewal under way
+ * at most, so a slow store skips beats instead of piling them up.
  */
 export class Heartbeat {
   /** All leases of this process, also those that are never renewed. */
@@ -79,7 +74,7 @@ export class Heartbeat {
       (results) => settle((lease, index) => lease.renewed(results[index] as ExtendResult, sent)),
       (error: unknown) => settle((lease) => lease.renewalFailed(error as Error)),
     );
-    for (const lease of leases) lease.renewing(renewal);
+    for (const lease of leases) lease.renewal = renewal;
   }
 
   #rearm(): void {

@@ -10,31 +10,12 @@ import { type LockCall, whereOf } from './lock-call.js';
  */
 export type Around = <T>(lock: Lock, proceed: () => Promise<T>) => Promise<T>;
 
-/** What an application wraps around its runs. */
-export class Wrappers {
-  #all: readonly { readonly wrap: Around }[] = [];
-
-  /** Adds a wrapper. Returns a function that removes it. */
-  add(wrap: Around): () => void {
-    const entry = { wrap };
-    this.#all = [...this.#all, entry];
-    return () => void (this.#all = this.#all.filter((one) => one !== entry));
-  }
-
-  /** Puts the wrappers around a job: the one added first is the outermost. */
-  around<T>(job: (lock: Lock) => T | PromiseLike<T>): (lock: Lock) => T | PromiseLike<T> {
-    if (this.#all.length === 0) return job;
-    return this.#all.reduceRight(
-      (inner, { wrap }) =>
-        (lock: Lock) =>
-          wrapped(wrap, lock, inner),
-      job,
-    );
-  }
-}
-
 /** Lasts until the wrapper and the job have both ended. */
-async function wrapped<T>(wrap: Around, lock: Lock, job: (lock: Lock) => T | PromiseLike<T>): Promise<T> {
+export async function wrapped<T>(
+  wrap: Around,
+  lock: Lock,
+  job: (lock: Lock) => T | PromiseLike<T>,
+): Promise<T> {
   let work: Promise<T> | undefined;
   const proceed = (): Promise<T> => (work ??= (async () => invoke(job, lock))());
   try {
@@ -52,10 +33,8 @@ async function wrapped<T>(wrap: Around, lock: Lock, job: (lock: Lock) => T | Pro
 }
 
 /**
- * Refuses a return value that has not done its work yet (an Observable, a generator): its consumer would do the work without
- * the lock.
+ * Refuses a return value that has not done its work yet (an Observable, a generator): its consumer would do the work without the lock.
  *
- * @param call the call of that job
  * @throws SchedulerLockConfigError
  */
 export function refuseUndone(value: unknown, call: Pick<LockCall, 'name' | 'job'>): void {
@@ -71,10 +50,7 @@ const GENERATOR =
   'the job returned a generator, which does its work for whoever iterates over it, without the lock. ' +
   'Iterate inside of the job, and return a promise.';
 
-/**
- * RxJS' own test, and the one for other libraries. `subscribe` alone proves nothing: clients of message brokers have it as
- * well.
- */
+/** RxJS' own test, and the one for other libraries. `subscribe` alone proves nothing: clients of message brokers have it. */
 function isObservable(value: object): boolean {
   if (!('subscribe' in value)) return false;
   const { observable = '@@observable' } = Symbol as { readonly observable?: symbol };

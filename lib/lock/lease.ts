@@ -3,19 +3,10 @@ import { LockLostError, LockTimeoutError, type LostReason } from '../base/errors
 import type { ExtendResult, LeaseRef, Writable } from '../contract/lock-store.js';
 import type { Emit } from '../contract/events/events.js';
 import type { LeaseFacts } from '../contract/events/lease-events.js';
-import type { Cause, QueuedCallFacts } from './lock-call.js';
+import type { Cause, LockSettings, QueuedCallFacts } from './lock-call.js';
 
-/** How a lease is kept, whole milliseconds. */
-interface LeaseTiming {
-  /** Time between renewals; `false` for a lease that is never renewed. */
-  readonly heartbeat: number | false;
-  /** How long the job may run before its signal aborts. */
-  readonly timeout: number | undefined;
-  /** For how long its lock stays taken, from its start. */
-  readonly atLeast: number;
-  /** Whether the store remembers its run. */
-  readonly history?: boolean;
-}
+/** How a lease is kept. */
+type LeaseTiming = Pick<LockSettings, 'heartbeat' | 'timeout' | 'atLeast' | 'history'>;
 
 /** Renewals that fail are tried again after 5 % of the ttl, at most this many milliseconds. */
 const MAX_RETRY_DELAY = 1_000;
@@ -29,16 +20,23 @@ const MAX_RETRY_DELAY = 1_000;
 export class Lease {
   /** Whether the store granted it. */
   readonly confirmed: boolean;
-  #renewal: Promise<unknown> | undefined;
-  #abortReason: Error | undefined;
-  #abortedAt = Infinity;
-  #lostReason: LostReason | undefined;
+  // Set by the lease itself, and read by others.
+  /** What its signal was aborted with, and when, monotonic. */
+  abortReason: Error | undefined;
+  abortedAt = Infinity;
+  lostReason: LostReason | undefined;
+  /** Whether the lease was lost or has ended, as of the last check. */
+  over = false;
+
+  /** The renewal under way, if any. Never rejects. Calls for one lease must not overtake each other. */
+  renewal: Promise<unknown> | undefined;
+  /** How long its call stood in line, ms. */
+  waited = 0;
+  /** The id of the trace that its run belongs to. */
+  traceId: string | undefined;
+
   #failing = false;
   #inner = 0;
-  #waited = 0;
-  #traceId: string | undefined;
-  #over = false;
-
   #deadline: number;
   #renewAt: number;
   #timeoutAt: number;
@@ -48,8 +46,7 @@ export class Lease {
 
   /**
    * @param startedAt when its job begins, monotonic
-   * @param sent when the acquire was sent, monotonic: the store counts the ttl from then or later; `undefined` for
-   *   a lease that was not confirmed
+   * @param sent when the acquire was sent, monotonic: the store counts the ttl from then or later; `undefined`: it was not confirmed
    */
   constructor(
     readonly ref: LeaseRef,
@@ -77,53 +74,15 @@ export class Lease {
     this.check();
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
+      if (this.abortReason !== undefined) this.#controller.abort(this.abortReason);
     }
     return this.#controller.signal;
-  }
-
-  /** Whether the lease was lost or has ended, as of the last check. */
-  get over(): boolean {
-    return this.#over;
-  }
-
-  get lostReason(): LostReason | undefined {
-    return this.#lostReason;
-  }
-
-  /** What the signal was aborted with. */
-  get abortReason(): Error | undefined {
-    return this.#abortReason;
-  }
-
-  /** When the signal aborted, monotonic; `Infinity` if it has not. */
-  get abortedAt(): number {
-    return this.#abortedAt;
   }
 
   /** The queued call that its job runs for. */
   get queuedCall(): QueuedCallFacts | undefined {
     const { origin } = this.cause;
     return origin === 'schedule' ? undefined : origin;
-  }
-
-  /** How long its call stood in line, ms. */
-  get waited(): number {
-    return this.#waited;
-  }
-
-  /** Its call stood in line. */
-  hasWaited(waited: number): void {
-    this.#waited = waited;
-  }
-
-  /** The id of the trace that its run belongs to. */
-  get traceId(): string | undefined {
-    return this.#traceId;
-  }
-
-  traced(id: string): void {
-    this.#traceId = id;
   }
 
   /** A nested call of its job begins. */
@@ -149,24 +108,24 @@ export class Lease {
   /** Whether the job still has its lock, judged by the clock at this moment, not when a timer last fired. */
   get live(): boolean {
     this.check();
-    return !this.#over;
+    return !this.over;
   }
 
   /** Monotonic time of the next thing to do for this lease. */
   get wakeAt(): number {
-    if (this.#over) return Infinity;
-    return Math.min(this.#deadline, this.#timeoutAt, this.#renewal === undefined ? this.#renewAt : Infinity);
+    if (this.over) return Infinity;
+    return Math.min(this.#deadline, this.#timeoutAt, this.renewal === undefined ? this.#renewAt : Infinity);
   }
 
   /** Whether a renewal is due now; `early` is the part of the heartbeat by which it may be brought forward. */
   isDue(now: number, early = 0): boolean {
-    if (this.#over || this.#renewal !== undefined || this.timing.heartbeat === false) return false;
+    if (this.over || this.renewal !== undefined || this.timing.heartbeat === false) return false;
     return this.#renewAt - early * this.timing.heartbeat <= now;
   }
 
   /** Applies the limits that have passed: the lease is lost past its deadline, the signal aborts past the timeout. */
   check(now = this.clock.monotonic()): void {
-    if (this.#over) return;
+    if (this.over) return;
     if (now >= this.#deadline) return this.#lose('deadline');
     if (now >= this.#timeoutAt) {
       const { timeout = 0 } = this.timing;
@@ -178,23 +137,13 @@ export class Lease {
     if (now >= this.#stopAt) this.#renewAt = Infinity;
   }
 
-  /** The renewal under way, if any. Never rejects. Calls for one lease must not overtake each other. */
-  get renewal(): Promise<unknown> | undefined {
-    return this.#renewal;
-  }
-
-  /** A renewal is sent. Its outcome goes to {@link renewed} or {@link renewalFailed}. */
-  renewing(renewal: Promise<unknown>): void {
-    this.#renewal = renewal;
-  }
-
   /** @param sent when the renewal was sent, monotonic */
   renewed(result: ExtendResult, sent: number): void {
-    this.#renewal = undefined;
+    this.renewal = undefined;
     const now = this.clock.monotonic();
     // Past the deadline the lease is lost, whatever the store says.
     this.check(now);
-    if (this.#over) return;
+    if (this.over) return;
     if (result.held === null) return this.renewalFailed(result.error);
     if (!result.held) return this.#lose(result.reason, result.holder);
     this.#failing = false;
@@ -208,10 +157,10 @@ export class Lease {
   }
 
   renewalFailed(error: Error): void {
-    this.#renewal = undefined;
+    this.renewal = undefined;
     const now = this.clock.monotonic();
     this.check(now);
-    if (this.#over) return;
+    if (this.over) return;
     this.#failing = true;
     if (this.#renewAt !== Infinity) this.#renewAt = now + retryDelay(this.ref.ttl);
     this.emit({ type: 'renewal-failed', ...this.facts(), error, expiresIn: this.expiresIn(now) });
@@ -220,7 +169,7 @@ export class Lease {
   /** Another holder has taken the lock. */
   taken(holder: string): void {
     this.check();
-    if (!this.#over) this.#lose('taken', holder);
+    if (!this.over) this.#lose('taken', holder);
   }
 
   /** If the last renewal failed, the next one is due now, not after its delay. */
@@ -231,7 +180,7 @@ export class Lease {
   /** The job has ended. */
   end(now: number): void {
     this.check(now);
-    this.#over = true;
+    this.over = true;
   }
 
   /** Stops renewing: the lease runs out, though its job goes on. */
@@ -242,9 +191,9 @@ export class Lease {
 
   /** Tells the job to stop. The first reason stands. */
   abort(reason: Error): void {
-    if (this.#abortReason !== undefined) return;
-    this.#abortReason = reason;
-    this.#abortedAt = this.clock.monotonic();
+    if (this.abortReason !== undefined) return;
+    this.abortReason = reason;
+    this.abortedAt = this.clock.monotonic();
     this.#controller?.abort(reason);
   }
 
@@ -254,8 +203,8 @@ export class Lease {
   }
 
   #lose(reason: LostReason, holder?: string): void {
-    this.#over = true;
-    this.#lostReason = reason;
+    this.over = true;
+    this.lostReason = reason;
     this.abort(new LockLostError(this.ref.name, reason, holder));
     const event = { type: 'lost', ...this.facts(), reason } as const;
     this.emit(holder === undefined ? event : { ...event, holder });

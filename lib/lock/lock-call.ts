@@ -132,11 +132,7 @@ export function requestOf(
   return request;
 }
 
-/**
- * The lease that the store has granted.
- *
- * @param fencingToken 0 for a run without the store
- */
+/** The lease that the store has granted. @param fencingToken 0 for a run without the store */
 export function leaseRefOf(request: AcquireRequest, fencingToken: number, attempt?: number): LeaseRef {
   const { name, token, ttl, holder, job, tick } = request;
   const ref: Writable<LeaseRef> = { name, token, fencingToken, ttl, holder };

@@ -19,23 +19,16 @@ import {
   withinScope,
   withScope,
 } from './current-lock.js';
-import { type Around, refuseUndone, Wrappers } from './job.js';
+import { type Around, refuseUndone, wrapped } from './job.js';
 import { Drain, type Drainer } from './drain.js';
 import { Engine } from './engine.js';
 import type { Lease } from './lease.js';
 import { type LockCall, mayBeNested, mayWait, type RunResult, type Skipped } from './lock-call.js';
 import type { Recorder } from './recorder.js';
 import { reportSkipped } from './reports.js';
-import type { Admission, OpenCall, OpenRun } from './take.js';
-import { Run } from './run.js';
+import { type Admission, type OpenRun, Run } from './run.js';
 import { UnderWay } from './under-way.js';
 import type { UnfinishedRun } from '../contract/events/instance-events.js';
-
-/**
- * How many locks stay in the map after their runs: overwriting an entry costs a fraction of deleting and adding it each
- * time. Limited, as a caller can make up a name per call.
- */
-const MAX_REMEMBERED = 10_000;
 
 /** How an application's locks are. */
 interface Condition {
@@ -47,25 +40,18 @@ interface Condition {
   readonly failing: ReadonlySet<string>;
 }
 
-/** A signal may abort with anything. */
-const rejected = (reason: unknown): Promise<never> =>
-  Promise.reject(reason instanceof Error ? reason : (reason as Error));
-
-/**
- * The locks of one application: decides which calls may ask for their lease, knows which are under way, and shuts down. `run.ts` has
- * what becomes of one call.
- */
+/** The locks of one application: decides which calls may ask for their lease, knows which are under way, and shuts down. */
 export class LockRunner {
   readonly #engine: Engine;
-  /** The run of this process for each lock, by lock name; `undefined` once it is over. */
-  readonly #busy = new Map<string, OpenCall | undefined>();
+  /** The run of this process for each lock that has one, by lock name. */
+  readonly #busy = new Map<string, Run>();
   /** The calls under way: a shutdown waits for them. */
   readonly #running = new UnderWay();
   /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
   readonly #elections = new Set<string>();
 
-  readonly #wrappers = new Wrappers();
-
+  /** What the application wraps around its runs, outermost first. */
+  #wrappers: readonly { readonly wrap: Around }[] = [];
   #shutdown: Promise<void> | undefined;
 
   constructor(
@@ -98,14 +84,12 @@ export class LockRunner {
 
   /** Wraps something around each run from now on. Returns a function that ends this. */
   around(wrap: Around): () => void {
-    return this.#wrappers.add(wrap);
+    const entry = { wrap };
+    this.#wrappers = [...this.#wrappers, entry];
+    return () => void (this.#wrappers = this.#wrappers.filter((one) => one !== entry));
   }
 
-  /**
-   * Takes the lock without a job.
-   *
-   * @throws LockNotAcquiredError if it cannot be taken now
-   */
+  /** Takes the lock without a job. @throws LockNotAcquiredError if it cannot be taken now */
   async acquire(call: LockCall): Promise<LockHandle> {
     const outer = this.#around(call);
     if (outer !== undefined) return acquireInside(outer);
@@ -127,24 +111,16 @@ export class LockRunner {
     throw new LockNotAcquiredError(call.name, { ...why, cause: why.error });
   }
 
-  /** Waits for the lock, and runs its queued calls. Never rejects: what the store has done wrong counts as an outage. */
+  /** Waits for the lock, and runs its queued calls. */
   drain(call: LockCall, drainer: Drainer): Promise<RunResult<void>> {
     const refusal = this.#refusal(call);
     if (refusal !== undefined) return Promise.resolve(refusal);
     const within = (lease: Lease, job: () => unknown): unknown => this.#within(lease, job);
     this.#running.begin();
-    return new Drain(this.#engine, call, this.#admission, drainer, within).run().catch((thrown: unknown) => {
-      const error = thrown as Error;
-      this.#engine.outages.failed(error, { call: 'acquire', locks: [call.name] });
-      return { ran: false, reason: 'store-unavailable', error };
-    });
+    return new Drain(this.#engine, call, this.#admission, drainer, within).run();
   }
 
-  /**
-   * Queues a call.
-   *
-   * @param limit of the call, ms
-   */
+  /** Queues a call. @param limit ms */
   async enqueue(queuedCall: NewQueuedCall, limit: number): Promise<Outcome<Enqueued>> {
     const { store, clock, outages, underWay } = this.#engine;
     this.#running.begin();
@@ -180,7 +156,7 @@ export class LockRunner {
 
   /** The runs of jobs that go on here. */
   get runs(): OpenRun[] {
-    return [...this.#busy.values()].flatMap((run) => run?.info ?? []);
+    return [...this.#busy.values()].flatMap(({ info }) => info ?? []);
   }
 
   /** The store has answered a call that is for no lock. */
@@ -202,22 +178,18 @@ export class LockRunner {
       if (refusal.reason === 'held') this.passedOver(call);
       return Promise.resolve(refusal);
     }
-    if (call.signal?.aborted === true) return rejected(call.signal.reason);
     this.#running.begin();
-    const run = new Run(this.#engine, call, this.#admission, job);
+    const run = new Run(this.#engine, call, this.#admission);
     // One that waits leaves the lock to others until its turn has come.
     if (!mayWait(call.settings)) this.#busy.set(call.name, run);
-    return run.run();
+    return run.run(job);
   }
 
   readonly #admission: Admission = {
     granted: (run) => void this.#busy.set(run.call.name, run),
     over: (run) => {
       const { name } = run.call;
-      if (this.#busy.get(name) === run) {
-        if (this.#busy.size > MAX_REMEMBERED) this.#busy.delete(name);
-        else this.#busy.set(name, undefined);
-      }
+      if (this.#busy.get(name) === run) this.#busy.delete(name);
       this.#running.end();
     },
     blocked: (name) => this.#busy.get(name)?.isLive === false,
@@ -226,7 +198,13 @@ export class LockRunner {
 
   /** Runs a job in the context of its lock. */
   #within<T>(lease: Lease, job: (lock: Lock) => T | PromiseLike<T>): T | Promise<T> {
-    return withScope(this, new LeasedLock(lease), lease, this.#wrappers.around(job));
+    const around = this.#wrappers.reduceRight<typeof job>(
+      (inner, { wrap }) =>
+        (lock) =>
+          wrapped(wrap, lock, inner),
+      job,
+    );
+    return withScope(this, new LeasedLock(lease), lease, around);
   }
 
   /** The enclosing scope that a call belongs to, if any. A call that a schedule fires is a run of its own. */
@@ -247,7 +225,7 @@ export class LockRunner {
       return { ran: false, reason: 'invalid-name', error };
     }
     // The store would answer the same, except for a run here whose lease was lost: that one may still be going on.
-    if (!mayWait(call.settings) && this.#busy.get(name) !== undefined)
+    if (!mayWait(settings) && this.#busy.has(name))
       return { ran: false, reason: 'held', holder: this.#engine.instance };
     return undefined;
   }
@@ -255,8 +233,8 @@ export class LockRunner {
   // Shutdown.
 
   /**
-   * Starts no more runs, gives the running ones `limit` milliseconds to end, then aborts their signals. Leases of jobs that
-   * go on are left to expire. Resolves when no timer and no store call is left.
+   * Starts no more runs, gives the running ones `limit` milliseconds to end, then aborts their signals. Leases of jobs that go on are left
+   * to expire. Resolves when no timer and no store call is left.
    */
   shutdown(limit: number): Promise<void> {
     return (this.#shutdown ??= this.#shutDown(limit));
@@ -264,17 +242,26 @@ export class LockRunner {
 
   async #shutDown(limit: number): Promise<void> {
     const engine = this.#engine;
+    const { instance, clock, emit, heartbeat } = engine;
     engine.closing = true;
     engine.waits.close();
     engine.limits.keepAlive();
-    tellOfWaiting(this.#runs(), limit, engine);
+    const running = this.#runs().map(unfinished);
+    if (running.length > 0)
+      emit({ type: 'shutdown-waiting', runs: running, instance, at: clock.now(), timeout: limit });
     if (limit > 0) await this.#drained(limit);
-    for (const lease of engine.heartbeat.leases()) {
+    for (const lease of heartbeat.leases()) {
       lease.stopRenewing();
-      abort(lease);
+      lease.abort(new LockShutdownError(lease.ref.name));
     }
     await this.#drained(0);
-    tellOfLeft(this.#runs(), engine);
+    const now = clock.monotonic();
+    const left = this.#runs().map((lease) =>
+      lease.confirmed && lease.live
+        ? { ...unfinished(lease), expiresIn: lease.expiresIn(now) }
+        : unfinished(lease),
+    );
+    if (left.length > 0) emit({ type: 'shutdown-left', runs: left, instance, at: clock.now() });
     await engine.close();
   }
 
@@ -321,17 +308,6 @@ function acquireInside({ lease }: LeasedScope): LockHandle {
 /** How long a shutdown waits for jobs whose signal has aborted, ms. */
 const ABORT_GRACE = 1_000;
 
-interface Teller {
-  readonly instance: string;
-  readonly clock: Clock;
-  readonly emit: Emit;
-}
-
-/** Aborts the signal of a job because its instance shuts down. */
-function abort(lease: Lease): void {
-  lease.abort(new LockShutdownError(lease.ref.name));
-}
-
 /**
  * Until when a shutdown waits for a run, monotonic. `limit` is 0 once all signals have aborted.
  *
@@ -343,22 +319,5 @@ function waitsUntil({ abortReason, abortedAt }: Lease, began: number, limit: num
   return Math.min(began + limit, Math.max(began, abortedAt) + ABORT_GRACE);
 }
 
-function tellOfWaiting(leases: readonly Lease[], timeout: number, teller: Teller): void {
-  const { instance, clock, emit } = teller;
-  const runs = leases.map(unfinished);
-  if (runs.length > 0) emit({ type: 'shutdown-waiting', runs, instance, at: clock.now(), timeout });
-}
-
-function tellOfLeft(leases: readonly Lease[], { instance, clock, emit }: Teller): void {
-  const now = clock.monotonic();
-  const runs = leases.map((lease) =>
-    lease.confirmed && lease.live
-      ? { ...unfinished(lease), expiresIn: lease.expiresIn(now) }
-      : unfinished(lease),
-  );
-  if (runs.length > 0) emit({ type: 'shutdown-left', runs, instance, at: clock.now() });
-}
-
-function unfinished({ ref: { name: lock, job } }: Lease): UnfinishedRun {
-  return job === undefined ? { lock } : { lock, job };
-}
+const unfinished = ({ ref: { name: lock, job } }: Lease): UnfinishedRun =>
+  job === undefined ? { lock } : { lock, job };

@@ -1,5 +1,6 @@
 import type { HistoryStore, Interruption, Retention, RunRecord } from '../contract/history-store.js';
-import type { ReleaseOutcome, Writable } from '../contract/lock-store.js';
+import type { ReleaseOutcome } from '../contract/lock-store.js';
+import { given } from '../base/shared.js';
 import { asClause } from '../base/wording.js';
 import type { Lease } from './lease.js';
 
@@ -34,27 +35,19 @@ export class Recorder {
   /** The record of a run that has ended; `undefined` if the store is not to remember it. */
   record(lease: Lease, { duration, ended }: EndOfRun): RunRecord | undefined {
     if (!lease.isRemembered) return undefined;
-    const record: Writable<RunRecord> = { kept: this.options.kept, duration };
-    const error = 'error' in ended ? this.#textOf(ended.error) : '';
-    if (error !== '') record.error = error;
-    if (lease.traceId !== undefined) record.traceId = lease.traceId;
-    const { trigger, by } = lease.cause.started ?? {};
-    if (trigger !== undefined) record.trigger = trigger;
-    if (by !== undefined) record.by = by;
-    return record;
+    const error = ('error' in ended && this.#textOf(ended.error)) || undefined;
+    const { traceId, cause } = lease;
+    const { trigger, by } = cause.started ?? {};
+    return { kept: this.options.kept, duration, ...given({ error, traceId, trigger, by }) };
   }
 
   /**
-   * Tells the store that the lease before a granted one was interrupted. It does so before the job of the new lease begins, as that job may
-   * end the process, too. Nothing waits for the answer: if the call fails, the history lacks the interruption, and no lock depends on it.
+   * Tells the store that the lease before a granted one was interrupted: before the job of the new lease begins, as that may end the process,
+   * too. Nothing waits for the answer, as no lock depends on it.
    */
   noteInterruption(name: string, run: Omit<Interruption, 'name' | 'kept'>): void {
     const { kept } = this.options;
-    try {
-      this.history.interrupted({ name, kept, ...run }).catch(() => undefined);
-    } catch {
-      // A store that a user has written may throw at once.
-    }
+    this.history.interrupted({ name, kept, ...run }).catch(() => undefined);
   }
 
   /** Records that a run begins that a person has asked for. The record of its end replaces this one. */
@@ -62,11 +55,7 @@ export class Recorder {
     if (!lease.isRemembered) return;
     const { name, fencingToken, holder, job, tick, attempt } = lease.ref;
     const facts = { fencingToken, holder, ...lease.cause.started };
-    const run: Writable<Omit<Interruption, 'name' | 'kept'>> = facts;
-    if (job !== undefined) run.job = job;
-    if (tick !== undefined) run.tick = tick;
-    if (attempt !== undefined) run.attempt = attempt;
-    this.noteInterruption(name, run);
+    this.noteInterruption(name, { ...facts, ...given({ job, tick, attempt }) });
   }
 
   #textOf(error: unknown): string {

@@ -58,7 +58,7 @@ export class Release {
     readonly facts: ReleaseFacts,
     public copies = 0,
   ) {
-    this.single = copies < 2;
+    this.single = copies + (facts.ref.fencingToken > 0 ? 1 : 0) < 2;
   }
 
   /** How long its acquire can be on its way to a store that answers, ms. */
@@ -84,6 +84,8 @@ export class Releases {
   readonly #byName = new Map<string, Release>();
   /** Whether a try was left without an answer since all those were last made due. */
   #mayWake = false;
+  /** How many tries are under way. */
+  #trying = 0;
   readonly #alarm: AlarmClock;
   #closed = false;
 
@@ -144,8 +146,8 @@ export class Releases {
 
   // One try.
 
-  /** Sends one try. Its outcome goes to {@link tried}. */
-  send(release: Release): Asked<ReleaseResult> {
+  /** Sends one try. Resolves to the answer, or to why there is none. The release is kept for another try if it needs one. */
+  send(release: Release): Promise<ReleaseResult | Error> {
     const { ref, outcome, keepUntil, limit, record } = release.facts;
     this.#list.delete(release);
     this.underWay.begin();
@@ -154,32 +156,24 @@ export class Releases {
     const now = this.clock.monotonic();
     const keepFor = Math.max(0, Math.ceil(keepUntil - now));
     const options = record === undefined ? { outcome, keepFor } : { outcome, keepFor, record };
-    return this.store.release(ref, options, limit, now);
+    const asked = this.store.release(ref, options, limit, now);
+    return asked.outcome.then((ended) => {
+      const answer = 'error' in ended ? ended.error : ended.result;
+      if (answer instanceof Error) this.#failed(release, answer, asked);
+      else this.outages.succeeded('release', ref.name);
+      this.#answered(release, answer);
+      this.underWay.end();
+      return answer;
+    });
   }
 
-  /** A try has ended: keeps the release for another one, if it needs one. Returns the answer, or why there is none. */
-  tried(
-    release: Release,
-    asked: Asked<ReleaseResult>,
-    outcome: Outcome<ReleaseResult>,
-  ): ReleaseResult | Error {
-    const answer = 'error' in outcome ? outcome.error : outcome.result;
-    if (answer instanceof Error) this.#failed(release, answer, asked);
-    else this.outages.succeeded('release', release.facts.ref.name);
-    this.#answered(release, answer);
-    this.underWay.end();
-    return answer;
-  }
-
+  /** If the release is tried again at once, its callers wait for that try. */
   #try(release: Release): Promise<ReleaseResult | Error> {
-    return (release.trying = this.#settle(release));
-  }
-
-  async #settle(release: Release): Promise<ReleaseResult | Error> {
-    const asked = this.send(release);
-    const answer = this.tried(release, asked, await asked.outcome);
-    // If the release is tried again at once, its callers wait for that try.
-    return release.trying ?? answer;
+    this.#trying += 1;
+    return (release.trying = this.send(release).then((answer) => {
+      this.#trying -= 1;
+      return release.trying ?? answer;
+    }));
   }
 
   #failed(release: Release, error: Error, asked: Asked<ReleaseResult>): void {
@@ -254,14 +248,10 @@ export class Releases {
   #ring(): void {
     const now = this.clock.monotonic();
     let next = Infinity;
-    let count = 0;
     for (const release of this.#list) {
       if (release.dueAt > now) next = Math.min(next, release.dueAt);
-      else if (count === WINDOW) next = Math.min(next, now + NEXT_WINDOW);
-      else {
-        count += 1;
-        void inModuleContext(() => this.#try(release));
-      }
+      else if (this.#trying >= WINDOW) next = Math.min(next, now + NEXT_WINDOW);
+      else void inModuleContext(() => this.#try(release));
     }
     this.#alarm.by(next);
   }

@@ -1,35 +1,34 @@
-import type { InterruptedEvent, SkippedEvent } from '../contract/events/call-events.js';
+import type { DeadLetteredEvent } from '../contract/events/call-events.js';
 import type { AcquiredEvent, ReleasedEvent } from '../contract/events/lease-events.js';
 import type { JobStart } from '../base/job-start.js';
+import { given } from '../base/shared.js';
 import { displayName } from '../base/lock-name.js';
-import type { AcquireResult, ReleaseResult, Writable } from '../contract/lock-store.js';
+import type { AcquireResult, RefusalFacts, ReleaseResult, Writable } from '../contract/lock-store.js';
 import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
 import { carry, isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
 import type { EndOfRun } from './recorder.js';
+import type { WaitingCall } from './waits.js';
 
 export type Interrupted = NonNullable<Extract<AcquireResult, { acquired: true }>['interrupted']>;
 
-// Each event is one object, set field by field: every call takes these paths, and a spread costs several times as much.
+// Those of a run are set field by field: every call takes these paths, and a spread costs several times as much.
 
 /** A call did not run its job. */
 export function reportSkipped(
   { instance, clock, emit }: Engine,
   call: LockCall,
   skipped: Skipped,
-  holding?: readonly string[],
+  holding: readonly string[] = [],
 ): void {
   if (isExpected(call, skipped)) return;
   const { name, job, start } = call;
-  const { reason, error } = skipped;
+  const { reason, error, waited } = skipped;
   const lock = reason === 'invalid-name' ? displayName(name) : name;
-  const event: Writable<SkippedEvent> = { type: 'skipped', lock, instance, at: clock.now(), reason };
-  if (job !== undefined) event.job = job;
-  if (start?.tick !== undefined) event.callTick = start.tick;
-  if (error !== undefined) event.error = error;
-  if (skipped.waited !== undefined) event.waited = skipped.waited;
-  if (skipped.waited !== undefined && holding !== undefined && holding.length > 0) event.holding = holding;
-  emit(carry(event, skipped));
+  const event = { type: 'skipped', lock, instance, at: clock.now(), reason } as const;
+  const held = waited !== undefined && holding.length > 0 ? holding : undefined;
+  const facts = given({ job, callTick: start?.tick, error, waited, holding: held });
+  emit({ ...event, ...facts, ...carry<RefusalFacts>({}, skipped) });
 }
 
 /** Whether no job was skipped: the library itself made the call, or the call is queued. */
@@ -42,6 +41,40 @@ export const isTaken = ({ reason, waited }: Skipped): boolean =>
   reason === 'paused' ||
   reason === 'cooling-down' ||
   (reason === 'shutting-down' && waited !== undefined);
+
+/** A call waits. @param holding the locks that its caller holds; problem: why no hints come */
+export function reportWaiting(
+  { instance, clock, emit, hears }: Engine,
+  { name, job, start, settings }: LockCall,
+  { holder, ahead }: WaitingCall,
+  holding: readonly string[],
+  problem?: string,
+): void {
+  if (!hears('waiting')) return;
+  const { wait = 0, priority = 0 } = settings;
+  emit({
+    type: 'waiting',
+    lock: name,
+    instance,
+    at: clock.now(),
+    ahead: Number.isFinite(ahead) ? ahead : 0,
+    wait,
+    priority,
+    ...given({ job, callTick: start?.tick, holder, problem }),
+    ...(holding.length > 0 && { holding }),
+  });
+}
+
+/** Reports, once, why no hints come to calls in line. */
+export function reportNoHints(
+  engine: Engine,
+  call: LockCall,
+  line: WaitingCall,
+  holding: readonly string[],
+): void {
+  const problem = engine.hears('waiting') ? engine.waits.problem() : undefined;
+  if (problem !== undefined) reportWaiting(engine, call, line, holding, problem);
+}
 
 export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): void {
   if (!hears('acquired')) return;
@@ -85,6 +118,18 @@ export function reportReleased(
   emit(ofRun(event, ref));
 }
 
+/** Reports that a queued call is run no more. @param error what its last run has thrown */
+export function reportDead(
+  { instance, clock, emit }: Engine,
+  { ref }: Lease,
+  { job, key, deliveries, reason }: Pick<DeadLetteredEvent, 'job' | 'key' | 'deliveries' | 'reason'>,
+  error?: unknown,
+): void {
+  const at = clock.now();
+  const event = { type: 'dead-lettered', lock: ref.name, job, instance, at, deliveries, reason } as const;
+  emit({ ...event, ...given({ key, error }) });
+}
+
 /** Reports if the release has found that the lock was gone, or another holder's, before it could expire. */
 export function reportDeleted({ clock, emit }: Engine, lease: Lease, answer: ReleaseResult | Error): void {
   if (answer instanceof Error || answer.released || answer.reason === 'ended') return;
@@ -98,12 +143,8 @@ export function reportInterrupted(
   lock: string,
   { holder, job, fencingToken, tick, attempt }: Interrupted,
 ): void {
-  const run: Writable<InterruptedEvent['run']> = { instance: holder, fencingToken };
-  if (tick !== undefined) run.tick = tick;
-  if (attempt !== undefined) run.attempt = attempt;
-  const event: Writable<InterruptedEvent> = { type: 'interrupted', lock, instance, at: clock.now(), run };
-  if (job !== undefined) event.job = job;
-  emit(event);
+  const run = { instance: holder, fencingToken, ...given({ tick, attempt }) };
+  emit({ type: 'interrupted', lock, instance, at: clock.now(), run, ...given({ job }) });
 }
 
 /** Reports, once per job, if instances disagree about its schedule. */
@@ -117,5 +158,5 @@ export function reportMismatch(
   if (schedule === undefined || previousSchedule === undefined || mismatched.has(job)) return;
   mismatched.add(job);
   const event = { type: 'schedule-mismatch', schedule, previousSchedule } as const;
-  emit(Object.assign(lease.facts(), event, meant === undefined ? undefined : { meant }));
+  emit({ ...lease.facts(), ...event, ...given({ meant }) });
 }

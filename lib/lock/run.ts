@@ -1,59 +1,106 @@
-import type { ControlAct } from '../contract/history-store.js';
-import type { ReleaseOutcome, Writable } from '../contract/lock-store.js';
+import type { LeaseRef, ReleaseOutcome, ReleaseResult } from '../contract/lock-store.js';
 import { jobEnded } from './current-lock.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
-import { type Admission, type OpenRun, Take } from './take.js';
+import { type Others, Take } from './take.js';
 import type { EndOfRun } from './recorder.js';
 import { Release } from './releases.js';
 import { isConfirmed, reportAcquired, reportDeleted, reportReleased, reportSkipped } from './reports.js';
 import { refuseUndone } from './job.js';
 import { LockTimeoutError } from '../base/errors.js';
+import { given } from '../base/shared.js';
 
 /** How a job ended. */
 export type Ended<T> = { readonly value: T } | { readonly error: unknown };
 
-/** A call that runs jobs under its lock; not the lease that it holds. */
-export abstract class Holding extends Take {
+/** A run of a job that goes on here. */
+export interface OpenRun extends Pick<LeaseRef, 'tick' | 'attempt' | 'fencingToken'> {
+  readonly lock: string;
+  readonly job: string;
+  readonly instance: string;
+  /** How long ago its signal aborted (its `timeout` has passed, or its lease is lost), ms; below 0: it has not. */
+  readonly overFor: number;
+}
+
+/** The calls of its process, as one of them sees them. */
+export interface Admission extends Others {
+  /** A call has its lease. One that waits leaves the lock to others until then. */
+  granted(run: Run): void;
+  /** A call is over: right before its promise is settled. */
+  over(run: Run): void;
+}
+
+/** One call through a lock, {@link run} from top to bottom: it takes a lease, runs a job under it, and gives it back. */
+export class Run {
+  readonly #take: Take;
   /** The lease, while its job runs. */
   #lease: Lease | undefined;
   #overruns: Overruns | undefined;
-  /** The release of the lease. */
   #release: Release | undefined;
 
-  get isLive(): boolean {
-    return this.#lease === undefined || (this.#lease.live && this.#lease.confirmed);
+  constructor(
+    private readonly engine: Engine,
+    readonly call: LockCall,
+    private readonly admission: Admission,
+  ) {
+    this.#take = new Take(engine, call, admission);
   }
 
-  get info(): OpenRun | undefined {
-    const lease = this.#lease;
-    if (lease?.ref.job === undefined || !lease.confirmed || this.engine.closing) return undefined;
-    const { name: lock, job, fencingToken, holder: instance, tick, attempt } = lease.ref;
-    const overFor = this.engine.clock.monotonic() - lease.abortedAt;
-    const facts: Writable<OpenRun> = { lock, job, fencingToken, instance, overFor };
-    if (tick !== undefined) facts.tick = tick;
-    if (attempt !== undefined) facts.attempt = attempt;
-    return facts;
+  /** Takes the lease, keeps it while the job runs, gives it back, and reports. Rejects with what the job throws. */
+  async run<T>(job: (lease: Lease) => T | Promise<T>): Promise<RunResult<T>> {
+    const { engine, call } = this;
+    engine.underWay.begin();
+    try {
+      call.signal?.throwIfAborted();
+      // Awaits nothing that is not there: each further turn of promises would add to the cost of each run.
+      const lease = await this.#take.take();
+      if (!(lease instanceof Lease)) {
+        reportSkipped(engine, call, lease, this.#take.holding);
+        return lease;
+      }
+      this.admission.granted(this);
+      engine.underWay.end();
+      let ended = this.hold(lease, job);
+      if (ended instanceof Promise) ended = await ended;
+      engine.underWay.begin();
+      const end = this.end(lease, ended);
+      if (lease.confirmed && !engine.closed) {
+        // Calls for one lease must not overtake each other.
+        if (lease.renewal !== undefined) await lease.renewal;
+        const answer = await this.giveBack(lease, end.outcome, end);
+        reportDeleted(engine, lease, answer);
+        reportReleased(engine, lease, end, isConfirmed(answer));
+      }
+      if ('error' in ended) throw ended.error;
+      return { ran: true, value: ended.value };
+    } finally {
+      engine.underWay.end();
+      this.over();
+    }
   }
 
-  refused(call: LockCall): void {
-    if (this.#lease === undefined) return;
-    this.#overruns ??= new Overruns(this.engine, this.#lease);
-    this.#overruns.count(call);
+  /** Takes a lease without a job. */
+  async take(): Promise<Lease | Skipped> {
+    const lease = await this.#take.take();
+    if (lease instanceof Lease) this.admission.granted(this);
+    return lease;
   }
 
   /** Keeps the lease from now on, and begins its job. */
-  protected hold<T>(lease: Lease, job: (lease: Lease) => T | Promise<T>): Ended<T> | Promise<Ended<T>> {
+  hold<T>(lease: Lease, job: (lease: Lease) => T | Promise<T>): Ended<T> | Promise<Ended<T>> {
     const { engine } = this;
     this.#lease = lease;
     engine.heartbeat.add(lease);
     if (lease.confirmed) reportAcquired(engine, lease);
-    const { started } = lease.cause;
-    if (started?.by !== undefined) this.#noteStart(lease, started.by);
+    const { by } = lease.cause.started ?? {};
+    if (by !== undefined) {
+      // A person has asked for the run, and will ask how it went.
+      engine.recorder?.noteStart(lease);
+      engine.emit({ type: 'controlled', ...lease.facts(), ...by });
+    }
     try {
       const work = job(lease);
-      // Does not await a value that is there already: even that would cost a turn of promises.
       if (!(work instanceof Promise)) return this.#done(work);
       return work.then(
         (value: T) => this.#done(value),
@@ -62,13 +109,6 @@ export abstract class Holding extends Take {
     } catch (error) {
       return { error };
     }
-  }
-
-  /** A person has asked for the run, and will ask how it went: records and reports its start. */
-  #noteStart(lease: Lease, by: ControlAct): void {
-    const { engine } = this;
-    engine.recorder?.noteStart(lease);
-    engine.emit({ type: 'controlled', ...lease.facts(), ...by });
   }
 
   #done<T>(value: T): Ended<T> {
@@ -81,7 +121,7 @@ export abstract class Holding extends Take {
   }
 
   /** The job has ended: its lease is kept no longer. */
-  protected end(lease: Lease, ended: Ended<unknown>): EndOfRun {
+  end(lease: Lease, ended: Ended<unknown>): EndOfRun {
     const { engine } = this;
     const now = engine.clock.monotonic();
     this.#lease = undefined;
@@ -95,75 +135,42 @@ export abstract class Holding extends Take {
     return { outcome, duration, ended, skippedTicks: this.#overruns?.skippedTicks ?? 0 };
   }
 
-  /** What gives the lease back. @param end how its run has ended, if the store does not know */
-  protected releaseOf(lease: Lease, outcome: ReleaseOutcome, end: EndOfRun | undefined): Release {
+  /** Gives the lease back. @param end how its run has ended, if the store does not know */
+  giveBack(lease: Lease, outcome: ReleaseOutcome, end: EndOfRun | undefined): Promise<ReleaseResult | Error> {
+    const { recorder, releases } = this.engine;
     const { storeTimeout: limit } = this.call.settings;
-    const record = end && this.engine.recorder?.record(lease, end);
-    const facts = { ref: lease.ref, outcome, keepUntil: lease.keptUntil, limit, record };
-    return (this.#release = new Release(facts));
+    const record = end && recorder?.record(lease, end);
+    this.#release = new Release({ ref: lease.ref, outcome, keepUntil: lease.keptUntil, limit, record });
+    return releases.send(this.#release);
   }
 
   /** The call is over. */
-  protected over(): void {
-    const { line } = this;
-    // An ask of this token that is still on its way is taken back only when the store knows how the run has ended: else that would say
-    // that nothing ran.
-    if (this.#release === undefined || this.#release.over) line?.over();
-    else this.#release.onOver = () => line?.over();
+  over(): void {
+    this.#take.over(this.#release);
     this.admission.over(this);
   }
-}
 
-type Taken = Lease | Skipped;
+  // For the other calls of its lock.
 
-/** One call of a job through a lock. {@link run} has it from top to bottom. */
-export class Run<T> extends Holding {
-  constructor(
-    engine: Engine,
-    call: LockCall,
-    admission: Admission,
-    private readonly job: (lease: Lease) => T | Promise<T>,
-  ) {
-    super(engine, call, admission);
+  /** Whether its job goes on under a live lease, or has not begun. */
+  get isLive(): boolean {
+    return this.#lease === undefined || (this.#lease.live && this.#lease.confirmed);
   }
 
-  /** Takes the lease, keeps it while the job runs, gives it back, and reports. Rejects with what the job throws. */
-  async run(): Promise<RunResult<T>> {
-    const { engine, call } = this;
-    engine.underWay.begin();
-    try {
-      // Awaits nothing that is not there: each further turn of promises would add to the cost of each run.
-      const before = this.line === undefined ? this.before() : this.takeInLine();
-      let lease: Taken | Promise<Taken> | undefined = before && (await before);
-      if (lease === undefined) {
-        const asked = this.send();
-        lease = this.afterFirstAnswer(asked, await asked.outcome);
-        if (lease instanceof Promise) lease = await lease;
-      }
-      if (!(lease instanceof Lease)) {
-        reportSkipped(engine, call, lease, this.line?.holding);
-        return lease;
-      }
-      engine.underWay.end();
-      let ended = this.hold(lease, this.job);
-      if (ended instanceof Promise) ended = await ended;
-      engine.underWay.begin();
-      const end = this.end(lease, ended);
-      if (lease.confirmed && !engine.closed) {
-        // Calls for one lease must not overtake each other.
-        if (lease.renewal !== undefined) await lease.renewal;
-        const release = this.releaseOf(lease, end.outcome, end);
-        const asked = engine.releases.send(release);
-        const answer = engine.releases.tried(release, asked, await asked.outcome);
-        reportDeleted(engine, lease, answer);
-        reportReleased(engine, lease, end, isConfirmed(answer));
-      }
-      if ('error' in ended) throw ended.error;
-      return { ran: true, value: ended.value };
-    } finally {
-      engine.underWay.end();
-      this.over();
-    }
+  /** The facts about its run, while its job runs. */
+  get info(): OpenRun | undefined {
+    const lease = this.#lease;
+    if (lease?.ref.job === undefined || !lease.confirmed || this.engine.closing) return undefined;
+    const { name: lock, job, fencingToken, holder: instance, tick, attempt } = lease.ref;
+    const overFor = this.engine.clock.monotonic() - lease.abortedAt;
+    return { lock, job, fencingToken, instance, overFor, ...given({ tick, attempt }) };
+  }
+
+  /** Another call for the lock was refused, or not even made, because of this one. */
+  refused(call: LockCall): void {
+    if (this.#lease === undefined) return;
+    this.#overruns ??= new Overruns(this.engine, this.#lease);
+    this.#overruns.count(call);
   }
 }
 

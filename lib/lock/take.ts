@@ -1,21 +1,29 @@
 import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../base/errors.js';
+import { newId } from '../base/shared.js';
 import { type Asked, type Outcome, wasNotApplied } from './access/safe-store.js';
 import type { AcquireRequest, AcquireResult, LeaseRef } from '../contract/lock-store.js';
 import { readPause } from '../contract/pause.js';
 import type { Engine } from './engine.js';
-import { InLine } from './in-line.js';
 import { Lease, leaseDeadline } from './lease.js';
 import {
   type Cause,
   isBehindTheScenes,
   leaseRefOf,
   type LockCall,
+  mayWait,
   refusalOf,
   requestOf,
   type Skipped,
 } from './lock-call.js';
-import { type Interrupted, reportInterrupted, reportMismatch } from './reports.js';
-import { NO_LINES } from './waits.js';
+import type { Release } from './releases.js';
+import {
+  type Interrupted,
+  reportInterrupted,
+  reportMismatch,
+  reportNoHints,
+  reportWaiting,
+} from './reports.js';
+import { type Next, NO_LINES, type WaitingCall } from './waits.js';
 
 /**
  * For how long data that a closed connection has not delivered may still arrive, ms: Linux tries for 100 s, or a little longer
@@ -23,120 +31,76 @@ import { NO_LINES } from './waits.js';
  */
 const LONGEST_COPY = 120_000;
 
-/** The calls that ask for one lease: one, or two with the same token, over two connections. The first one counts for its deadline. */
-type Copies = readonly [Asked<AcquireResult>, ...Asked<AcquireResult>[]];
+/** The other calls of its process, as a call that asks sees them. */
+export interface Others {
+  /** Whether a run of the lock goes on here that has lost its lease, or never had one. */
+  blocked(name: string): boolean;
+  /** The locks that the caller holds. */
+  holding(): string[];
+}
 
-/** How one call takes its lock: {@link before}, and then one ask; or, of a call that may wait, {@link takeInLine}. */
-export abstract class Take implements OpenCall {
-  readonly #request: AcquireRequest;
-  /** Its wait for the lock, if it may wait. */
-  protected readonly line: InLine | undefined;
-
-  abstract readonly isLive: boolean;
-  abstract readonly info: OpenRun | undefined;
-  abstract refused(call: LockCall): void;
+/** How one call takes its lock. {@link take} has it from top to bottom. */
+export class Take {
+  /** Sent with the same token each time. */
+  #request: AcquireRequest;
+  readonly #line: WaitingCall | undefined;
+  /** The asks that may still be on their way. */
+  #unsure: Asked<AcquireResult>[] = [];
+  /** Whether the store may have the call in its line. */
+  #stands = false;
+  /** The locks that the caller holds, if it may wait. */
+  readonly holding: readonly string[] = [];
 
   constructor(
-    protected readonly engine: Engine,
-    readonly call: LockCall,
-    protected readonly admission: Admission,
+    private readonly engine: Engine,
+    private readonly call: LockCall,
+    private readonly others: Others,
   ) {
-    const { wait = 0 } = call.settings;
-    const brief = call.brief === true && wait === 0 && !engine.hears('refusal');
+    const waits = mayWait(call.settings);
+    const brief = call.brief === true && !waits && !engine.hears('refusal');
     const history = engine.recorder !== undefined && call.settings.history === true;
     this.#request = requestOf(call, engine.instance, { brief, history });
-    if (wait > 0) this.line = new InLine(engine, call, this.#request, admission.holding());
+    if (!waits) return;
+    this.#line = engine.waits.newCall(call, this.#request.token, engine.instance);
+    this.holding = others.holding();
   }
 
   /**
-   * Waits for a release of the lock that the store has not answered.
-   *
-   * @returns `undefined` at once if there is none; otherwise a promise of why no lease is asked for, if so
+   * Asks for the lock, and waits for it if the call may wait. Rejects with the reason of the call's signal. Awaits nothing that is not
+   * there: each further turn of promises would add to the cost of each run.
    */
-  protected before(): Promise<Lease | Skipped | undefined> | undefined {
+  take(): Promise<Lease | Skipped> {
+    return this.#line === undefined ? this.#first() : this.#inLine(this.#line);
+  }
+
+  /**
+   * The call is over. An ask that is still on its way must not stand in line, or take the lock, without a caller. It is taken back only when
+   * the store knows how the run has ended: else that would say that nothing ran.
+   *
+   * @param release of the lease that the call had
+   */
+  over(release?: Release): void {
+    if (this.#unsure.length === 0) return;
+    if (release === undefined || release.over) this.#abandon();
+    else release.onOver = () => this.#abandon();
+  }
+
+  /** The first ask. A release of the lock that the store has not answered comes before it. */
+  #first(): Promise<Lease | Skipped> {
     const released = this.engine.releases.tryFirst(this.call.name);
-    return released && this.#after(released);
+    if (released === undefined) return this.#askFirst();
+    return released.then((error) => {
+      if (this.engine.closing) return { ran: false, reason: 'shutting-down' };
+      return error === undefined ? this.#askFirst() : this.#withoutStore(error, true);
+    });
   }
 
-  async #after(released: Promise<Error | undefined>): Promise<Lease | Skipped | undefined> {
-    const error = await released;
-    if (this.engine.closing) return { ran: false, reason: 'shutting-down' };
-    return error === undefined ? undefined : this.#withoutStore(error, true);
-  }
-
-  /** Asks for the lock, and waits for it. Rejects with the reason of the call's signal. */
-  protected async takeInLine(): Promise<Lease | Skipped> {
-    const { line, admission, call } = this;
-    if (line === undefined || !this.engine.waits.possible) throw noLines(call);
-    let answer = await this.before();
-    if (answer === undefined && !admission.blocked(call.name)) {
-      const asked = this.send();
-      answer = await this.afterFirstAnswer(asked, await asked.outcome);
-    }
-    if (!(answer instanceof Lease)) answer = await this.#wait(line, answer);
-    if (answer instanceof Lease) admission.granted(this);
-    return answer;
-  }
-
-  /**
-   * Stands in line until the lock is granted, or the wait is over.
-   *
-   * @param first how the first ask was refused; `undefined` if there was none
-   */
-  async #wait(line: InLine, first: Skipped | undefined): Promise<Lease | Skipped> {
-    if (first !== undefined && !line.goesOnAfter(first)) return line.refused(first);
-    line.enter();
-    try {
-      for (;;) {
-        const next = await line.next();
-        if (next !== 'ask') return line.ended(next);
-        const end = await this.#askInLine(line);
-        if (end !== undefined) return end;
-      }
-    } finally {
-      this.engine.waits.leave(line);
-    }
-  }
-
-  /** One more ask. Resolves to how the wait has ended, if it has. An outage does not end it. */
-  async #askInLine(line: InLine): Promise<Lease | Skipped | undefined> {
-    if (this.admission.blocked(this.call.name)) return line.startOver();
-    const asked = this.send();
-    const outcome = await asked.outcome;
-    if ('error' in outcome && !(outcome.error instanceof SchedulerLockConfigError))
-      return line.failed(outcome.error, asked);
-    // If a grant came too late, or while a lost run goes on here, the next ask finds out more.
-    if ('result' in outcome && outcome.result.acquired && !this.#isUsable(asked)) return undefined;
-    const answer = this.#answered([asked], outcome);
-    if (answer instanceof Lease) return line.granted(answer);
-    if (line.goesOnAfter(answer)) return undefined;
-    // An ask that was not answered may have started this very tick: then that start is taken back.
-    return line.isUnsure ? line.startOver() : line.refused(answer);
-  }
-
-  #isUsable({ sentAt }: Asked<AcquireResult>): boolean {
-    const late = this.engine.clock.monotonic() >= leaseDeadline(sentAt, this.call.settings.ttl);
-    return !late && !this.admission.blocked(this.call.name);
-  }
-
-  // One ask.
-
-  /** Sends an ask. @param until when to give up, monotonic */
-  protected send(until?: number): Asked<AcquireResult> {
-    const { clock, store } = this.engine;
-    const now = clock.monotonic();
-    const limit = until === undefined ? this.call.settings.storeTimeout : Math.max(1, until - now);
-    this.line?.sent();
-    return store.acquire(this.line?.requestInLine() ?? this.#request, limit, now);
-  }
-
-  /** What becomes of the first ask: it may be worth a second one. */
-  protected afterFirstAnswer(
-    asked: Asked<AcquireResult>,
-    outcome: Outcome<AcquireResult>,
-  ): Lease | Skipped | Promise<Lease | Skipped> {
-    const isLost = 'error' in outcome && !this.engine.closing && isWorthAnother(this.call, outcome.error);
-    return isLost ? this.#askAgain(asked, outcome.error) : this.#answered([asked], outcome);
+  #askFirst(): Promise<Lease | Skipped> {
+    const asked = this.#send();
+    return asked.outcome.then((outcome) => {
+      const isLost = 'error' in outcome && !this.engine.closing && isWorthAnother(this.call, outcome.error);
+      return isLost ? this.#askAgain(asked, outcome.error) : this.#answered(asked, outcome);
+    });
   }
 
   /** Asks a second time, over another connection. Both together have twice the limit of one. */
@@ -149,52 +113,124 @@ export abstract class Take implements OpenCall {
         if ('result' in outcome && outcome.result.acquired) resolve((late = outcome));
       }),
     );
-    this.line?.doubt(first);
     await engine.store.reconnect();
-    if (late !== undefined) return this.#answered([first], late);
-    if (engine.closing || call.signal?.aborted === true) return this.#answered([first], { error });
-    const second = this.send(first.sentAt + 2 * first.limit);
+    if (late !== undefined) return this.#answered(first, late);
+    if (engine.closing || call.signal?.aborted === true) return this.#answered(first, { error });
+    const second = this.#send(first.sentAt + 2 * first.limit);
     const outcome = await Promise.race([granted, second.outcome]);
+    this.#unsure = [outcome === late ? second : first];
+    if (!('error' in outcome)) return this.#answered(first, outcome);
     // A second one that was certainly not carried out says nothing about the first.
-    const isKnown = 'error' in outcome && outcome.error instanceof StoreUnavailableError;
-    const isFirst = isKnown && outcome.error.outcome === 'not-applied';
-    return this.#answered([first, second], isFirst ? { error } : outcome);
+    if (wasNotApplied(outcome.error))
+      return this.#failed(outcome.error instanceof StoreUnavailableError ? error : outcome.error);
+    this.#unsure = [first, second];
+    return this.#failed(outcome.error);
   }
 
-  /** The store has answered the acquire, or not. */
-  #answered(copies: Copies, outcome: Outcome<AcquireResult>): Lease | Skipped {
+  // In line.
+
+  /** Stands in line until the lock is granted, or the wait is over. */
+  async #inLine(line: WaitingCall): Promise<Lease | Skipped> {
     const { engine, call } = this;
-    const request = this.line?.bareRequest ?? this.#request;
-    const [{ sentAt }] = copies;
-    if ('error' in outcome) return this.#failed(outcome.error, copies);
+    if (!engine.waits.possible) throw noLines(call);
+    const first = this.others.blocked(call.name) ? undefined : await this.#first();
+    if (first instanceof Lease) return first;
+    if (first !== undefined && !line.goesOnAfter(first)) return this.#leave(line, first);
+    engine.waits.enter(line);
+    // Nothing reports a standby or a drain.
+    if (!isBehindTheScenes(call)) reportWaiting(engine, call, line, this.holding);
+    try {
+      for (;;) {
+        // Whether hints come is known only after the first call has entered the line.
+        reportNoHints(engine, call, line, this.holding);
+        const next = await engine.waits.next(line);
+        if (next !== 'ask') return this.#leave(line, line.ended(next), next);
+        const end = await this.#askInLine(line);
+        if (end !== undefined) return end instanceof Lease ? end : this.#leave(line, end);
+      }
+    } finally {
+      engine.waits.leave(line);
+    }
+  }
+
+  /** One more ask. Resolves to how the wait has ended, if it has. An outage does not end it. */
+  async #askInLine(line: WaitingCall): Promise<Lease | Skipped | undefined> {
+    const { engine, call } = this;
+    if (this.others.blocked(call.name)) return this.#startOver(line);
+    const asked = this.#send();
+    const outcome = await asked.outcome;
+    if ('error' in outcome && !(outcome.error instanceof SchedulerLockConfigError)) {
+      engine.outages.failed(outcome.error, { call: 'acquire', locks: [call.name] });
+      // It may still be on its way, even if the next one is answered.
+      if (!wasNotApplied(outcome.error)) this.#unsure.push(asked);
+      return undefined;
+    }
+    // If a grant came too late, or while a lost run goes on here, the next ask finds out more.
+    const late = engine.clock.monotonic() >= leaseDeadline(asked.sentAt, call.settings.ttl);
+    const isGranted = 'result' in outcome && outcome.result.acquired;
+    if (isGranted && (late || this.others.blocked(call.name))) return undefined;
+    const answer = this.#answered(asked, outcome);
+    if (answer instanceof Lease) {
+      answer.waited = line.waited;
+      return answer;
+    }
+    if (line.goesOnAfter(answer)) return undefined;
+    // An ask that was not answered may have started this very tick: then that start is taken back.
+    return this.#unsure.length > 0 ? this.#startOver(line) : answer;
+  }
+
+  /** Leaves the line, and comes back to its place with another token: the release of an abandoned ask may come at any later time. */
+  #startOver(line: WaitingCall): undefined {
+    if (!this.#stands) return;
+    this.#abandon();
+    this.#request = { ...this.#request, token: newId() };
+    this.engine.waits.renamed(line, this.#request.token);
+  }
+
+  /** Takes the call out of line, and gives back what the store may have granted. @throws the reason of the call's signal */
+  #leave(line: WaitingCall, end: Skipped, why?: Next): Skipped {
+    if (this.#stands) this.#abandon();
+    if (why === 'aborted') throw this.call.signal?.reason;
+    return { ...end, waited: line.waited };
+  }
+
+  // One ask.
+
+  /** What the call asks for now. */
+  #asks(): AcquireRequest {
+    return this.#line === undefined ? this.#request : { ...this.#request, wait: this.#line.request() };
+  }
+
+  /** Sends an ask. @param until when to give up, monotonic */
+  #send(until?: number): Asked<AcquireResult> {
+    const { clock, store } = this.engine;
+    const now = clock.monotonic();
+    const limit = until === undefined ? this.call.settings.storeTimeout : Math.max(1, until - now);
+    this.#stands = this.#line !== undefined;
+    return store.acquire(this.#asks(), limit, now);
+  }
+
+  /** An ask was answered, or failed. @param asked the first with its token that may be the granted one: the deadline counts from it */
+  #answered(asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>): Lease | Skipped {
+    if ('error' in outcome) {
+      if (!wasNotApplied(outcome.error)) this.#unsure = [asked];
+      return this.#failed(outcome.error);
+    }
+    const { engine, call } = this;
     const { result } = outcome;
     engine.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
-    this.line?.answered(result);
     if (!result.acquired) {
-      // A call in line goes on with this token.
-      if (this.line === undefined) this.#undoOthers(copies, request, 0);
-      return refusalOf(request, result);
+      this.#line?.refused(result);
+      return refusalOf(this.#request, result);
     }
+    this.#stands = false;
     if (result.interrupted !== undefined) this.#noteInterruption(result.interrupted);
     const now = engine.clock.monotonic();
-    if (this.#isUnwanted(now, sentAt))
-      return this.#giveBack({ ...request, fencingToken: result.fencingToken }, copies);
-    const ref = leaseRefOf(request, result.fencingToken, result.attempt);
-    const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit, causeOf(call));
-    this.#undoOthers(copies, request, result.fencingToken);
+    if (this.#isUnwanted(now, asked.sentAt)) return this.#giveBack(result.fencingToken);
+    const ref = leaseRefOf(this.#request, result.fencingToken, result.attempt);
+    const lease = new Lease(ref, call.settings, now, asked.sentAt, engine.clock, engine.emit, causeOf(call));
     reportMismatch(engine, lease, call.start, result.previousSchedule);
     return lease;
-  }
-
-  /** One of two copies that is granted when its call or its run is over leaves a lease behind that nobody uses. @param own its lease */
-  #undoOthers(copies: Copies, request: AcquireRequest, own: number): void {
-    if (copies.length === 1) return;
-    for (const copy of copies)
-      copy.listen((outcome) => {
-        const other = 'result' in outcome && outcome.result.acquired ? outcome.result.fencingToken : own;
-        if (other !== own)
-          this.engine.releases.abandon({ ...request, fencingToken: other }, this.call.settings.storeTimeout);
-      });
   }
 
   #noteInterruption(run: Interrupted): void {
@@ -211,23 +247,26 @@ export abstract class Take implements OpenCall {
   }
 
   /** @throws the reason of the call's signal */
-  #giveBack(lease: LeaseRef, copies: Copies): Lease | Skipped {
+  #giveBack(fencingToken: number): Lease | Skipped {
     const { engine, call } = this;
-    engine.releases.abandon(lease, call.settings.storeTimeout, copies.length > 1 ? copies : []);
+    this.#abandon({ ...this.#request, fencingToken });
     if (call.signal?.aborted === true) throw call.signal.reason;
     // That a closing instance does not take the lease is no failure of the store.
     return engine.closing ? { ran: false, reason: 'shutting-down' } : this.#withoutStore(tooLate());
   }
 
-  /** The store has failed, or not answered the acquire in time. */
-  #failed(error: Error, copies: Copies): Lease | Skipped {
-    const { engine, call, line } = this;
-    // The store cannot keep this name: no acquire is on its way, and the store is fine.
+  /** Gives back what the store may have granted, now or later. */
+  #abandon(ref: LeaseRef = { ...this.#asks(), fencingToken: 0 }): void {
+    this.engine.releases.abandon(ref, this.call.settings.storeTimeout, this.#unsure);
+    this.#unsure = [];
+    this.#stands = false;
+  }
+
+  /** The store has failed, or not answered the ask in time. */
+  #failed(error: Error): Lease | Skipped {
+    // The store cannot keep this name: no ask is on its way, and the store is fine.
     if (error instanceof SchedulerLockConfigError) return { ran: false, reason: 'invalid-name', error };
-    if (!wasNotApplied(error)) {
-      const request = line?.requestInLine() ?? this.#request;
-      engine.releases.abandon({ ...request, fencingToken: 0 }, call.settings.storeTimeout, copies);
-    }
+    if (this.#unsure.length > 0) this.#abandon();
     return this.#withoutStore(error);
   }
 
@@ -266,13 +305,12 @@ const tooLate = (): Error =>
   });
 
 /**
- * Whether an attempt that has failed is worth another one: the connection may have died unnoticed, as seldom used ones do, and the
- * job would be skipped each time.
+ * Whether an attempt that has failed is worth another one: the connection may have died unnoticed, as seldom used ones do, and the job
+ * would be skipped each time.
  *
- * Only if the first attempt can do no harm. Both have the same token: if the store carries out both, one becomes the lease, and the
- * store answers the other with that lease. If an attempt is carried out after the run, the store refuses it, as its tick has run
- * already; an interval refuses it, too, if it is longer than such a delay. A call without a start could leave a lease behind that
- * nobody uses.
+ * Only if the first attempt can do no harm. Both have the same token: if the store carries out both, one becomes the lease, and the store
+ * answers the other with that lease. If an attempt is carried out after the run, the store refuses it, as its tick has run already; an
+ * interval refuses it, too, if it is longer than such a delay. A call without a start could leave a lease behind that nobody uses.
  *
  * An outage that is known (`not-applied`) fails at once, and a refusal is an answer.
  */
@@ -281,36 +319,4 @@ function isWorthAnother({ start, signal }: LockCall, error: Error): boolean {
   if (start.tick === undefined && (start.interval ?? 0) < LONGEST_COPY) return false;
   if (error instanceof SchedulerLockConfigError || error instanceof LockStateError) return false;
   return !(error instanceof StoreUnavailableError) || (error.outcome === 'unknown' && !error.refused);
-}
-
-/** A run of a job that goes on here. */
-export interface OpenRun extends Pick<LeaseRef, 'tick' | 'attempt' | 'fencingToken'> {
-  readonly lock: string;
-  readonly job: string;
-  readonly instance: string;
-  /** How long ago its signal aborted (its `timeout` has passed, or its lease is lost), ms; below 0: it has not. */
-  readonly overFor: number;
-}
-
-/** A call that has its lock, or asks for it. */
-export interface OpenCall {
-  readonly call: LockCall;
-  /** Whether its job goes on under a live lease. */
-  readonly isLive: boolean;
-  /** The facts about its run, while its job runs. */
-  readonly info: OpenRun | undefined;
-  /** Another call for the lock was refused, or not even made, because of this one. */
-  refused(call: LockCall): void;
-}
-
-/** The other calls of its process, as a call sees them. */
-export interface Admission {
-  /** A call that has waited has its lease, and its job begins. */
-  granted(call: OpenCall): void;
-  /** A call is over: right before its promise is settled. */
-  over(call: OpenCall): void;
-  /** Whether a run of the lock goes on here that has lost its lease, or never had one. */
-  blocked(name: string): boolean;
-  /** The locks that the caller holds. */
-  holding(): string[];
 }

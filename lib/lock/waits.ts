@@ -1,6 +1,8 @@
 import { AlarmClock, type Clock } from '../base/clock.js';
-import type { HintChannel, LockStore } from '../contract/lock-store.js';
+import type { WaitRequest } from '../contract/lease-ref.js';
+import type { AcquireRefusal, HintChannel, LockStore } from '../contract/lock-store.js';
 import { LOOK_FOR_QUEUED } from '../contract/queued-call-store.js';
+import type { LockCall, Skipped } from './lock-call.js';
 
 /** Why no call can wait. */
 export const NO_LINES =
@@ -21,32 +23,148 @@ const AFTER_END = 5;
 /** Why a call in line goes on: to ask the store, or because its wait is over. */
 export type Next = 'ask' | 'limit' | 'aborted' | 'replaced' | 'closing';
 
-/** A call of this process in line. What comes after its place is set by {@link Waits} alone. */
-export abstract class WaitingCall {
-  abstract readonly name: string;
-  abstract readonly token: string;
-  /** The job, if its newest call takes the place of an older one: that of a tick. */
-  abstract readonly job: string | undefined;
+/** Reasons for which a call goes on waiting. */
+const PASSING: ReadonlySet<string> = new Set(['held', 'cooling-down']);
+
+/** What a call that waits knows of its place in line. {@link Waits} says when it asks, `Take` what becomes of an answer. */
+export class WaitingCall {
+  readonly #began: number;
   /** Until when it waits, monotonic. */
-  abstract readonly deadline: number;
-  /** Ends the wait. */
-  abstract readonly signal: AbortSignal | undefined;
-  /** Its place in line, if the store has answered it. */
-  abstract readonly place: number | undefined;
-  /** How many calls stand before it, as far as is known. */
-  abstract readonly ahead: number;
+  readonly deadline: number;
+  /** The job, if its newest call takes the place of an older one: that of a tick. */
+  readonly job: string | undefined;
+  /** Its place in line, if the store has answered it, and how many calls stand before it, as far as is known. */
+  place: number | undefined;
+  ahead = Infinity;
   /** Since when at most one does, monotonic. */
-  nearSince: number | undefined;
-  /** When to ask, monotonic. */
-  askAt = -Infinity;
+  #nearSince: number | undefined;
+  /** When the lease that refused it can be over, monotonic. */
+  #leaseEnds = -Infinity;
+  /** How long until the lock may be free, ms, if the last answer said so. */
+  #expiresIn = Infinity;
+  /** How the last ask was answered. */
+  #refusal: Skipped;
+  /** When to ask, monotonic, and how often it has asked. */
+  #askAt = -Infinity;
+  #asks = 0;
   /** Whether it is, or was, the first of its lock here: a hint may have called it before another call came ahead of it. */
-  wasFirst = false;
-  /** How often it has asked. */
-  asks = 0;
+  #wasFirst = false;
   /** Why it goes on, if that was known before it began to wait. */
-  ready: Next | undefined;
-  wake: ((next: Next) => void) | undefined;
-  abort: (() => void) | undefined;
+  #ready: Next | undefined;
+  #wake: ((next: Next) => void) | undefined;
+  readonly onAbort = (): void => this.go('aborted');
+
+  constructor(
+    readonly call: LockCall,
+    public token: string,
+    private readonly process: string,
+    instance: string,
+    private readonly clock: Clock,
+  ) {
+    this.#began = clock.monotonic();
+    this.deadline = this.#began + (call.settings.wait ?? 0);
+    this.job = call.start?.tick === undefined ? undefined : call.job;
+    this.place = call.place;
+    this.#refusal = { ran: false, reason: 'held', holder: instance };
+  }
+
+  /** How long it has waited, ms. */
+  get waited(): number {
+    return Math.round(this.clock.monotonic() - this.#began);
+  }
+
+  /** How an ask says that it waits. */
+  request(): WaitRequest {
+    const { kind, settings } = this.call;
+    const now = this.clock.monotonic();
+    return {
+      limit: Math.max(1, Math.ceil(this.deadline - now)),
+      priority: settings.priority ?? 0,
+      process: this.process,
+      ...(kind === 'drain' && { drains: true }),
+      ...(this.place === undefined ? undefined : { place: this.place }),
+      ...(this.#leaseEnds > now ? { notBefore: Math.ceil(this.#leaseEnds - now) } : undefined),
+    };
+  }
+
+  /** The store has refused an ask. */
+  refused({ waiting, holder, expiresIn }: AcquireRefusal): void {
+    this.#expiresIn = expiresIn ?? Infinity;
+    this.place = waiting?.place ?? this.place;
+    this.ahead = waiting?.ahead ?? this.ahead;
+    // Nobody writes the lease of another program back. A store that has lost its data knows no holder.
+    if (holder !== undefined) this.#leaseEnds = this.clock.monotonic() + (expiresIn ?? 0);
+  }
+
+  /** An ask was refused. Returns whether the call goes on waiting. */
+  goesOnAfter(refusal: Skipped): boolean {
+    // After a pause no skipped call is made up for, but queued calls still run: so a drain waits.
+    const isPassing =
+      PASSING.has(refusal.reason) || (refusal.reason === 'paused' && this.call.kind === 'drain');
+    if (isPassing) this.#refusal = refusal;
+    return isPassing;
+  }
+
+  /** Why it has no lease, as its wait is over. */
+  ended(why: Next): Skipped {
+    return why === 'closing' ? { ran: false, reason: 'shutting-down' } : this.#refusal;
+  }
+
+  /** Who has the lock, as far as is known. */
+  get holder(): string | undefined {
+    return this.#refusal.holder;
+  }
+
+  // When it asks.
+
+  /** Waits until it has to ask, or its wait is over. @param hinted whether hints come */
+  next(hinted: boolean): Promise<Next> {
+    const now = this.clock.monotonic();
+    const pause = hinted ? ASK_EVERY : this.#poll(now);
+    this.#asks += 1;
+    this.#askAt = now + Math.min(pause, this.#expiresIn + AFTER_END);
+    this.#expiresIn = Infinity;
+    const ready = this.#ready;
+    this.#ready = undefined;
+    return new Promise((resolve) => (ready === undefined ? (this.#wake = resolve) : resolve(ready)));
+  }
+
+  /** How long it waits before it asks again, where no hints arrive, ms. */
+  #poll(now: number): number {
+    this.#nearSince = this.ahead > 1 ? undefined : (this.#nearSince ?? now);
+    const pause =
+      this.#nearSince === undefined
+        ? POLL * 2 ** Math.min(this.#asks, 10)
+        : (now - this.#nearSince) * PART_OF_TIME;
+    return Math.min(Math.max(pause, POLL), LONGEST_POLL);
+  }
+
+  /** Goes on. What ends the wait outweighs a reason to ask. */
+  go(next: Next): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    if (wake !== undefined) wake(next);
+    else if (next !== 'ask' || this.#ready === undefined) this.#ready = next;
+  }
+
+  /** It is the first of its lock here. */
+  leads(): void {
+    this.#wasFirst = true;
+  }
+
+  /** When it has something to do, monotonic. */
+  get dueAt(): number {
+    return this.#wasFirst ? Math.min(this.#askAt, this.deadline) : this.deadline;
+  }
+
+  /** Does what is due by now. Returns when it has to be called again, monotonic. */
+  check(now: number): number {
+    if (this.#wake === undefined) return Infinity;
+    if (this.deadline <= now) this.go('limit');
+    else if (this.#wasFirst && this.#askAt <= now + ALONG) this.go('ask');
+    else return this.dueAt;
+    return Infinity;
+  }
 }
 
 /**
@@ -92,75 +210,70 @@ export class Waits {
     return problem;
   }
 
-  /** The place that a newer call of this job takes over; `undefined`: none. */
-  placeOf(name: string, job: string): number | undefined {
-    return this.#lines.get(name)?.find((call) => call.job === job)?.place;
+  /** A call that may wait. @param token that it asks with */
+  newCall(call: LockCall, token: string, instance: string): WaitingCall {
+    const waiting = new WaitingCall(call, token, this.process, instance, this.clock);
+    waiting.place = this.#olderThan(waiting)?.place ?? waiting.place;
+    return waiting;
+  }
+
+  /** The call whose place a newer one of its job takes over. */
+  #olderThan({ job, call }: WaitingCall): WaitingCall | undefined {
+    return job === undefined ? undefined : this.#lines.get(call.name)?.find((other) => other.job === job);
   }
 
   /** Adds a call. It replaces an older one of its job. */
   enter(call: WaitingCall): void {
     this.#open();
-    const line = this.#lines.get(call.name) ?? [];
-    const older = call.job === undefined ? undefined : line.find(({ job }) => job === call.job);
-    if (older !== undefined) this.#go(older, 'replaced');
-    this.#lines.set(call.name, line);
+    this.#olderThan(call)?.go('replaced');
+    const { name, signal } = call.call;
+    const line = this.#lines.get(name) ?? [];
+    this.#lines.set(name, line);
     line.push(call);
     this.#byToken.set(call.token, call);
-    if (this.#closed) call.ready = 'closing';
-    const abort = (): void => this.#go(call, 'aborted');
-    call.abort = abort;
-    call.signal?.addEventListener('abort', abort);
-    if (call.signal?.aborted === true) abort();
+    if (this.#closed) call.go('closing');
+    signal?.addEventListener('abort', call.onAbort);
+    if (signal?.aborted === true) call.go('aborted');
   }
 
-  /**
-   * Waits until this call has to ask, or its wait is over.
-   *
-   * @param expiresIn how long until the lock may be free, ms
-   */
-  next(call: WaitingCall, expiresIn = Infinity): Promise<Next> {
+  /** Waits until this call has to ask, or its wait is over. */
+  next(call: WaitingCall): Promise<Next> {
     this.#sort(call);
-    const now = this.clock.monotonic();
-    const pause = this.#channel?.open === true ? ASK_EVERY : pollOf(call, now);
-    call.asks += 1;
-    call.askAt = now + Math.min(pause, expiresIn + AFTER_END);
-    const { ready } = call;
-    call.ready = undefined;
-    if (ready !== undefined) return Promise.resolve(ready);
-    return new Promise((resolve) => {
-      call.wake = resolve;
-      this.#alarm.by(this.#dueAt(call));
-    });
+    const next = call.next(this.#channel?.open === true);
+    this.#alarm.by(call.dueAt);
+    return next;
   }
 
   /** A call goes on with another token. */
-  renamed(call: WaitingCall, before: string): void {
-    this.#byToken.delete(before);
-    this.#byToken.set(call.token, call);
+  renamed(call: WaitingCall, token: string): void {
+    this.#byToken.delete(call.token);
+    call.token = token;
+    this.#byToken.set(token, call);
   }
 
   /** Removes a call. The next one of its lock here asks soon. */
   leave(call: WaitingCall): void {
-    if (call.abort !== undefined) call.signal?.removeEventListener('abort', call.abort);
+    const { name, signal } = call.call;
+    signal?.removeEventListener('abort', call.onAbort);
     this.#byToken.delete(call.token);
-    const line = this.#lines.get(call.name) ?? [];
+    const line = this.#lines.get(name) ?? [];
     const index = line.indexOf(call);
     if (index >= 0) line.splice(index, 1);
     const [first] = line;
-    if (first === undefined) return void this.#lines.delete(call.name);
-    first.wasFirst = true;
-    this.#alarm.by(this.#dueAt(first));
+    if (first === undefined) return void this.#lines.delete(name);
+    first.leads();
+    this.#alarm.by(first.dueAt);
   }
 
   /** The store is back: every call asks. */
   reconnected(): void {
-    for (const call of this.#byToken.values()) this.#go(call, 'ask');
+    for (const call of this.#byToken.values()) call.go('ask');
   }
 
   /** Ends all waits. */
   close(): void {
     this.#closed = true;
-    for (const call of this.#byToken.values()) this.#go(call, 'closing');
+    for (const call of this.#byToken.values()) call.go('closing');
   }
 
   /** Receives no more hints, and asks no more. */
@@ -170,58 +283,28 @@ export class Waits {
   }
 
   #open(): void {
-    this.#channel ??= this.store.hints(this.process, (token) => this.#called(token));
-  }
-
-  #called(token: string): void {
-    if (token === LOOK_FOR_QUEUED) return this.onQueued?.();
-    const call = this.#byToken.get(token);
-    // One that is faster than the answer of the call's first ask is lost: the first in line asks within a second.
-    if (call !== undefined) this.#go(call, 'ask');
-  }
-
-  #go(call: WaitingCall, next: Next): void {
-    const { wake } = call;
-    call.wake = undefined;
-    if (wake !== undefined) wake(next);
-    // What ends the wait outweighs a reason to ask.
-    else if (next !== 'ask' || call.ready === undefined) call.ready = next;
+    this.#channel ??= this.store.hints(this.process, (token) => {
+      if (token === LOOK_FOR_QUEUED) this.onQueued?.();
+      // One that is faster than the answer of the call's first ask is lost: the first in line asks within a second.
+      else this.#byToken.get(token)?.go('ask');
+    });
   }
 
   /** Moves a call to its place. One that the store has not placed yet is the last. */
   #sort(call: WaitingCall): void {
-    const line = this.#lines.get(call.name) ?? [];
+    const line = this.#lines.get(call.call.name) ?? [];
     line.splice(line.indexOf(call), 1);
     const { place = Infinity } = call;
     const after = line.findIndex((other) => (other.place ?? Infinity) > place);
     line.splice(after < 0 ? line.length : after, 0, call);
     const [first = call] = line;
-    first.wasFirst = true;
-  }
-
-  #dueAt(call: WaitingCall): number {
-    return call.wasFirst ? Math.min(call.askAt, call.deadline) : call.deadline;
+    first.leads();
   }
 
   #wake(): void {
     const now = this.clock.monotonic();
     let next = Infinity;
-    for (const call of this.#byToken.values()) {
-      if (call.wake === undefined) continue;
-      if (call.deadline <= now) this.#go(call, 'limit');
-      else if (call.wasFirst && call.askAt <= now + ALONG) this.#go(call, 'ask');
-      else next = Math.min(next, this.#dueAt(call));
-    }
+    for (const call of this.#byToken.values()) next = Math.min(next, call.check(now));
     this.#alarm.by(next);
   }
-}
-
-/** How long a call waits before it asks again, where no hints arrive, ms. */
-function pollOf(call: WaitingCall, now: number): number {
-  call.nearSince = call.ahead > 1 ? undefined : (call.nearSince ?? now);
-  const pause =
-    call.nearSince === undefined
-      ? POLL * 2 ** Math.min(call.asks, 10)
-      : (now - call.nearSince) * PART_OF_TIME;
-  return Math.min(Math.max(pause, POLL), LONGEST_POLL);
 }

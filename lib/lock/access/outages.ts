@@ -31,8 +31,8 @@ interface Outage {
 const STORE = '';
 
 /**
- * When no call has failed for this time, any answer ends an outage, ms: the call that failed may never be repeated. Longer
- * than the pause between ticks of most jobs. Otherwise a job on a server that is away would start a new outage at each tick.
+ * When no call has failed for this time, any answer ends an outage, ms: the call that failed may never be repeated. Longer than the pause
+ * between ticks of most jobs: else a job on a server that is away would start a new outage at each tick.
  */
 const QUIET = 600_000;
 
@@ -81,7 +81,7 @@ export class Outages {
     // A store that reports a broken entry has answered.
     if (isLocks) this.#answered(STORE, call, error.lock);
     // A refusal needs a repair, so an outage for another reason must not hide it.
-    if (isRefusal && !this.#refuses) this.#reached();
+    if (isRefusal && this.#outages.get(STORE)?.refused.size === 0) this.#answered(STORE);
     const outage = this.#begin(isLocks ? error.lock : STORE, error, false);
     outage.failedAt = this.clock.monotonic();
     if (skipped) outage.skipped += 1;
@@ -94,10 +94,7 @@ export class Outages {
     for (const lock of locks) if (outage.locks.size < MAX_LOCKS) outage.locks.add(lock);
   }
 
-  /**
-   * A call failed again, or was not even made because of that. It counts for an outage that goes on, and begins none: the
-   * reason may be this one lock, such as a row that somebody has locked.
-   */
+  /** A call failed again, or was not even made. It begins no outage: the reason may be this one lock, such as a row that somebody has locked. */
   failedAgain(skipped = false): void {
     const outage = this.#outages.get(STORE);
     if (outage === undefined) return;
@@ -117,44 +114,29 @@ export class Outages {
   /** The store has answered a call that was for no lock: it can be reached. What it has refused of late, it may refuse still. */
   heard(): void {
     this.answeredAt = this.clock.now();
-    this.#reached();
-  }
-
-  get #refuses(): boolean {
-    return (this.#outages.get(STORE)?.refused.size ?? 0) > 0;
+    this.#answered(STORE);
   }
 
   #begin(key: string, error: Error, atStart: boolean): Outage {
-    let outage = this.#outages.get(key);
-    if (outage === undefined) {
-      const since = this.clock.monotonic();
-      outage = {
-        since,
-        failedAt: since,
-        skipped: 0,
-        unwritten: false,
-        refused: new Set(),
-        locks: new Set(),
-      };
-      this.#outages.set(key, outage);
-      this.emit({ type: 'outage-started', ...this.#facts(key), error, atStart });
-    }
+    const going = this.#outages.get(key);
+    if (going !== undefined) return going;
+    const since = this.clock.monotonic();
+    const facts = { since, failedAt: since, skipped: 0, unwritten: false };
+    const outage: Outage = { ...facts, refused: new Set(), locks: new Set() };
+    this.#outages.set(key, outage);
+    this.emit({ type: 'outage-started', ...this.#facts(key), error, atStart });
     return outage;
   }
 
-  #answered(key: string, call: StoreCall, lock: string): void {
+  /** An answer ends an outage if it is one to what has failed, and any answer does when no call has failed for some time. */
+  #answered(key: string, call?: StoreCall, lock?: string): void {
     const outage = this.#outages.get(key);
     if (outage === undefined) return;
-    const now = this.clock.monotonic();
-    if (endsWith(outage, call, lock) || now - outage.failedAt >= QUIET) this.#end(key, outage);
-  }
-
-  /** Ends an outage of the whole store in which it could not be reached, and any other one when no call has failed for some time. */
-  #reached(): void {
-    const outage = this.#outages.get(STORE);
-    if (outage === undefined) return;
-    const isQuiet = this.clock.monotonic() - outage.failedAt >= QUIET;
-    if ((outage.refused.size === 0 && outage.locks.size === 0) || isQuiet) this.#end(STORE, outage);
+    const { unwritten, refused, locks, failedAt } = outage;
+    const isOfKind = refused.size === 0 || (call !== undefined && refused.has(call));
+    const isOfLocks = locks.size === 0 || (lock !== undefined && locks.has(lock));
+    const isEnd = isOfKind && isOfLocks && !(unwritten && call === 'look');
+    if (isEnd || this.clock.monotonic() - failedAt >= QUIET) this.#end(key, outage);
   }
 
   #end(key: string, outage: Outage): void {
@@ -168,10 +150,4 @@ export class Outages {
     const facts = { instance: this.instance, at: this.clock.now() };
     return key === STORE ? facts : { ...facts, lock: key };
   }
-}
-
-/** Whether an outage is over because this call was answered. */
-function endsWith({ unwritten, refused, locks }: Outage, call: StoreCall, lock: string): boolean {
-  if (unwritten && call === 'look') return false;
-  return (refused.size === 0 || refused.has(call)) && (locks.size === 0 || locks.has(lock));
 }

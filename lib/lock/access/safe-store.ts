@@ -3,7 +3,7 @@
  * beginning and an end.
  * May not enter: leases, and what a caller does without an answer.
  */
-import { LockStateError, StoreUnavailableError } from '../../base/errors.js';
+import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -14,13 +14,7 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../../contract/lock-store.js';
-import type {
-  Enqueued,
-  NewQueuedCall,
-  NextOptions,
-  NextResult,
-  QueuedCallStore,
-} from '../../contract/queued-call-store.js';
+import type { Enqueued, NewQueuedCall, NextOptions, NextResult } from '../../contract/queued-call-store.js';
 import { type Caller, fastPortOf } from '../../contract/fast-port.js';
 import type { Limited, TimeLimits } from './time-limits.js';
 
@@ -47,85 +41,55 @@ export class SafeStore {
    * @param silence milliseconds without an answer; `undefined` if a connection broke
    */
   reconnect(silence?: number): Promise<void> {
-    return (this.#reconnecting ??= this.#reconnect(silence).finally(() => (this.#reconnecting = undefined)));
+    // What has failed, the next call finds out.
+    return (this.#reconnecting ??= (async () => this.store.reconnect?.(silence))()
+      .catch(() => undefined)
+      .finally(() => (this.#reconnecting = undefined)));
   }
 
-  async #reconnect(silence: number | undefined): Promise<void> {
-    try {
-      await this.store.reconnect?.(silence);
-    } catch {
-      // The next call finds out.
-    }
-  }
-
-  /** @param sentAt now, monotonic */
+  /** @param sentAt now, monotonic; so for all calls below */
   acquire(request: AcquireRequest, limit: number, sentAt: number): Asked<AcquireResult> {
+    const port = fastPortOf(this.store);
+    if (port === undefined) return this.#ask(() => this.store.acquire(request), limit, sentAt);
     const asked = new Asked<AcquireResult>(this.limits, limit, sentAt);
-    const port = fastPortOf(this.store);
-    if (port !== undefined) port.acquire(request, asked);
-    else void this.#ask('acquire', () => this.store.acquire(request), asked);
+    port.acquire(request, asked);
     return asked;
   }
 
-  /** @param sentAt now, monotonic */
   release(lease: LeaseRef, options: ReleaseOptions, limit: number, sentAt: number): Asked<ReleaseResult> {
-    const asked = new Asked<ReleaseResult>(this.limits, limit, sentAt);
     const port = fastPortOf(this.store);
-    if (port !== undefined) port.release(lease, options, asked);
-    else void this.#ask('release', () => this.store.release(lease, options), asked);
+    if (port === undefined) return this.#ask(() => this.store.release(lease, options), limit, sentAt);
+    const asked = new Asked<ReleaseResult>(this.limits, limit, sentAt);
+    port.release(lease, options, asked);
     return asked;
   }
 
-  /** @param sentAt now, monotonic */
   next(lease: LeaseRef, options: NextOptions, limit: number, sentAt: number): Asked<NextResult> {
-    return this.#ofQueuedCalls(
-      'next',
-      (queuedCalls) => queuedCalls.next(lease, { ...options, limit }),
-      limit,
-      sentAt,
-    );
+    return this.#ask(() => this.store.queuedCalls.next(lease, { ...options, limit }), limit, sentAt);
   }
 
-  /** @param sentAt now, monotonic */
   enqueue(queuedCall: NewQueuedCall, limit: number, sentAt: number): Asked<Enqueued> {
-    return this.#ofQueuedCalls(
-      'enqueue',
-      (queuedCalls) => queuedCalls.enqueue(queuedCall, { limit }),
-      limit,
-      sentAt,
-    );
-  }
-
-  #ofQueuedCalls<T extends object>(
-    call: string,
-    send: (queuedCalls: QueuedCallStore) => Promise<T>,
-    limit: number,
-    sentAt: number,
-  ): Asked<T> {
-    const asked = new Asked<T>(this.limits, limit, sentAt);
-    void this.#ask(call, () => send(this.store.queuedCalls), asked);
-    return asked;
-  }
-
-  /** Asks by a promise. */
-  async #ask<T>(call: string, send: () => Promise<T>, told: Caller<T>): Promise<void> {
-    let result: T;
-    try {
-      result = await send();
-    } catch (error) {
-      return told.failed(error instanceof Error ? error : this.#threw(call));
-    }
-    told.answered(result);
+    return this.#ask(() => this.store.queuedCalls.enqueue(queuedCall, { limit }), limit, sentAt);
   }
 
   async extend(leases: readonly LeaseRef[], options: ExtendOptions): Promise<ExtendResult[]> {
     return this.store.extend(leases, options);
   }
 
+  /** Asks by a promise. */
+  #ask<T>(send: () => Promise<T>, limit: number, sentAt: number): Asked<T> {
+    const asked = new Asked<T>(this.limits, limit, sentAt);
+    void (async () => send())().then(
+      (result) => asked.answered(result),
+      (error: unknown) => asked.failed(error instanceof Error ? error : this.#threw()),
+    );
+    return asked;
+  }
+
   /** An error without what the call has thrown: that may be anything. */
-  #threw(call: string): StoreUnavailableError {
+  #threw(): StoreUnavailableError {
     return new StoreUnavailableError(
-      `The store (${storeLabel(this.store)}) failed ${call}() with something that is no error.`,
+      `The store (${storeLabel(this.store)}) failed with something that is no error.`,
       { outcome: 'unknown' },
     );
   }
@@ -138,6 +102,7 @@ export type Outcome<T> = { readonly result: T } | { readonly error: Error };
 export function wasNotApplied(error: Error): boolean {
   return (
     error instanceof LockStateError ||
+    error instanceof SchedulerLockConfigError ||
     (error instanceof StoreUnavailableError && error.outcome === 'not-applied')
   );
 }
@@ -151,8 +116,8 @@ export class Asked<T> implements Caller<T>, Limited {
   index = 0;
   #end!: (outcome: Outcome<T>) => void;
   #late: ((outcome: Outcome<T>) => void) | undefined;
-  /** What came after it was given up, before anybody listened. */
-  #unheard: Outcome<T> | undefined;
+  /** What came after it was given up. */
+  #came: Outcome<T> | undefined;
 
   constructor(
     private readonly limits: TimeLimits,
@@ -163,10 +128,16 @@ export class Asked<T> implements Caller<T>, Limited {
     limits.add(this);
   }
 
-  /** From now on `late` receives the outcome if the call was given up. */
+  /** `late` receives the outcome if the call was given up. */
   listen(late: (outcome: Outcome<T>) => void): void {
-    if (this.#unheard === undefined) this.#late = late;
-    else late(this.#unheard);
+    const before = this.#late;
+    if (this.#came !== undefined) late(this.#came);
+    else if (before === undefined) this.#late = late;
+    else
+      this.#late = (outcome) => {
+        before(outcome);
+        late(outcome);
+      };
   }
 
   answered(result: T): void {
@@ -185,7 +156,7 @@ export class Asked<T> implements Caller<T>, Limited {
 
   #ended(outcome: Outcome<T>): void {
     if (this.givenUp) {
-      if (this.#late === undefined) this.#unheard = outcome;
+      this.#came = outcome;
       return this.#late?.(outcome);
     }
     this.limits.delete(this);

@@ -36,10 +36,7 @@ export class TimeLimits {
     this.#alarm = new AlarmClock(clock, () => this.#check());
   }
 
-  /**
-   * Settles as `call` does, or rejects with a {@link StoreUnavailableError} (outcome unknown) if it has not settled within `limit`
-   * milliseconds.
-   */
+  /** Settles as `call` does, or rejects with a {@link StoreUnavailableError} (outcome unknown) after `limit` milliseconds. */
   within<T>(call: Promise<T>, limit: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const limited = { limit, sentAt: this.clock.monotonic(), giveUp: reject, index: 0 };
@@ -49,10 +46,8 @@ export class TimeLimits {
   }
 
   /**
-   * Gives a call up when it is due, unless it is deleted before.
-   *
-   * If the event loop was blocked past the limit, answers that have come meanwhile still count: a busy process is no
-   * outage of the store.
+   * Gives a call up when it is due, unless it is deleted before. If the event loop was blocked past the limit, answers that have come
+   * meanwhile still count: a busy process is no outage of the store.
    */
   add(call: Limited): void {
     call.index = this.#calls.push(call) - 1;
@@ -68,10 +63,7 @@ export class TimeLimits {
     last.index = call.index;
   }
 
-  /**
-   * From now on the process stays alive until {@link stop}, even if the store itself does not keep it alive. A shutdown waits for
-   * calls, and other modules shut down after it.
-   */
+  /** The process stays alive until {@link stop}: a shutdown waits for calls, and other modules shut down after it. */
   keepAlive(): void {
     this.#alive ??= this.clock.setTimer(() => undefined, FOR_LONG, { keepAlive: true });
   }

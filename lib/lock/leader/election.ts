@@ -14,10 +14,7 @@ import { type LeaderGrant, LeaderLease } from './leader-lease.js';
 export interface ElectionHooks {
   /** This instance leads from now on. A rejection makes it resign. */
   elected(lease: LeaderLease): unknown;
-  /**
-   * This instance leads no longer; the signal of the lease has aborted. The lease is kept until this hook has ended, if it
-   * can be.
-   */
+  /** This instance leads no longer; the signal of the lease has aborted. The lease is kept until this has ended, if it can be. */
   revoked(reason: RevokedReason): unknown;
   /** A shutdown waits for this before it revokes the leadership. */
   drained?(): Promise<unknown>;
@@ -33,22 +30,17 @@ export interface ElectionParts {
   readonly clock: Clock;
   readonly emit: Emit;
   readonly hooks: ElectionHooks;
-  /**
-   * One attempt to take the lease, which may stand in line until the signal aborts.
-   *
-   * @throws LockNotAcquiredError if it cannot be taken
-   */
+  /** One attempt to take the lease, which may stand in line until the signal aborts. @throws LockNotAcquiredError if it cannot be taken */
   readonly take: (signal: AbortSignal) => Promise<LeaderGrant>;
 }
 
 /** A standby asks once in this part of the ttl, so it notices a resignation within that time. */
 const PERIOD = 1 / 3;
-/**
- * Standbys that wait for the same lease to end ask at slightly different moments: the spread as a part of the ttl, and its
- * maximum, ms.
- */
+/** Standbys that wait for the same lease to end ask at slightly different moments: the spread as a part of the ttl, and its maximum, ms. */
 const SPREAD = 0.02;
 const MAX_SPREAD = 50;
+/** The least time between two campaigns, ms. */
+const LEAST = 5;
 
 /** A leadership of this instance. It ends in two steps: it is revoked, then its lease is released. */
 interface Leadership {
@@ -64,20 +56,15 @@ interface Leadership {
 }
 
 /**
- * The part of one instance in one election: it asks for the lease until it gets it, leads until it loses the lease or
- * resigns, and begins again. The heartbeat renews the lease.
- *
- * Campaigns lie a third of the ttl apart, at a random phase: so instances that start together, or lose their leader
- * together, do not ask together. If the store sends hints, a campaign stands in line instead: a leader that resigns is
- * followed at once.
+ * The part of one instance in one election: it asks for the lease until it gets it, leads until it loses the lease or resigns, and begins
+ * again. Campaigns lie a third of the ttl apart, at a random phase: so instances that start together do not ask together. If the store sends
+ * hints, a campaign stands in line instead: a leader that resigns is followed at once.
  */
 export class Election {
   #leadership: Leadership | undefined;
   readonly #alarm: AlarmClock;
-  /** When the next regular campaign is due, monotonic. */
-  #slot = 0;
-  /** Whether an irregular campaign came since the last regular one. */
-  #extra = false;
+  /** Whether it has a phase of its own among the instances. */
+  #isSpread = false;
   #campaign: Promise<void> | undefined;
   #closing = false;
   readonly #stopped = new AbortController();
@@ -98,10 +85,7 @@ export class Election {
 
   /** Campaigns at once, and from then on whenever it does not lead, unless it was stopped before. */
   start(): void {
-    const { clock, ttl } = this.parts;
-    if (this.#closing) return;
-    this.#slot = clock.monotonic() + Math.random() * ttl * PERIOD;
-    this.#ask();
+    if (!this.#closing) this.#ask();
   }
 
   /**
@@ -155,20 +139,14 @@ export class Election {
     this.#later(expiresIn);
   }
 
-  /** @param expiresIn how long the holder's lease lives unless it is renewed, milliseconds */
+  /** Campaigns again. @param expiresIn how long the holder's lease lives unless it is renewed, milliseconds */
   #later(expiresIn: number): void {
     const { clock, ttl } = this.parts;
-    const now = clock.monotonic();
-    if (this.#slot <= now) {
-      const period = ttl * PERIOD;
-      this.#slot += period * (Math.floor((now - this.#slot) / period) + 1);
-      this.#extra = false;
-    }
+    const period = ttl * PERIOD * (this.#isSpread ? 1 : 1 - Math.random());
+    this.#isSpread = true;
     // A leader that renews its lease never comes this close to the end of it: this leader is likely gone.
-    const end = now + expiresIn + Math.random() * Math.min(ttl * SPREAD, MAX_SPREAD);
-    const extra = !this.#extra && end < this.#slot;
-    if (extra) this.#extra = true;
-    this.#alarm.set(extra ? end : this.#slot);
+    const end = Math.max(expiresIn, LEAST) + Math.random() * Math.min(ttl * SPREAD, MAX_SPREAD);
+    this.#alarm.set(clock.monotonic() + Math.min(period, end));
   }
 
   #begin(grant: LeaderGrant): void {
@@ -212,8 +190,7 @@ export class Election {
     // A shutdown has a limit of its own; after that, the lease is left to expire.
     await (this.#closing ? revoked : noLongerThan(patience, revoked, clock));
     await leadership.grant.release();
-    // The hooks of this leadership must not overlap with those of the next one: the two hooks of a class never run at the same
-    // time.
+    // The hooks of this leadership must not overlap with those of the next one.
     void Promise.all([revoked, leadership.elected]).then(() => {
       this.#leadership = undefined;
       if (reason === 'resigned' || reason === 'failed') this.#alarm.set(clock.monotonic() + ttl);

@@ -74,7 +74,7 @@ export class Elections {
 
   /** The names of those that this instance leads. */
   get led(): string[] {
-    return [...this.#elections.values()].filter(({ leads }) => leads).map(({ name }) => name);
+    return this.names.filter((name) => this.#elections.get(name)?.leads);
   }
 
   /** Begins to campaign in each election but this one. */

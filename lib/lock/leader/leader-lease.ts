@@ -8,8 +8,8 @@ export interface LeaderGrant extends AcquiredLock {
 }
 
 /**
- * The leader's view of its lease. It ends when the lease is lost, or earlier, when the leader has to stop. Then the
- * lease itself is kept until the leader has finished its work, so that no other instance begins before.
+ * The leader's view of its lease. It ends when the lease is lost, or earlier, when the leader has to stop. Then the lease itself is kept
+ * until the leader has finished its work, so that no other instance begins before.
  */
 export class LeaderLease implements Lock, Abortable {
   readonly job = undefined;
@@ -22,18 +22,12 @@ export class LeaderLease implements Lock, Abortable {
   readonly #followers = new Map<symbol, Abortable>();
   #reason: Error | undefined;
 
-  constructor(private readonly grant: LeaderGrant) {}
+  readonly name: string;
+  readonly holder: string;
+  readonly fencingToken: number | undefined;
 
-  get name(): string {
-    return this.grant.name;
-  }
-
-  get holder(): string {
-    return this.grant.holder;
-  }
-
-  get fencingToken(): number | undefined {
-    return this.grant.fencingToken;
+  constructor(private readonly grant: LeaderGrant) {
+    ({ name: this.name, holder: this.holder, fencingToken: this.fencingToken } = grant);
   }
 
   get signal(): AbortSignal {

@@ -27,11 +27,7 @@ export function writeArguments(where: string, args: readonly unknown[]): string 
   return asciiJson(given);
 }
 
-/**
- * The key of a call.
- *
- * @throws SchedulerLockConfigError if it is no text, too long, or holds a NUL character
- */
+/** The key of a call. @throws SchedulerLockConfigError if it is no text, too long, or holds a NUL character */
 export function checkKey(where: string, key: unknown): string {
   if (typeof key !== 'string') throw refused(where, `queue.key gave ${show(key)}. Return a text`);
   // PostgreSQL has no texts with it.

@@ -3,7 +3,7 @@
  * May not enter: how a queue is stored, Nest, options that are not checked.
  */
 import { newId } from '../../base/shared.js';
-import { AlarmClock, type Clock, inModuleContext } from '../../base/clock.js';
+import { AlarmClock, type Clock, inModuleContext, noLongerThan } from '../../base/clock.js';
 import type { Emit } from '../../contract/events/events.js';
 import type { QueuedEvent } from '../../contract/events/call-events.js';
 import type { Drainer, QueueJob } from '../drain.js';
@@ -42,14 +42,6 @@ export interface CallToQueue extends QueueSettings {
   readonly args: string;
 }
 
-/** A lock whose queued calls this process has to run. */
-interface Backlog {
-  readonly name: string;
-  /** The place of the first queued call. */
-  readonly place: number;
-  readonly settings: LockSettings;
-}
-
 /** Stands in line for a lock to run its queued calls, or runs them. */
 interface Worker {
   readonly place: number;
@@ -57,14 +49,6 @@ interface Worker {
   works: boolean;
   /** The first place among the queued calls that came after the worker last asked the store for one. */
   wanted: number | undefined;
-}
-
-/** A look for queued calls that is without an answer. */
-interface Search {
-  /** Monotonic. */
-  readonly since: number;
-  /** Whether there may be other queued calls by now than it finds. */
-  isOld: boolean;
 }
 
 /**
@@ -79,8 +63,9 @@ export class Queues {
   /** Whether a hint has it look soon, and when one last had, monotonic. */
   #hasHint = false;
   #hintedAt = -Infinity;
-  /** The newest look, until it is answered. */
-  #unanswered: Search | undefined;
+  /** The newest look, until it is answered, and whether there may be other queued calls by now than it finds. */
+  #search: Promise<void> | undefined;
+  #isOld = false;
   readonly #alarm: AlarmClock;
   #stopListening: (() => void) | undefined;
   #started = false;
@@ -127,11 +112,7 @@ export class Queues {
     this.#alarm.stop();
   }
 
-  /**
-   * Queues a call whose lock is taken.
-   *
-   * @returns why it has not run
-   */
+  /** Queues a call whose lock is taken. @returns why it has not run */
   async enqueue(
     { name, job = '', settings }: LockCall,
     { key, args, max, redeliver }: CallToQueue,
@@ -174,7 +155,7 @@ export class Queues {
 
   /** A lost connection is back. A look from before may never be answered, so it holds up no other one. */
   #back(): void {
-    this.#unanswered = undefined;
+    this.#search = undefined;
     void this.#sweep();
   }
 
@@ -203,18 +184,18 @@ export class Queues {
       if (worker.works) worker.wanted = Math.min(worker.wanted ?? Infinity, place);
       if (worker.works || worker.place <= place) return;
     }
-    void this.#work({ name, place, settings }, workers);
+    void this.#work(name, place, settings, workers);
   }
 
   /** @param place of the first queued call to run. The worker stands there in line. */
-  async #work({ name, place, settings }: Backlog, workers: Set<Worker>): Promise<void> {
+  async #work(name: string, place: number, settings: LockSettings, workers: Set<Worker>): Promise<void> {
     const worker: Worker = { place, works: false, wanted: undefined };
     workers.add(worker);
     const drainer: Drainer = {
       jobs: this.#jobs,
       asks: () => Object.assign(worker, { works: true, wanted: undefined }),
       // The worker enters the line again before it gives the lock away, at the place of the queued call.
-      standsBehind: (next = place) => void this.#work({ name, place: next, settings }, workers),
+      standsBehind: (next = place) => void this.#work(name, next, settings, workers),
     };
     const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip' } as const;
     const call: LockCall = {
@@ -246,16 +227,14 @@ export class Queues {
     if (this.#hasHint) this.#hintedAt = since;
     this.#hasHint = false;
     if (!this.#maySleep) this.#alarm.set(since + SWEEP);
-    if (this.#unanswered !== undefined && since - this.#unanswered.since < LOST) {
-      this.#unanswered.isOld = true;
-      return;
-    }
-    const look = (this.#unanswered = { since, isOld: false });
-    await this.#runLeft(settings);
+    if (this.#search !== undefined) return void (this.#isOld = true);
+    this.#isOld = false;
+    const search = (this.#search = this.#runLeft(settings));
+    await noLongerThan(LOST, search, this.clock);
     // A later look has passed this one.
-    if (this.#unanswered !== look) return;
-    this.#unanswered = undefined;
-    if (look.isOld) this.#hinted();
+    if (this.#search !== search) return;
+    this.#search = undefined;
+    if (this.#isOld) this.#hinted();
   }
 
   /** Never rejects. */

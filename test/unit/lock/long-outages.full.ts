@@ -228,6 +228,19 @@ describe('while the store does not answer', () => {
     expect(app.store.calls.length - length).toBe(250);
   });
 
+  it('no more are under way at a time, however long the store leaves them without an answer', async () => {
+    const app = new Harness();
+    app.store.always('acquire', brokenConnection);
+    app.store.always('release', notConnected);
+    for (let i = 0; i < 1_000; i++) app.launch(`import-${i}`);
+    await app.clock.advance(0);
+    app.store.always('release', silence);
+    const { length } = app.store.calls;
+    app.store.announce();
+    await app.clock.advance(SETTINGS.storeTimeout - 1);
+    expect(app.store.calls.length - length).toBe(250);
+  });
+
   it('those that some hundred under way keep back at their beat are tried a second later', async () => {
     const app = new Harness();
     app.store.always('acquire', brokenConnection);

@@ -40,6 +40,17 @@ describe('the limit of store calls', () => {
     expect(ended).toEqual([GIVEN_UP, GIVEN_UP, 'late']);
   });
 
+  it('an answer after that reaches all who listen, before and after it came', async () => {
+    const { clock, ended, note, ask } = setUp();
+    const call = ask();
+    await clock.advance(1_000);
+    call.listen(note);
+    call.listen(note);
+    call.answered('late');
+    call.listen(note);
+    expect(ended).toEqual([GIVEN_UP, 'late', 'late', 'late']);
+  });
+
   it('each call has its own limit, in whatever order they were made', async () => {
     const { clock, ended, ask } = setUp();
     ask(3_000);
