@@ -1,6 +1,6 @@
 import type { JobStart } from '../base/job-start.js';
 import type { JobSettings } from './options/check.js';
-import type { QueueOptions } from './options/queue.js';
+import type { QueueSettings } from './options/parts.js';
 import type { JobState } from '../schedule/cron-job-state.js';
 import type { JobSchedule } from '../schedule/job-schedule.js';
 
@@ -10,7 +10,7 @@ export interface BoundJob {
   readonly name: string | ((...args: never[]) => unknown);
   readonly settings: JobSettings;
   /** How its calls are queued that find their lock taken; `undefined`: they are not. */
-  readonly queue?: QueueOptions | undefined;
+  readonly queue?: QueueSettings | undefined;
   /** The schedule of the job, if the scheduler fires it. */
   readonly schedule: JobSchedule | undefined;
   /** Fires the method as the scheduler does, for a given start. */

@@ -1,7 +1,7 @@
 import { SchedulerLockConfigError } from '../base/errors.js';
 import type { LockCall } from '../lock/lock-call.js';
 import { displayName } from '../base/lock-name.js';
-import { unknownOptions } from './options/table.js';
+import { readOption, unknownOptions } from './options/table.js';
 import { invalidNames } from './options/values.js';
 import { show } from '../base/wording.js';
 import type { RunOptions } from './options/options.js';
@@ -35,16 +35,12 @@ export function callByHand(name: string, options: RunOptions, module: ModuleSett
       `lock ${quoted(name)}: ${show(options)} is given where its options go, such as { ttl: '10m' }.`,
     ]);
   }
-  const { job, tick, signal } = options;
+  const { job } = options;
   const { settings, problems } = checkLockOptions(options, module);
   const all = [...unknownOptions(options, 'run'), ...problems];
   if (job !== undefined) all.push(...invalidNames({ job }));
-  if (tick !== undefined && !(Number.isSafeInteger(tick) && tick >= 0)) {
-    all.push(`tick: ${String(tick)} is no time in epoch milliseconds.`);
-  }
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    all.push(`signal: ${show(signal)} is no AbortSignal. Give the \`signal\` of an AbortController.`);
-  }
+  const tick = readOption('tick', options.tick, all);
+  const signal = readOption('signal', options.signal, all);
   if (all.length > 0)
     throw new SchedulerLockConfigError(all.map((problem) => `lock ${quoted(name)}: ${problem}`));
   const start = tick === undefined ? undefined : { tick };

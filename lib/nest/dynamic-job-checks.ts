@@ -1,7 +1,7 @@
 import { intervalOf, type JobOrchestrator, MAX_TIMER, overlay } from '../schedule/scheduler-parts.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
 import { CRON_PARAMETERS, unknownOptions } from './options/table.js';
-import { invalidNames, readDuration } from './options/values.js';
+import { duration, invalidNames } from './options/values.js';
 import { show, unknownNames } from '../base/wording.js';
 import {
   checkLockOptions,
@@ -29,13 +29,13 @@ export function checkJob(
 ): Checked<{ job: string; name: string; settings: JobSettings }> {
   const problems = unknownOptions(Object(options) as object, kind);
   const given = Object(options) as CronJobOptions;
-  const { job = name, lock = job } = given;
-  problems.push(...invalidNames({ name, job, lock }));
+  const { lock = name } = given;
+  problems.push(...invalidNames({ name, lock }));
   if (typeof callback !== 'function') problems.push(`${show(callback)} is no function. Give the job to run.`);
   const checked = checkLockOptions(given, module, lock);
   problems.push(...checked.problems);
   if (checked.problems.length === 0) problems.push(...withoutEffect(given, checked.settings));
-  return { settings: { job, name: lock, settings: checked.settings }, problems };
+  return { settings: { job: name, name: lock, settings: checked.settings }, problems };
 }
 
 /** Why a job cannot have this name in the scheduler; empty if it can. The name of a deleted job is free again. */
@@ -59,12 +59,7 @@ function parameterProblems(cron: CronJobOptions['cron']): string[] {
   if (cron === undefined) return [];
   if (typeof cron !== 'object' || cron === null)
     return [`cron: ${show(cron)} is no object. Give { waitForCompletion: true }, or the like.`];
-  const problems = unknownNames(cron, Object.keys(CRON_PARAMETERS));
-  for (const [name, type] of Object.entries(CRON_PARAMETERS)) {
-    const given: unknown = Reflect.get(cron, name);
-    if (given !== undefined && typeof given !== type) problems.push(`${name}: ${show(given)} is no ${type}.`);
-  }
-  return problems.map((problem) => `cron.${problem}`);
+  return unknownNames(cron, CRON_PARAMETERS).map((problem) => `cron.${problem}`);
 }
 
 /** The problems of the parameters of `cron`. Finds them by making a job that is neither started nor registered. */
@@ -97,7 +92,7 @@ export function noCronJob({ cronTime, timeZone }: CronParameters, error: unknown
 
 /** Whole milliseconds. */
 export function readInterval(every: unknown, problems: string[]): number {
-  const interval = readDuration('every', every ?? Number.NaN, problems) ?? 1;
+  const interval = duration()('every', every ?? Number.NaN, problems) ?? 1;
   if (interval <= MAX_TIMER) return interval;
   problems.push(`every: ${show(every)} is longer than Node's timers keep, 24.8 days. Use a cron job.`);
   return 1;

@@ -226,7 +226,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const problems: string[] = [];
     if (this.known.hasNamesake(job, own)) {
       problems.push(
-        `job: "${job.job}" is a job already, and they would share their ticks. Give one of them another.`,
+        `job: "${job.job}" is a job already, and they would share their ticks. Give one of them another name.`,
       );
     }
     if (elections.declaredAt.has(name)) {

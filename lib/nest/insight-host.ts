@@ -99,7 +99,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   hasTicks(job: string): boolean {
     if (!this.host.remembers || this.#watch?.has(job) !== true) return false;
     const bound = this.job(job);
-    return bound !== undefined && graceOf(bound, this.host.settings) !== false;
+    return bound !== undefined && graceOf(bound) !== false;
   }
 
   /** A job of this instance. */
@@ -191,7 +191,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       },
       comesLate: settings.catchUp !== false,
       ttl: settings.ttl,
-      grace: graceOf(bound, this.host.settings),
+      grace: graceOf(bound),
       interval: schedule?.every,
       shown: () => shownJob(bound, this.host),
       dates: {

@@ -9,7 +9,7 @@ import { isTaken } from '../lock/reports.js';
 import { displayName } from '../base/lock-name.js';
 import { MissedTicks, type TickResult } from '../schedule/ticks/missed-ticks.js';
 import { type ScheduledCall, scheduledCall } from '../schedule/scheduled-call.js';
-import type { QueueOptions } from './options/queue.js';
+import type { QueueSettings } from './options/parts.js';
 import { checkKey, writeArguments } from '../lock/queue/payload.js';
 import type { CallToQueue } from '../lock/queue/queues.js';
 import type { Annotation, ControlAct } from '../contract/history-store.js';
@@ -205,7 +205,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
 
 function callToQueue(
   job: string,
-  { key, max, redeliver }: QueueOptions,
+  { key, max, redeliver }: QueueSettings,
   args: readonly unknown[],
 ): CallToQueue {
   const text = typeof key === 'function' ? checkKey(job, made(job, 'queue.key', key, args)) : key;

@@ -84,7 +84,7 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
 })
 export class SchedulerLockModule extends ConfigurableModuleClass {
   /**
-   * @param options see {@link SchedulerLockModuleOptions}; `isGlobal` is true by default
+   * @param options see {@link SchedulerLockModuleOptions}
    * @throws SchedulerLockConfigError at once if there are no options; when the application starts, with every problem of
    *   the options
    */
@@ -98,7 +98,7 @@ export class SchedulerLockModule extends ConfigurableModuleClass {
   }
 
   /**
-   * @param options `useFactory` (and `inject`), `useClass` or `useExisting`; `imports`; `isGlobal` is true by default
+   * @param options `useFactory` (and `inject`), `useClass` or `useExisting`; `imports`
    * @throws SchedulerLockConfigError at once if none of the three is given; when the application starts, with every
    *   problem of the resulting options
    */

@@ -106,10 +106,9 @@ test.each([
     /expression: cron cannot make a job of .*1970.*past/,
   ],
   [
-    'an option of another type',
-    (locks: SchedulerLockService) =>
-      locks.cron('a', NIGHTLY, { cron: { disabled: 'yes' } } as object, nothing),
-    /cron.disabled: 'yes' is no boolean/,
+    'an identity beside its name',
+    (locks: SchedulerLockService) => locks.cron('a', NIGHTLY, { job: 'b' } as object, nothing),
+    /job: there is no such option here. The job is its name, the first argument/,
   ],
   [
     'a parameter of cron among the options of the lock',
@@ -149,8 +148,8 @@ describe('what another job has already is an error:', () => {
     ],
     [
       'the identity of a decorated job',
-      (locks: SchedulerLockService) => locks.cron('a', NIGHTLY, { job: 'Jobs.invoices' }, nothing),
-      'cron(a): job: "Jobs.invoices" is a job already, and they would share their ticks. Give one of them another.',
+      (locks: SchedulerLockService) => locks.cron('Jobs.invoices', NIGHTLY, nothing),
+      'cron(Jobs.invoices): job: "Jobs.invoices" is a job already, and they would share their ticks. Give one of them another name.',
     ],
     [
       'the lock of an election',
@@ -165,18 +164,18 @@ describe('what another job has already is an error:', () => {
   test('the identity of another dynamic job, unless that was deleted', async () => {
     const app = await startApp([]);
     const [locks, registry] = [locksOf(app), app.get(SchedulerRegistry)];
-    locks.cron('one', NIGHTLY, { job: 'report' }, nothing);
-    const again = (): unknown => locks.interval('two', '1h', { job: 'report' }, nothing);
+    locks.cron('report', NIGHTLY, nothing);
+    const again = (): unknown => locks.interval('report', '1h', nothing);
     const message =
-      'interval(two): job: "report" is a job already, and they would share their ticks. Give one of them another.';
+      'interval(report): job: "report" is a job already, and they would share their ticks. Give one of them another name.';
     expect(problemsOf(again)).toEqual([message]);
-    void registry.getCronJob('one').stop();
+    void registry.getCronJob('report').stop();
     expect(problemsOf(again)).toEqual([message]);
-    registry.deleteCronJob('one');
+    registry.deleteCronJob('report');
     again();
-    expect(problemsOf(() => locks.cron('one', NIGHTLY, { job: 'report' }, nothing))).toHaveLength(1);
-    registry.deleteInterval('two');
-    locks.cron('one', NIGHTLY, { job: 'report' }, nothing);
+    expect(problemsOf(() => locks.cron('report', NIGHTLY, nothing))).toHaveLength(1);
+    registry.deleteInterval('report');
+    locks.cron('report', NIGHTLY, nothing);
   });
 
   test('the key of another lock in Redis', async () => {
@@ -194,12 +193,12 @@ describe('what another job has already is an error:', () => {
 });
 
 describe('a job that is made early', () => {
-  function early(made: unknown[], options = {}) {
+  function early(made: unknown[], name = 'early') {
     @Injectable()
     class Early {
       constructor(private readonly locks: SchedulerLockService) {}
       onModuleInit(): void {
-        made.push(this.locks.cron('early', NIGHTLY, options, nothing));
+        made.push(this.locks.cron(name, NIGHTLY, nothing));
         this.locks.interval('soon', '1h', nothing);
       }
     }
@@ -226,7 +225,7 @@ describe('a job that is made early', () => {
   });
 
   test('with the identity of a decorated one stops the start', async () => {
-    const message = await startFailure(startApp([Jobs, early([], { job: 'Jobs.invoices' })]));
+    const message = await startFailure(startApp([Jobs, early([], 'Jobs.invoices')]));
     expect(message).toContain('job: "Jobs.invoices" is a job already');
   });
 });

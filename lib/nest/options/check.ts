@@ -1,6 +1,6 @@
 import { newId } from '../../base/shared.js';
 import { hostname } from 'node:os';
-import type { Clock } from '../../base/clock.js';
+import { type Clock, systemClock } from '../../base/clock.js';
 import { formatDuration } from '../../base/duration.js';
 import type { LockSettings } from '../../lock/lock-call.js';
 import { nameProblem } from '../../base/lock-name.js';
@@ -8,12 +8,12 @@ import { type LockStore, undeclared } from '../../contract/lock-store.js';
 import { connectionProblem } from '../../stores/redis/connection-options.js';
 import { keyProblems } from '../../stores/redis/keys.js';
 import { show } from '../../base/wording.js';
-import type { CronJobOptions } from './job-options.js';
-import { type InsightSettings, readInsight } from './insight.js';
+import { type InsightSettings, readInsight } from './parts.js';
 import type { LeaderElectionOptions, LeaderOptions, SchedulerLockModuleOptions } from './module-options.js';
 import type { LockOptions, OnSkip } from './lock-options.js';
-import { OPTIONS, remembers, unknownOptions } from './table.js';
-import { invalidNames, readClock, readLog, readOption } from './values.js';
+import type { OnHeld, SchedulerLockOptions } from './options.js';
+import { OPTIONS, readOption, readOptions, remembers, unknownOptions } from './table.js';
+import { invalidNames, missingMethods } from './values.js';
 
 /** Options of the module, checked and complete. */
 export interface ModuleSettings {
@@ -44,9 +44,10 @@ interface ElectionSettings {
 
 /** Options of one lock, checked and complete. */
 export interface JobSettings extends LockSettings {
-  /** How long after its tick a run that nobody has started counts as overdue, ms; `undefined`: as the module says. */
-  readonly overdue?: number | false;
+  /** How long after its tick a run that nobody has started counts as overdue, ms; `false`: never. */
+  readonly overdue: number | false;
   readonly onSkip: OnSkip;
+  readonly onHeld: OnHeld;
   readonly rerun: number;
   readonly catchUp: number | false;
   readonly oncePerTick: boolean;
@@ -82,18 +83,16 @@ export function checkModuleOptions(
     : [
         `the factory of forRootAsync() returned ${show(given)}. Return the options, such as { connection: 'redis://localhost:6379' }.`,
       ];
-  problems.push(...leaderProblems(leader));
-  const idProblem = nameProblem(instanceId);
-  if (idProblem !== undefined) problems.push(`instanceId: ${show(instanceId)} is not valid: ${idProblem}.`);
+  problems.push(...leaderProblems(leader), ...invalidNames({ instanceId }));
   const settings: ModuleSettings = {
     instanceId,
     storeTimeout: readOption('storeTimeout', options.storeTimeout, problems),
     shutdownTimeout: readOption('shutdownTimeout', options.shutdownTimeout, problems),
-    log: readLog(options.log, problems),
-    clock: readClock(options.clock, problems),
+    log: readOption('log', options.log, problems),
+    clock: readOption('clock', options.clock, problems) ?? systemClock,
     strictStoreTimeout: options.storeTimeout !== undefined,
     leader: undefined,
-    insight: readInsight(options, problems),
+    insight: readInsight(options.insight, problems),
     given: options,
   };
   problems.push(...checkLockOptions({}, settings).problems);
@@ -130,36 +129,27 @@ export function checkElection(
  * @param name of a lock that belongs to a job
  */
 export function checkLockOptions(
-  given: LockOptions & Pick<CronJobOptions, 'history' | 'overdue'>,
+  given: LockOptions & Pick<SchedulerLockOptions, 'history' | 'onHeld'>,
   module: ModuleSettings,
   name?: unknown,
 ): Checked<JobSettings> {
   const problems: string[] = [];
-  const pick = <O extends keyof LockOptions>(option: O): LockOptions[O] =>
+  const pick = (option: keyof LockOptions): unknown =>
     given[option] === undefined ? module.given[option] : given[option];
-  const read = <O extends keyof LockOptions>(option: O) => readOption(option, pick(option), problems);
-  const ttl = read('ttl');
-  const history = readOption('history', given.history, problems);
-  const overdue = readOption('overdue', given.overdue, problems);
+  const { history = remembers(name), ...values } = readOptions(
+    'decorator',
+    (option) => (option === 'history' || option === 'onHeld' ? given[option] : pick(option)),
+    problems,
+  );
+  const { ttl } = values;
   const settings: JobSettings = {
-    ttl,
-    timeout: read('timeout'),
-    atLeast: read('atLeast') ?? 0,
-    heartbeat: read('heartbeat') ?? Math.max(1, Math.floor(ttl * OPTIONS.heartbeat.ofTtl)),
+    ...values,
+    atLeast: values.atLeast ?? 0,
+    heartbeat: values.heartbeat ?? Math.max(1, Math.floor(ttl * OPTIONS.heartbeat.ofTtl)),
     storeTimeout: Math.min(module.storeTimeout, Math.floor(ttl / 3)),
-    wait: read('wait'),
-    priority: read('priority'),
-    rerun: read('rerun'),
-    catchUp: read('catchUp'),
-    oncePerTick: read('oncePerTick'),
     // An instance that is switched off stays off, whatever the options of its jobs say.
-    enabled: [given, module.given]
-      .map(({ enabled }) => readOption('enabled', enabled, problems))
-      .every((enabled) => enabled),
-    onStoreError: read('onStoreError'),
-    onSkip: read('onSkip'),
-    ...((history ?? remembers(name)) && { history: true }),
-    ...(overdue === undefined ? undefined : { overdue }),
+    enabled: values.enabled && module.given.enabled !== false,
+    ...(history && { history }),
   };
   return { settings, problems: [...problems, ...contradictions(settings, module, pick)] };
 }
@@ -247,13 +237,11 @@ function otherStore(store: unknown, options: SchedulerLockModuleOptions): string
         `${option}: it goes with connection, and has no effect on a store. Leave it out; for Redis, give it to the store itself: new RedisLockStore(connection, { ${option} }).`,
     );
   }
-  const missing = (['acquire', 'extend', 'release', 'inspect', 'hints'] as const).filter(
-    (method) => typeof (store as Partial<LockStore> | null)?.[method] !== 'function',
-  );
-  return missing.length === 0
+  const missing = missingMethods(store, ['acquire', 'extend', 'release', 'inspect', 'hints']);
+  return missing === ''
     ? undeclared(store as LockStore, show(store))
     : [
-        `store: ${show(store)} is no LockStore: it has no ${missing.join('(), ')}(). ` +
+        `store: ${show(store)} is no LockStore: it has no ${missing}. ` +
           "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.",
       ];
 }
