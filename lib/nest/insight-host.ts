@@ -18,7 +18,7 @@ import { LockHost } from './lock-host.js';
 import { renamedAs, strangerOf, warnings } from './start-warnings.js';
 import type { BoundJob } from './bound-job.js';
 import { graceOf, shownJob } from './shown-job.js';
-import type { KnownJobs } from './known-jobs.js';
+import type { JobRegistry } from './job-registry.js';
 
 /** Shows the fleet that this instance is up, and notices jobs that did not run, where the store remembers such things. */
 @Injectable()
@@ -26,7 +26,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   readonly #watch: Watch | undefined;
   readonly #beats: Beats | undefined;
   readonly #hungRuns: HungRuns | undefined;
-  #jobs: KnownJobs | undefined;
+  #jobs: JobRegistry | undefined;
   #stopListening: (() => void) | undefined;
   #hasLooked = false;
   /** The last beat. */
@@ -115,7 +115,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /** @param jobs those that this instance knows at the moment */
-  start(jobs: KnownJobs): void {
+  start(jobs: JobRegistry): void {
     this.#jobs = jobs;
     if (!this.host.remembers) return;
     for (const job of jobs.all) this.#add(job);

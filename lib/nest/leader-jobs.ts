@@ -7,7 +7,7 @@ import { GatedJobs, type JobWatcher } from '../schedule/gated-jobs.js';
 import { isNamed, type JobOrchestrator } from '../schedule/scheduler-parts.js';
 import { MissedTicks } from '../schedule/ticks/missed-ticks.js';
 import type { BoundJob } from './bound-job.js';
-import type { KnownJobs } from './known-jobs.js';
+import { JobRegistry } from './job-registry.js';
 import { LockHost } from './lock-host.js';
 
 /** The election of `forRoot({ leader })`: the scheduled jobs of this instance run only while it leads. */
@@ -19,12 +19,12 @@ export class LeaderJobs {
   readonly #jobs = new Map<JobOrchestrator, GatedJobs>();
   /** Takes part in the election, from the first job on; absent before `standBy()`, and once it does. */
   #begin: (() => void) | undefined;
-  #jobsHere: KnownJobs | undefined;
 
   constructor(
     private readonly host: LockHost,
     private readonly events: SchedulerLockEvents,
     private readonly missedTicks: MissedTicks,
+    jobs: JobRegistry,
   ) {
     const { leader, shutdownTimeout, clock } = host.settings;
     if (leader === undefined) return;
@@ -36,7 +36,7 @@ export class LeaderJobs {
         gate.open(lease);
         // The last leader may have waited for its jobs that long, without starting any, before it released its lease.
         const maxAge = 2 * leader.lock.ttl + shutdownTimeout;
-        this.missedTicks.lead(this.#jobsHere?.all ?? [], maxAge);
+        this.missedTicks.lead(jobs.all, maxAge);
       },
       revoked: async (reason) => {
         // A lost lease cannot be kept. Otherwise the lease is kept until no job runs under it.
@@ -81,13 +81,10 @@ export class LeaderJobs {
   /**
    * Takes part in the election from the first job on: if an instance without any job led, the jobs of the others would run
    * nowhere.
-   *
-   * @param jobs whose ticks are asked for when this instance is elected, if no instance has started them
    */
-  standBy(jobs: KnownJobs): void {
+  standBy(): void {
     if (this.election === undefined) return;
     const election = this.host.elections.get(this.election);
-    this.#jobsHere = jobs;
     this.#begin = () => election.start();
     if (this.hasJobs) this.#added();
   }

@@ -42,7 +42,6 @@ import { MODULE_SETTINGS } from './module-definition.js';
 import type { BoundJob } from './bound-job.js';
 import { BOUND_ALREADY, readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { clashes, comesAndGoes } from './start-clashes.js';
 import { names, startLine, startWarnings, withoutProvider } from './start-warnings.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
@@ -76,12 +75,12 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   }
 
   async onModuleInit(): Promise<void> {
-    const { elections, store } = this.host;
+    const { elections } = this.host;
     const modules = this.discovery.getProviders().filter(({ token }) => token === MODULE_SETTINGS);
     const problems = ofModule([...this.host.problems, ...(modules.length > 1 ? [TWICE] : [])]);
     for (const wrapper of this.#wrappers()) problems.push(...this.#explore(wrapper));
-    const found = clashes(this.#found, elections.declaredAt, store);
-    problems.push(...found.ofJobs, ...this.dynamic.meet(this.#found));
+    const found = this.dynamic.jobs.meet(this.#found);
+    problems.push(...found.ofJobs);
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
     problems.push(...ofModule([...found.ofModule, ...this.#unknownScheduler()]));
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
@@ -104,14 +103,13 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     for (const found of this.#found) {
       if (isFired(found)) this.#undo.push(markByHand(found.instance, found.method.key));
     }
-    const jobs = this.dynamic.known;
-    for (const job of jobs.all) this.leader.catchUp(job);
+    for (const job of this.dynamic.jobs.all) this.leader.catchUp(job);
     this.dynamic.start();
     const { history, remembers, settings } = this.host;
     this.host.queues.start(history !== undefined && remembers && settings.insight?.beat === 'with-ticks');
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);
-    if (runsJobs) this.leader.standBy(jobs);
+    if (runsJobs) this.leader.standBy();
   }
 
   /** From now on another application may bind these instances. Until then, calls are skipped as `shutting-down`. */
@@ -175,7 +173,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   /** @returns whether anything is guarded */
   #tellOfJobs(): boolean {
     const decorated = this.#found.map((found) => ({ ...found.bound, scheduled: isFired(found) }));
-    const dynamic = this.dynamic.known.made.map((bound) => ({ ...bound, scheduled: true }));
+    const dynamic = this.dynamic.jobs.made.map((bound) => ({ ...bound, scheduled: true }));
     const jobs = [...decorated, ...dynamic].map(({ job, settings: { enabled }, scheduled }) => ({
       job,
       scheduled,
@@ -284,6 +282,19 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 function markFired(instance: object, key: string | symbol): void {
   const outermost: unknown = Reflect.get(instance, key);
   if (isScheduled(outermost)) markScheduled(outermost, key, outsideOfLocks);
+}
+
+/** The problems of a class whose instances come and go. */
+function comesAndGoes({ name, prototype }: { readonly name: string; readonly prototype: object }): string[] {
+  const why =
+    'on a request-scoped or transient provider (it is so by itself, or by what it injects). Its instances come and go';
+  const problems = lockedMethods(Object.create(prototype) as object).map(
+    ({ key }) =>
+      `${name}.${String(key)}: @SchedulerLock() ${why}, and the scheduler does not fire their methods. ` +
+      'Move the method to a provider with the default scope.',
+  );
+  if (declaredElection(prototype.constructor) === undefined) return problems;
+  return [`${name}: @LeaderElection() ${why}. Use a provider with the default scope.`, ...problems];
 }
 
 const TWICE = 'it is imported more than once. Call forRoot() or forRootAsync() once, in the root module.';

@@ -16,6 +16,7 @@ import { RedisLockStore } from '../stores/redis/redis-lock.store.js';
 import { MissedTicks } from '../schedule/ticks/missed-ticks.js';
 import { forAllCopies } from './all-copies.js';
 import { DynamicJobs } from './dynamic-jobs.js';
+import { JobRegistry } from './job-registry.js';
 import { InsightHost } from './insight-host.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
@@ -56,6 +57,7 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
       inject: [SchedulerLockEvents, MODULE_SETTINGS],
     },
     LockHost,
+    JobRegistry,
     {
       provide: MissedTicks,
       useFactory: ({ settings: { clock } }: LockHost) =>

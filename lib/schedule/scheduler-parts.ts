@@ -252,11 +252,6 @@ export function orchestratorsAmong(providers: readonly Wrapper[]): JobOrchestrat
   return [...new Set(instances.filter(isOrchestrator))];
 }
 
-/** Whether there is a `ScheduleModule`, complete or not. */
-export function hasScheduler(providers: readonly Wrapper[]): boolean {
-  return providers.some(({ host }) => host?.name === 'ScheduleModule');
-}
-
 /** Whether a `ScheduleModule` has a registry; if no orchestrator was found, its version is unknown to this library. */
 export function isUnknownScheduler(providers: readonly Wrapper[]): boolean {
   return providers.some(({ host, instance }) => host?.name === 'ScheduleModule' && isRegistry(instance));
