@@ -135,6 +135,7 @@ export interface CronJobLike extends ScheduledCronJob {
   /** Whether it is started: `isActive` from version 4 of `cron` on, `running` before. */
   readonly isActive?: boolean;
   readonly running?: boolean;
+  readonly waitForCompletion?: boolean;
   fireOnTick(this: unknown, ...args: unknown[]): unknown;
 }
 
