@@ -1,5 +1,4 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import type { Timer } from '../base/clock.js';
 import { type Binding, isSameObject } from './decorators/locked-method.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../base/errors.js';
 import type { JobStart } from '../base/job-start.js';
@@ -92,10 +91,10 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     args: readonly unknown[],
     proceed: () => unknown,
   ): Promise<RunResult<unknown>> {
-    if (bound.queue === undefined) return this.#execute(bound, call, proceed);
+    if (bound.queue === undefined) return this.host.execute(call, proceed);
     // What cannot be queued is found out before anything is sent.
     const queued = callToQueue(bound.job, bound.queue, args);
-    const result = await this.#execute(bound, { ...call, kind: 'queueable' }, proceed);
+    const result = await this.host.execute({ ...call, kind: 'queueable' }, proceed);
     return result.ran || !isTaken(result) ? result : this.host.queues.enqueue(call, queued);
   }
 
@@ -128,7 +127,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
         started,
         brief: this.#isBrief(bound),
       };
-      const result = await this.#execute(bound, call, work);
+      const result = await this.host.execute(call, work);
       this.#ended(bound, start, result);
       return result.ran ? result.value : undefined;
     } catch (error) {
@@ -147,41 +146,6 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     if (!result.ran) this.insight.refused(bound.job, start.tick, result);
     bound.schedule?.prepare(this.host.settings.clock.now());
     this.missedTicks.ended(bound, start, result);
-  }
-
-  async #execute(bound: BoundJob, call: LockCall, work: () => unknown): Promise<RunResult<unknown>> {
-    if (!bound.schedule?.waitsForCompletion) return this.host.execute(call, work);
-    let stopWatching: (() => void) | undefined;
-    try {
-      return await this.host.execute(call, () => {
-        stopWatching = this.#watch(bound, call);
-        return work();
-      });
-    } finally {
-      stopWatching?.();
-    }
-  }
-
-  /**
-   * Reports the dates that come while a job with `waitForCompletion` runs: `cron` leaves them out silently.
-   *
-   * @returns a function that ends this
-   */
-  #watch({ schedule, state }: BoundJob, call: LockCall): () => void {
-    let timer: Timer | undefined;
-    const arm = (): void => {
-      const now = this.host.settings.clock.now();
-      const tick = schedule?.next(now) ?? Infinity;
-      if (tick === Infinity) return;
-      const pass = (): void => {
-        // A job that was stopped or deleted misses no date.
-        if (state() === 'started') this.host.runner.passedOver({ ...call, kind: 'fired', start: { tick } });
-        arm();
-      };
-      timer = this.host.settings.clock.setTimer(pass, tick - now);
-    };
-    arm();
-    return () => timer?.cancel();
   }
 
   /**

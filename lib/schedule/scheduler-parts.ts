@@ -19,7 +19,6 @@ export interface CronOptions {
   readonly utcOffset?: number | undefined;
   readonly disabled?: boolean | undefined;
   readonly initialDelay?: number | undefined;
-  readonly waitForCompletion?: boolean | undefined;
 }
 
 type Method = (this: object, ...args: unknown[]) => unknown;
