@@ -47,15 +47,12 @@ export function readMethod(
 
 function firingProblems(instance: object, key: string | symbol, outermost: object): string[] {
   const overlong = overlongTimerOf(outermost);
-  const pause = overlong?.repeats ? 'at once, again and again' : 'at once';
-  return [
-    ...(Reflect.get(instance, key) === outermost ? [] : [ANEW]),
-    ...(overlong === undefined
-      ? []
-      : [
-          `${overlong.text} is longer than the timers of Node keep, 24.8 days: it would fire ${pause}. Use @Cron().`,
-        ]),
-  ];
+  const problems = Reflect.get(instance, key) === outermost ? [] : [ANEW];
+  if (overlong !== undefined)
+    problems.push(
+      `${overlong} is given more than the timers of Node keep, 24.8 days: it would fire at once. Use @Cron().`,
+    );
+  return problems;
 }
 
 function nameProblems(job: string, name: BoundJob['name'], scheduled: boolean): string[] {

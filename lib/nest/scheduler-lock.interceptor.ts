@@ -13,7 +13,6 @@ import { checkKey, writeArguments } from '../lock/queue/payload.js';
 import type { CallToQueue } from '../lock/queue/queues.js';
 import type { Annotation, ControlAct } from '../contract/history-store.js';
 import { counted, show } from '../base/wording.js';
-import { logWarning } from './log/log-phrases.js';
 import type { BoundJob } from './bound-job.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
@@ -24,9 +23,6 @@ import { LockHost } from './lock-host.js';
  */
 @Injectable()
 export class SchedulerLockInterceptor implements OnModuleDestroy {
-  /** Scheduled jobs that were fired without a tick: each is warned about once. */
-  readonly #tickless = new WeakSet<BoundJob>();
-
   constructor(
     private readonly host: LockHost,
     private readonly insight: InsightHost,
@@ -109,7 +105,6 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     if (bound.schedule?.isBeingMade) await Promise.resolve();
     const start = this.missedTicks.begin(bound, scheduled.start);
     scheduled.start = start;
-    if (start !== undefined) this.#warnOfNoTick(bound, start);
     // Only the store knows whether a tick that is fired again was started meanwhile.
     const settings = scheduled.again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
     const work = (): unknown => {
@@ -146,20 +141,6 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     if (!result.ran) this.insight.refused(bound.job, start.tick, result);
     bound.schedule?.prepare(this.host.settings.clock.now());
     this.missedTicks.ended(bound, start, result);
-  }
-
-  /**
-   * Warns that the scheduler fired a job, but none of its dates has come (by a direct `fireOnTick()`, for instance). The job
-   * runs all the same.
-   */
-  #warnOfNoTick(bound: BoundJob, { tick, interval }: JobStart): void {
-    if (tick !== undefined || interval !== undefined || this.#tickless.has(bound)) return;
-    this.#tickless.add(bound);
-    logWarning(
-      () =>
-        `${bound.job}: the scheduler fired it, but none of its dates has come: the call belongs to no tick. Its lock keeps runs ` +
-        'apart, but each instance that fires it now runs it.',
-    );
   }
 
   onModuleDestroy(): void {

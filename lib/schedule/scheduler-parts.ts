@@ -51,18 +51,12 @@ export const intervalOptionsOf = (method: object): { readonly timeout: number } 
 export const MAX_TIMER = 2_147_483_647;
 
 /** The decorator that fires a method, if it does so by a timer that Node does not keep. */
-export function overlongTimerOf(
-  method: object,
-): { readonly text: string; readonly repeats: boolean } | undefined {
-  for (const kind of ['intervals', 'timeouts'] as const) {
-    const given = optionsOf(kind, method) as { timeout: number } | undefined;
-    if (given !== undefined && given.timeout > MAX_TIMER)
-      return {
-        text: DECORATORS[kind].name.replace('()', `(${given.timeout})`),
-        repeats: kind === 'intervals',
-      };
-  }
-  return undefined;
+export function overlongTimerOf(method: object): string | undefined {
+  const kinds = ['intervals', 'timeouts'] as const;
+  const isOverlong = (kind: Kind): boolean =>
+    ((optionsOf(kind, method) as { timeout: number } | undefined)?.timeout ?? 0) > MAX_TIMER;
+  const kind = kinds.find(isOverlong);
+  return kind && DECORATORS[kind].name;
 }
 
 const optionsOf = (kind: Kind, method: object): unknown =>
