@@ -12,7 +12,7 @@ import { type InsightSettings, readInsight } from './parts.js';
 import type { LeaderElectionOptions, LeaderOptions, SchedulerLockModuleOptions } from './module-options.js';
 import type { LockOptions, OnSkip } from './lock-options.js';
 import type { OnHeld, SchedulerLockOptions } from './options.js';
-import { OPTIONS, readOption, readOptions, remembers, unknownOptions } from './table.js';
+import { OPTIONS, readOption, readOptions, unknownOptions } from './table.js';
 import { invalidNames, missingMethods } from './values.js';
 
 /** Options of the module, checked and complete. */
@@ -136,7 +136,7 @@ export function checkLockOptions(
   const problems: string[] = [];
   const pick = (option: keyof LockOptions): unknown =>
     given[option] === undefined ? module.given[option] : given[option];
-  const { history = remembers(name), ...values } = readOptions(
+  const { history = typeof name === 'string', ...values } = readOptions(
     'decorator',
     (option) => (option === 'history' || option === 'onHeld' ? given[option] : pick(option)),
     problems,

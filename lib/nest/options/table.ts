@@ -71,7 +71,7 @@ export const OPTIONS = {
   onHeld: { read: oneOf('skip', 'queue', 'once-more'), default: 'skip', at: 'decorator' },
   queue: { at: 'decorator' },
   lock: { at: 'cron interval' },
-  // Of scheduled jobs with a name that is a text: see `remembers()`.
+  // By default that of jobs whose lock has one name: those named by the arguments of calls would have a history each.
   history: { read: flag, at: 'decorator run cron interval' },
   tick: { read: time, at: 'run' },
   signal: { read: signal, at: 'run' },
@@ -162,14 +162,6 @@ export function readOptions<P extends Scope>(
     options.map((option) => [option, readOption(option, given(option as keyof Read<P>), problems, within)]),
   ) as Read<P>;
 }
-
-/**
- * The default of `history`, the only one that depends on something else: a lock that is named by the arguments of its calls would have a
- * history for each, and so would the calls of `run()`, which give no name here.
- *
- * @param name of the lock, or the function that makes it
- */
-export const remembers = (name: unknown): boolean => typeof name === 'string';
 
 const SCOPES: readonly Scope[] = [
   'module',
