@@ -1,4 +1,4 @@
-import { type Found, isFired, knownNames, whereOf } from './found.js';
+import { type Found, isFired, knownNames, whereOf, type BoundJob } from './bound-job.js';
 import {
   Injectable,
   Logger,
@@ -39,7 +39,6 @@ import { DynamicJobs } from './dynamic-jobs.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import { MODULE_SETTINGS } from './module-definition.js';
-import type { BoundJob } from './bound-job.js';
 import { BOUND_ALREADY, readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { names, startLine, startWarnings, withoutProvider } from './start-warnings.js';

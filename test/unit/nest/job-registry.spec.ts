@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { BoundJob } from '../../../lib/nest/bound-job.js';
-import type { Found } from '../../../lib/nest/found.js';
+import type { BoundJob, Found } from '../../../lib/nest/bound-job.js';
 import { JobRegistry } from '../../../lib/nest/job-registry.js';
 import type { LockHost } from '../../../lib/nest/lock-host.js';
 
