@@ -1,6 +1,5 @@
 import type { LockedMethod } from './decorators/locked-method.js';
 import { isScheduled } from '../schedule/scheduler-parts.js';
-import type { KnownName } from './lock-host.js';
 import type { JobStart } from '../base/job-start.js';
 import type { JobSettings } from './options/check.js';
 import type { QueueSettings } from './options/parts.js';
@@ -23,6 +22,9 @@ export interface BoundJob {
   /** The state of its cron job on this instance. */
   readonly state: () => JobState;
 }
+
+/** A lock name that is known at the start, with where it was given. */
+export type KnownName = readonly [where: string, name: string];
 
 /** A guarded method of an instance that Nest manages. */
 export interface Found {

@@ -14,16 +14,13 @@ import { ping, PING_NAME, type PingResult } from '../lock/access/ping.js';
 import { TimeLimits } from '../lock/access/time-limits.js';
 import type { HistoryStore } from '../contract/history-store.js';
 import type { LockStore } from '../contract/lock-store.js';
-import type { BoundJob } from './bound-job.js';
+import type { BoundJob, KnownName } from './bound-job.js';
 import { LOCK_STORE, MODULE_SETTINGS } from './module-definition.js';
 
 const followingAll =
   (call: BoundJob['call']): BoundJob['call'] =>
   (args) =>
     following(() => call(args), currentLock());
-
-/** A lock name that is known at the start, with where it was given. */
-export type KnownName = readonly [where: string, name: string];
 
 /** How long the start waits for a store that does not answer, ms: a frozen server must not keep an instance from starting. */
 const START_LIMIT = 10_000;

@@ -23,7 +23,6 @@ import { SchedulerLockConfigError } from '../base/errors.js';
 import { outsideOfLocks } from '../lock/current-lock.js';
 import { mayWait } from '../lock/lock-call.js';
 import { checkElection, ofModule } from './options/check.js';
-import { unknownOptions } from './options/table.js';
 import { CronJobState } from '../schedule/cron-job-state.js';
 import { JobSchedule } from '../schedule/job-schedule.js';
 import { fireAgain, markByHand, markScheduled } from '../schedule/scheduled-call.js';
@@ -222,13 +221,13 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const { name, options } = election;
     const leader = instance as LeaderHooks;
     const where = instance.constructor.name;
-    const problems = unknownOptions(Object(options) as object, 'election');
+    const problems: string[] = [];
     const missing = (['onElected', 'onRevoked'] as const).filter(
       (hook) => typeof leader[hook] !== 'function',
     );
     if (missing.length > 0) problems.push(...missing.map((hook) => `it has no method ${hook}().`));
     else {
-      const checked = checkElection(name, options, this.host.settings);
+      const checked = checkElection('election', name, options, this.host.settings);
       const clash = this.host.elections.add(where, checked.settings, {
         elected: (lease) => leader.onElected(lease),
         revoked: (reason) => leader.onRevoked(reason),

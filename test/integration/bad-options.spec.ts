@@ -234,11 +234,11 @@ describe('options that cannot work', () => {
     [{ store: 'memory', redis: 1 }, `redis: there is no such option here. There are ${MODULE_OPTIONS}.`],
     [
       { store: 'memory', leader: { name: 'jobs', tll: '1m' } },
-      'leader.tll: there is no such option here. Did you mean `ttl`?',
+      'leader: tll: there is no such option here. Did you mean `ttl`?',
     ],
     [
       { store: 'memory', leader: { name: 'jobs', group: '1m' } },
-      'leader.group: there is no such option here. There are name, ttl.',
+      'leader: group: there is no such option here. There are name, ttl.',
     ],
     [
       { connection: 'redis://host/orders' },

@@ -9,10 +9,10 @@ import { connectionProblem } from '../../stores/redis/connection-options.js';
 import { keyProblems } from '../../stores/redis/keys.js';
 import { show } from '../../base/wording.js';
 import { type InsightSettings, readInsight } from './parts.js';
-import type { LeaderElectionOptions, LeaderOptions, SchedulerLockModuleOptions } from './module-options.js';
+import type { LeaderElectionOptions, SchedulerLockModuleOptions } from './module-options.js';
 import type { LockOptions, OnSkip } from './lock-options.js';
 import type { OnHeld, SchedulerLockOptions } from './options.js';
-import { OPTIONS, readOption, readOptions, unknownOptions } from './table.js';
+import { OPTION_NAMES, OPTIONS, readOption, readOptions, unknownOptions } from './table.js';
 import { invalidNames, missingMethods } from './values.js';
 
 /** Options of the module, checked and complete. */
@@ -27,11 +27,6 @@ export interface ModuleSettings {
   readonly clock: Clock;
   /** The election that decides which instance runs the scheduled jobs. */
   readonly leader: ElectionSettings | undefined;
-  /**
-   * Whether the user set `storeTimeout`. Then a value over a third of the ttl is an error; otherwise it is
-   * adapted to a short ttl.
-   */
-  readonly strictStoreTimeout: boolean;
   /** How runs are remembered; `undefined`: not at all. */
   readonly insight: InsightSettings | undefined;
 }
@@ -83,43 +78,54 @@ export function checkModuleOptions(
     : [
         `the factory of forRootAsync() returned ${show(given)}. Return the options, such as { connection: 'redis://localhost:6379' }.`,
       ];
-  problems.push(...leaderProblems(leader), ...invalidNames({ instanceId }));
+  problems.push(...invalidNames({ instanceId }));
   const settings: ModuleSettings = {
     instanceId,
     storeTimeout: readOption('storeTimeout', options.storeTimeout, problems),
     shutdownTimeout: readOption('shutdownTimeout', options.shutdownTimeout, problems),
     log: readOption('log', options.log, problems),
     clock: readOption('clock', options.clock, problems) ?? systemClock,
-    strictStoreTimeout: options.storeTimeout !== undefined,
     leader: undefined,
     insight: readInsight(options.insight, problems),
     given: options,
   };
   problems.push(...checkLockOptions({}, settings).problems);
-  if (typeof leader !== 'object' || leader === null) return { settings, problems };
-  const election = checkElection(leader.name ?? SOME_NAME, leader, settings);
+  if (leader === undefined) return { settings, problems };
+  const election = checkElection('leader', leader?.name, leader, settings);
   problems.push(...election.problems.map((problem) => `leader: ${problem}`));
   return { settings: { ...settings, leader: election.settings }, problems };
 }
 
-/** Reads and checks an election. Without a valid name it has no settings. */
+/**
+ * Reads and checks an election. Without a valid name it has no settings.
+ *
+ * @param scope where it is declared: `forRoot({ leader })`, or `@LeaderElection()`
+ */
 export function checkElection(
+  scope: 'leader' | 'election',
   name: unknown,
   options: LeaderElectionOptions,
   module: ModuleSettings,
 ): Checked<ElectionSettings | undefined> {
-  if (typeof options !== 'object' || options === null) {
-    return { settings: undefined, problems: [`${String(options)} are no options. Give { ttl }.`] };
-  }
-  const { enabled, ttl } = module.given;
-  const { settings, problems } = checkLockOptions(
-    { ttl: options.ttl },
-    { ...module, given: { enabled, ttl } },
-  );
+  if (typeof options !== 'object' || options === null)
+    return {
+      settings: undefined,
+      problems: [`${show(options)} is no object. Give { ${OPTION_NAMES[scope].join(', ')} }.`],
+    };
+  const { enabled, ttl, storeTimeout } = module.given;
+  const given = { ...module, given: { enabled, ttl, storeTimeout } };
+  const { settings, problems } = checkLockOptions({ ttl: options.ttl }, given);
+  const isNamed = nameProblem(name) === undefined;
   return {
-    settings: nameProblem(name) === undefined ? { name: String(name), lock: settings } : undefined,
-    // Problems of the module's own options are reported elsewhere.
-    problems: [...(options.ttl === undefined ? [] : problems), ...invalidNames({ name })],
+    settings: isNamed ? { name: String(name), lock: settings } : undefined,
+    problems: [
+      ...unknownOptions(options, scope),
+      // Problems of the module's own options are reported elsewhere.
+      ...(options.ttl === undefined ? [] : problems),
+      ...(isNamed || name !== undefined
+        ? invalidNames({ name })
+        : ["it has no name. Give one, such as name: 'scheduler'."]),
+    ],
   };
 }
 
@@ -154,36 +160,35 @@ export function checkLockOptions(
   return { settings, problems: [...problems, ...contradictions(settings, module, pick)] };
 }
 
-/** Options that are right by themselves and wrong together. */
+/** The sentences of the rules that are broken. */
+const broken = (rules: readonly (readonly [isBroken: boolean, problem: string])[]): string[] =>
+  rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem);
+
+/** Options that are right by themselves and wrong together. @param given the values as they were given */
 function contradictions(
-  { ttl, heartbeat, timeout, atLeast }: LockSettings,
-  { storeTimeout, strictStoreTimeout }: ModuleSettings,
+  { ttl, heartbeat, timeout = 0, atLeast }: LockSettings,
+  { storeTimeout, given: { storeTimeout: isStrict } }: ModuleSettings,
   given: (option: 'heartbeat' | 'timeout' | 'atLeast') => unknown,
 ): string[] {
-  const problems: string[] = [];
-  const most = (): string => `${formatDuration(Math.floor(ttl / 3))}, or a longer ttl.`;
-  if (atLeast > ttl) {
-    problems.push(
-      `atLeast: ${show(given('atLeast'))} is longer than the ttl of ${formatDuration(ttl)}. Give a longer ttl.`,
-    );
-  }
-  if (heartbeat === false && timeout !== undefined && timeout >= ttl) {
-    problems.push(
-      `timeout: ${show(given('timeout'))} with heartbeat: false. The lease ends after its ttl of ${formatDuration(ttl)}, before the timeout. ` +
+  const of = `the ttl of ${formatDuration(ttl)}`;
+  const most = `${formatDuration(Math.floor(ttl / 3))}, or a longer ttl.`;
+  return broken([
+    [atLeast > ttl, `atLeast: ${show(given('atLeast'))} is longer than ${of}. Give a longer ttl.`],
+    [
+      heartbeat === false && timeout >= ttl,
+      `timeout: ${show(given('timeout'))} with heartbeat: false. The lease ends after its ${of.slice(4)}, before the timeout. ` +
         'Give a shorter timeout, a longer ttl, or a heartbeat.',
-    );
-  }
-  if (heartbeat !== false && heartbeat > ttl / 3) {
-    problems.push(
-      `heartbeat: ${show(given('heartbeat'))} is longer than a third of the ttl of ${formatDuration(ttl)}. Two more tries must fit in before the lease expires: give at most ${most()}`,
-    );
-  }
-  if (strictStoreTimeout && storeTimeout > ttl / 3) {
-    problems.push(
-      `storeTimeout: ${formatDuration(storeTimeout)} is longer than a third of the ttl of ${formatDuration(ttl)}. Give at most ${most()}`,
-    );
-  }
-  return problems;
+    ],
+    [
+      heartbeat !== false && heartbeat > ttl / 3,
+      `heartbeat: ${show(given('heartbeat'))} is longer than a third of ${of}. Two more tries must fit in before the lease expires: give at most ${most}`,
+    ],
+    [
+      // One that was not given is adapted to a short ttl.
+      isStrict !== undefined && storeTimeout > ttl / 3,
+      `storeTimeout: ${formatDuration(storeTimeout)} is longer than a third of ${of}. Give at most ${most}`,
+    ],
+  ]);
 }
 
 /**
@@ -192,23 +197,19 @@ function contradictions(
  * @param settings all that holds for the job
  */
 export function withoutEffect(
-  { priority, rerun, catchUp }: Pick<LockOptions, 'priority' | 'rerun' | 'catchUp'>,
+  { priority = 0, rerun, catchUp }: Pick<LockOptions, 'priority' | 'rerun' | 'catchUp'>,
   { wait = 0, oncePerTick }: JobSettings,
 ): string[] {
-  const problems: string[] = [];
-  if (priority !== undefined && priority !== 0 && wait === 0) {
-    problems.push(
+  const unticked =
+    'has no effect with oncePerTick: false: nobody knows then which ticks have run. Leave one of them out.';
+  return broken([
+    [
+      priority !== 0 && wait === 0,
       `priority: ${show(priority)} has no effect without wait: it is a place in line. Give \`wait\` as well, or leave it out.`,
-    );
-  }
-  if (oncePerTick) return problems;
-  for (const [option, given] of Object.entries({ rerun, catchUp })) {
-    if (given === undefined || given === 0 || given === false) continue;
-    problems.push(
-      `${option}: ${show(given)} has no effect with oncePerTick: false: nobody knows then which ticks have run. Leave one of them out.`,
-    );
-  }
-  return problems;
+    ],
+    [!oncePerTick && Boolean(rerun), `rerun: ${show(rerun)} ${unticked}`],
+    [!oncePerTick && Boolean(catchUp), `catchUp: ${show(catchUp)} ${unticked}`],
+  ]);
 }
 
 function storeProblems(options: SchedulerLockModuleOptions, environment: string | undefined): string[] {
@@ -244,22 +245,6 @@ function otherStore(store: unknown, options: SchedulerLockModuleOptions): string
         `store: ${show(store)} is no LockStore: it has no ${missing}. ` +
           "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.",
       ];
-}
-
-/** For an example. */
-const SOME_NAME = 'scheduler';
-
-function leaderProblems(leader: unknown): string[] {
-  if (leader === undefined) return [];
-  const give = (name: string): string => `Give the name of the election: leader: { name: '${name}' }.`;
-  if (typeof leader !== 'object' || leader === null) {
-    const isName = typeof leader === 'string' && nameProblem(leader) === undefined;
-    return [`leader: ${show(leader)} is not an object. ${give(isName ? leader : SOME_NAME)}`];
-  }
-  const problems = unknownOptions(leader, 'leader').map((problem) => `leader.${problem}`);
-  return (leader as Partial<LeaderOptions>).name === undefined
-    ? [`leader: it has no name. ${give(SOME_NAME)}`, ...problems]
-    : problems;
 }
 
 function defaultInstanceId(): string {

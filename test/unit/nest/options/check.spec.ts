@@ -150,7 +150,6 @@ describe('the options of the module', () => {
     expect(settings).toMatchObject({
       storeTimeout: 2_000,
       shutdownTimeout: 25_000,
-      strictStoreTimeout: false,
     });
     expect(OPTIONS.keyPrefix.default).toBe('scheduler');
   });
