@@ -40,7 +40,7 @@ import { LockHost } from './lock-host.js';
 import { MODULE_SETTINGS } from './module-definition.js';
 import { BOUND_ALREADY, readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { names, startLine, startWarnings, withoutProvider } from './start-warnings.js';
+import { type GuardedJob, names, startLine, startWarnings, withoutProvider } from './start-warnings.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -170,13 +170,15 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   /** @returns whether anything is guarded */
   #tellOfJobs(): boolean {
-    const decorated = this.#found.map((found) => ({ ...found.bound, scheduled: isFired(found) }));
-    const dynamic = this.dynamic.jobs.made.map((bound) => ({ ...bound, scheduled: true }));
-    const jobs = [...decorated, ...dynamic].map(({ job, settings: { enabled }, scheduled }) => ({
+    const guarded = ({ job, settings }: BoundJob, scheduled: boolean): GuardedJob => ({
       job,
       scheduled,
-      enabled,
-    }));
+      enabled: settings.enabled,
+    });
+    const jobs = [
+      ...this.#found.map((found) => guarded(found.bound, isFired(found))),
+      ...this.dynamic.jobs.made.map((bound) => guarded(bound, true)),
+    ];
     const { settings, store } = this.host;
     const where = { instance: settings.instanceId, store: storeLabel(store), leader: this.leader.election };
     const line = startLine(jobs, where);
