@@ -46,6 +46,6 @@ export const TICK_RETENTION = 400 * DAY;
 
 /** The defaults of the parts of options that are objects; durations in milliseconds. */
 export const PARTS = {
-  insight: { keep: 100, beat: 30_000, overdue: 60_000, error: 'message' },
+  insight: { keep: 100, beat: 30_000, error: 'message' },
   queue: { max: 1_000, redeliver: 3 },
 } as const;

@@ -164,18 +164,14 @@ export class LockRunner {
     this.#engine.outages.heard();
   }
 
-  /** A call was refused, or not even made, because this process is running a job under the lock. */
-  passedOver(call: LockCall): void {
-    this.#busy.get(call.name)?.refused(call);
-  }
-
   // Admission.
 
   #start<T>(call: LockCall, job: (lease: Lease) => T | Promise<T>): Promise<RunResult<T>> {
     const refusal = this.#refusal(call);
     if (refusal !== undefined) {
       reportSkipped(this.#engine, call, refusal);
-      if (refusal.reason === 'held') this.passedOver(call);
+      // This process is running a job under the lock.
+      if (refusal.reason === 'held') this.#busy.get(call.name)?.refused(call);
       return Promise.resolve(refusal);
     }
     this.#running.begin();

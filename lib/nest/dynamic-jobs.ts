@@ -1,44 +1,42 @@
-import { type Found, isFired } from './found.js';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { atEndOfTurn, type Timer } from '../base/clock.js';
+import { atEndOfTurn } from '../base/clock.js';
 import type { Duration } from '../base/duration.js';
 import { SchedulerLockConfigError } from '../base/errors.js';
 import type { JobStart } from '../base/job-start.js';
+import { displayName } from '../base/lock-name.js';
+import { show, unknownNames } from '../base/wording.js';
 import { currentLock, outsideOfLocks } from '../lock/current-lock.js';
+import { stateOf } from '../schedule/cron-job-state.js';
+import { JobSchedule } from '../schedule/job-schedule.js';
+import type { ScheduledCall } from '../schedule/scheduled-call.js';
 import {
   type CronJobLike,
   type CronTimeLike,
-  hasScheduler,
   intervalOf,
   type JobOrchestrator,
   orchestratorsAmong,
   overlay,
   type ScheduledCronJob,
 } from '../schedule/scheduler-parts.js';
-import { displayName } from '../base/lock-name.js';
-import { stateOf } from '../schedule/cron-job-state.js';
-import { JobSchedule } from '../schedule/job-schedule.js';
-import type { ScheduledCall } from '../schedule/scheduled-call.js';
 import type { BoundJob } from './bound-job.js';
-import { keyOf, noLines, sharedKeys } from './start-clashes.js';
-import { losesTicks, sharedLocks, tellOfUnkeptRules } from './start-warnings.js';
-import {
-  checkJob,
-  cronParameters,
-  cronProblems,
-  noCronJob,
-  readInterval,
-  takenName,
-  type Wanted,
-} from './dynamic-job-checks.js';
-import { KnownJobs } from './known-jobs.js';
-import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
-import { logError, logWarning } from './log/log-phrases.js';
 import { InsightHost } from './insight-host.js';
+import { JobRegistry } from './job-registry.js';
 import { LeaderJobs } from './leader-jobs.js';
-import { LockHost } from './lock-host.js';
+import { logError } from './log/log-phrases.js';
+import { checkLockOptions, withoutEffect } from './options/check.js';
+import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
+import { CRON_PARAMETERS, unknownOptions } from './options/table.js';
+import { duration, invalidNames } from './options/values.js';
+import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+
+/** One call of `cron()` or `interval()`. */
+interface Wanted {
+  readonly kind: 'cron' | 'interval';
+  readonly name: string;
+  readonly options: CronJobOptions | IntervalJobOptions;
+  readonly job: DynamicJob;
+}
 
 /**
  * Jobs that the application makes at run time. They work like decorated ones: the orchestrator of `@nestjs/schedule` makes them,
@@ -46,46 +44,24 @@ import { LockHost } from './lock-host.js';
  */
 @Injectable()
 export class DynamicJobs implements OnModuleDestroy {
-  /** All jobs of this instance. */
-  readonly known = new KnownJobs((lock) => keyOf(this.host.store, lock) ?? lock);
-  #rules: Timer | undefined;
-  /** Decorated jobs that the scheduler does not fire. */
-  #unfired: ReadonlySet<BoundJob> = new Set();
-  /** Shared locks that were named in the log. */
-  readonly #shared = new Set<string>();
+  #orchestrator: JobOrchestrator | undefined;
   #started = false;
   #closed = false;
   #onFirst: (() => void) | undefined;
 
   constructor(
-    private readonly host: LockHost,
     private readonly discovery: DiscoveryService,
     private readonly interceptor: SchedulerLockInterceptor,
     private readonly insight: InsightHost,
     private readonly leader: LeaderJobs,
+    readonly jobs: JobRegistry,
   ) {}
-
-  /**
-   * Takes the decorated methods, once they are found.
-   *
-   * @returns the problems of dynamic jobs that were made before
-   */
-  meet(decorated: readonly Found[]): string[] {
-    this.known.meet(decorated.map(({ bound }) => bound));
-    this.#unfired = new Set(decorated.filter((one) => !isFired(one)).map(({ bound }) => bound));
-    return this.known.made.flatMap((bound) =>
-      this.#clashes(bound, bound).map((problem) => `dynamic job "${bound.job}": ${problem}`),
-    );
-  }
 
   /** The application has started: its jobs are watched, and a new one looks for missed ticks when it is made. */
   start(): void {
     this.#started = true;
-    // When a constructor made its jobs, it was not known yet whether the store keeps queued calls.
-    for (const bound of this.known.made) this.#takeQueued(bound);
-    this.#warnOfSharedLocks(this.known.all);
-    this.#rules = tellOfUnkeptRules(this.known.all, this.host.settings.clock);
-    this.insight.start(this.known);
+    this.jobs.start();
+    this.insight.start(this.jobs);
   }
 
   /** @param tell called once, after the turn in which the next job is made */
@@ -96,14 +72,13 @@ export class DynamicJobs implements OnModuleDestroy {
   /** The scheduler empties the registry later. */
   onModuleDestroy(): void {
     this.#closed = true;
-    this.#rules?.cancel();
   }
 
   cron(name: string, expression: string | Date, options: CronJobOptions, job: DynamicJob): ScheduledCronJob {
-    const given = Object(options) as CronJobOptions;
-    const parameters = cronParameters(name, expression, given);
+    const { cron, timeZone } = Object(options) as CronJobOptions;
     const wanted: Wanted = { kind: 'cron', name, options, job };
-    const { orchestrator, facts } = this.#check(wanted, (there) => cronProblems(parameters, given, there));
+    const { orchestrator, facts } = this.#check(wanted, parameterProblems(cron));
+    const parameters = { ...cron, name, cronTime: expression, timeZone };
     const record = {
       options: parameters,
       target: () => this.leader.fire(name, undefined, () => this.#scheduled(bound, job)),
@@ -113,14 +88,13 @@ export class DynamicJobs implements OnModuleDestroy {
     const cronTimes = (): CronTimeLike[] => (record.ref === undefined ? [] : [record.ref.cronTime]);
     const bound: BoundJob = {
       ...facts,
-      schedule: JobSchedule.ofCron(parameters, cronTimes, this.host.settings.clock.monotonic()),
+      schedule: JobSchedule.ofCron(parameters, cronTimes, this.jobs.settings.clock.monotonic()),
       state: () => stateOf(orchestrator.schedulerRegistry, name, record.ref),
       ...this.#ways(() => bound, job),
     };
     try {
       overlay(orchestrator, { cronJobs: { [name]: record } }).mountCron();
     } catch (error) {
-      // A date that has passed: only a job that is started finds it out.
       throw problemsOf(wanted, [noCronJob(parameters, error)]);
     }
     this.#add(bound);
@@ -129,9 +103,8 @@ export class DynamicJobs implements OnModuleDestroy {
 
   interval(name: string, every: Duration, options: IntervalJobOptions, job: DynamicJob): void {
     const problems: string[] = [];
-    const timeout = readInterval(every, problems);
-    const wanted: Wanted = { kind: 'interval', name, options, job };
-    const { orchestrator, facts } = this.#check(wanted, () => problems);
+    const timeout = EVERY('every', every ?? Number.NaN, problems) ?? 1;
+    const { orchestrator, facts } = this.#check({ kind: 'interval', name, options, job }, problems);
     const { schedulerRegistry: registry } = orchestrator;
     const record = {
       timeout,
@@ -150,108 +123,95 @@ export class DynamicJobs implements OnModuleDestroy {
 
   /** How a job is started. @param bound made by then */
   #ways(bound: () => BoundJob, job: DynamicJob): Pick<BoundJob, 'fire' | 'call'> {
-    return { fire: (start) => this.#again(bound(), job, start), call: () => job(currentLock()) };
+    return {
+      // The code that fires the job again handles its errors.
+      fire: (start) => this.leader.fire(bound().job, start.tick, () => this.#run(bound(), job, start)),
+      call: () => job(currentLock()),
+    };
   }
 
   #add(bound: BoundJob): void {
-    this.known.add(bound);
+    this.jobs.add(bound);
     if (!this.#started) return;
-    this.#takeQueued(bound);
+    this.jobs.opened(bound);
     if (this.#onFirst !== undefined) atEndOfTurn(this.#onFirst);
     this.#onFirst = undefined;
-    this.#warnOfSharedLock(bound);
     this.insight.added(bound);
     this.leader.catchUp(bound);
   }
 
-  /** Queued calls of the job can run here from now on. */
-  #takeQueued(bound: BoundJob): void {
-    this.host.addQueueJob(bound, () => bound.state() === 'gone');
-  }
-
-  /** Once for each lock. */
-  #warnOfSharedLocks(jobs: readonly BoundJob[]): void {
-    const scheduled = jobs.filter((job) => !this.#unfired.has(job));
-    const warning = sharedLocks(scheduled, this.#shared);
-    if (warning !== undefined) logWarning(() => warning);
-  }
-
-  /** Warns of a new job and the jobs under its lock. If two of those could lose a tick, an earlier warning has named them. */
-  #warnOfSharedLock(bound: BoundJob): void {
-    if (this.#shared.has(String(bound.name))) return;
-    const mayLose = losesTicks(bound.settings);
-    let others = 0;
-    for (const other of this.known.under(bound.name)) {
-      if (other !== bound && !this.#unfired.has(other)) others++;
-      if (others > 1 && !mayLose) return;
-    }
-    if (others > 0) this.#warnOfSharedLocks([...this.known.under(bound.name)]);
-  }
-
-  /** Runs outside of the lock under which the job was made or started: another job may have done that. */
+  /**
+   * Runs outside of the lock under which the job was made or started: another job may have done that. Logs the error of the job, as the
+   * scheduler does for decorated ones: `cron` may not handle it.
+   */
   #scheduled(bound: BoundJob, job: DynamicJob): Promise<unknown> {
-    return told(outsideOfLocks(() => this.#run(bound, job, newCall(undefined))));
+    const run = outsideOfLocks(() => this.#run(bound, job, undefined));
+    return run.catch((error: unknown) => logError(() => error));
   }
 
-  /** The code that fires the job again handles its errors. */
-  #again(bound: BoundJob, job: DynamicJob, start: JobStart): unknown {
-    return this.leader.fire(bound.job, start.tick, () => this.#run(bound, job, newCall(start)));
-  }
-
-  #run(bound: BoundJob, job: DynamicJob, call: ScheduledCall): Promise<unknown> {
+  /** @param start of a tick that this library fires again */
+  #run(bound: BoundJob, job: DynamicJob, start: JobStart | undefined): Promise<unknown> {
+    const call: ScheduledCall = { start, again: start !== undefined, over: false };
     return this.interceptor.intercept(bound, [], call, () => job(currentLock()));
   }
 
   /** @throws SchedulerLockConfigError with every problem */
   #check(
     wanted: Wanted,
-    more: (orchestrator: JobOrchestrator | undefined) => readonly string[],
+    more: readonly string[],
   ): { orchestrator: JobOrchestrator; facts: Pick<BoundJob, 'job' | 'name' | 'settings'> } {
-    const [orchestrator] = orchestratorsAmong(this.discovery.getProviders());
-    const { settings: facts, problems } = checkJob(wanted, this.host.settings);
-    const all = [...problems, ...more(orchestrator), ...this.#clashes(facts)];
-    all.push(...noLines(facts.settings, this.host.store));
+    const { kind, name, options, job } = wanted;
+    const given = Object(options) as CronJobOptions;
+    const { lock = name } = given;
+    const { settings, problems } = checkLockOptions(given, this.jobs.settings, lock);
+    const facts = { job: name, name: lock, settings };
+    const all = [...unknownOptions(given, kind), ...invalidNames({ name, lock })];
+    if (typeof job !== 'function') all.push(`${show(job)} is no function. Give the job to run.`);
+    all.push(...problems, ...(problems.length === 0 ? withoutEffect(given, settings) : []), ...more);
+    all.push(...this.jobs.clashesOf(facts));
     if (this.#closed) all.push('the application is shutting down.');
-    if (orchestrator !== undefined) all.push(...takenName(wanted, orchestrator));
-    else if (hasScheduler(this.discovery.getProviders())) all.push(NOT_COMPLETE);
-    else all.push('nothing would fire it: no module imports ScheduleModule.forRoot() of @nestjs/schedule.');
+    const orchestrator = (this.#orchestrator ??= orchestratorsAmong(this.discovery.getProviders())[0]);
+    all.push(...(orchestrator === undefined ? [NO_SCHEDULER] : takenName(wanted, orchestrator)));
     if (all.length > 0 || orchestrator === undefined) throw problemsOf(wanted, all);
     return { orchestrator, facts };
   }
-
-  /** Conflicts of a job and its lock with other jobs, locks and elections. @param own the job, if it is made already */
-  #clashes(job: Pick<BoundJob, 'job' | 'name'>, own?: BoundJob): string[] {
-    const { elections, store } = this.host;
-    const { name } = job;
-    const problems: string[] = [];
-    if (this.known.hasNamesake(job, own)) {
-      problems.push(
-        `job: "${job.job}" is a job already, and they would share their ticks. Give one of them another.`,
-      );
-    }
-    if (elections.declaredAt.has(name)) {
-      problems.push(`lock: "${String(name)}" is the lock of an election. Give the job another one.`);
-    }
-    return [
-      ...problems,
-      ...sharedKeys(store, [this.known.rivalOf(name), ...elections.declaredAt.keys(), name]),
-    ];
-  }
 }
 
-const NOT_COMPLETE =
-  'ScheduleModule is not complete yet, or of no version that the README names. Call it in onModuleInit() or later, not in a constructor.';
+const NO_SCHEDULER =
+  'nothing would fire it: no module imports ScheduleModule.forRoot() of @nestjs/schedule, or it is not complete yet. Make jobs in ' +
+  'onModuleInit() or later, not in a constructor.';
 
-/** A call by the scheduler, or, with a start, a tick that this library fires again. */
-const newCall = (start: JobStart | undefined): ScheduledCall => ({
-  start,
-  again: start !== undefined,
-  over: false,
-});
+/** The longest interval: Node's timers keep 24.8 days. */
+const EVERY = duration({ most: 24 * 86_400_000 });
 
-/** Logs the error of a job, as the scheduler does for decorated ones: `cron` may not handle it. */
-const told = (work: Promise<unknown>): Promise<unknown> =>
-  work.catch((error: unknown) => logError(() => error));
+function parameterProblems(cron: CronJobOptions['cron']): string[] {
+  if (cron === undefined) return [];
+  if (typeof cron !== 'object' || cron === null)
+    return [`cron: ${show(cron)} is no object. Give { disabled: true }, or the like.`];
+  return unknownNames(cron, CRON_PARAMETERS).map((problem) => `cron.${problem}`);
+}
+
+/** Why a job cannot have this name in the scheduler; empty if it can. The name of a deleted job is free again. */
+function takenName({ kind, name }: Wanted, orchestrator: JobOrchestrator): string[] {
+  const { schedulerRegistry: registry } = orchestrator;
+  const [what, isRegistered, records] =
+    kind === 'cron'
+      ? (['a cron job', registry.getCronJobs().has(name), orchestrator.cronJobs] as const)
+      : (['an interval', intervalOf(registry, name) !== undefined, orchestrator.intervals] as const);
+  // A decorated method has this name, and its job was not made yet.
+  const isToBeMade = Object.hasOwn(records, name) && records[name]?.ref === undefined;
+  return isRegistered || isToBeMade ? [`name: the registry has ${what} of this name already.`] : [];
+}
+
+/** @param error the error of `cron` */
+function noCronJob(
+  { cronTime, timeZone }: { readonly cronTime: unknown; readonly timeZone: string | undefined },
+  error: unknown,
+): string {
+  const zone = timeZone === undefined ? '' : `, timeZone ${show(timeZone)}`;
+  const expression = cronTime instanceof Date ? cronTime.toString() : show(cronTime);
+  return `expression: cron cannot make a job of ${expression}${zone}: ${error instanceof Error ? error.message : String(error)}`;
+}
 
 const problemsOf = ({ kind, name }: Wanted, problems: readonly string[]): SchedulerLockConfigError =>
   new SchedulerLockConfigError(problems.map((problem) => `${kind}(${displayName(name)}): ${problem}`));

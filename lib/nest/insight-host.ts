@@ -18,7 +18,7 @@ import { LockHost } from './lock-host.js';
 import { renamedAs, strangerOf, warnings } from './start-warnings.js';
 import type { BoundJob } from './bound-job.js';
 import { graceOf, shownJob } from './shown-job.js';
-import type { KnownJobs } from './known-jobs.js';
+import type { JobRegistry } from './job-registry.js';
 
 /** Shows the fleet that this instance is up, and notices jobs that did not run, where the store remembers such things. */
 @Injectable()
@@ -26,7 +26,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   readonly #watch: Watch | undefined;
   readonly #beats: Beats | undefined;
   readonly #hungRuns: HungRuns | undefined;
-  #jobs: KnownJobs | undefined;
+  #jobs: JobRegistry | undefined;
   #stopListening: (() => void) | undefined;
   #hasLooked = false;
   /** The last beat. */
@@ -99,7 +99,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   hasTicks(job: string): boolean {
     if (!this.host.remembers || this.#watch?.has(job) !== true) return false;
     const bound = this.job(job);
-    return bound !== undefined && graceOf(bound, this.host.settings) !== false;
+    return bound !== undefined && graceOf(bound) !== false;
   }
 
   /** A job of this instance. */
@@ -115,7 +115,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /** @param jobs those that this instance knows at the moment */
-  start(jobs: KnownJobs): void {
+  start(jobs: JobRegistry): void {
     this.#jobs = jobs;
     if (!this.host.remembers) return;
     for (const job of jobs.all) this.#add(job);
@@ -191,7 +191,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       },
       comesLate: settings.catchUp !== false,
       ttl: settings.ttl,
-      grace: graceOf(bound, this.host.settings),
+      grace: graceOf(bound),
       interval: schedule?.every,
       shown: () => shownJob(bound, this.host),
       dates: {

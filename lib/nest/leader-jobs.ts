@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { inModuleContext, noLongerThan } from '../base/clock.js';
+import { atEndOfTurn, inModuleContext, noLongerThan } from '../base/clock.js';
 import { logWarning } from './log/log-phrases.js';
 import { SchedulerLockEvents } from './log/scheduler-lock.events.js';
 import { JobGate } from '../lock/leader/leader-lease.js';
@@ -7,8 +7,9 @@ import { GatedJobs, type JobWatcher } from '../schedule/gated-jobs.js';
 import { isNamed, type JobOrchestrator } from '../schedule/scheduler-parts.js';
 import { MissedTicks } from '../schedule/ticks/missed-ticks.js';
 import type { BoundJob } from './bound-job.js';
-import type { KnownJobs } from './known-jobs.js';
+import { JobRegistry } from './job-registry.js';
 import { LockHost } from './lock-host.js';
+import { names } from './start-warnings.js';
 
 /** The election of `forRoot({ leader })`: the scheduled jobs of this instance run only while it leads. */
 @Injectable()
@@ -17,14 +18,17 @@ export class LeaderJobs {
   readonly election: string | undefined;
   readonly #gate: JobGate | undefined;
   readonly #jobs = new Map<JobOrchestrator, GatedJobs>();
+  /** Cron jobs that were added to the registry, and that the leader cannot wait for. Named in the log from `standBy()` on. */
+  readonly #unawaited: string[] = [];
+  #tells = false;
   /** Takes part in the election, from the first job on; absent before `standBy()`, and once it does. */
   #begin: (() => void) | undefined;
-  #jobsHere: KnownJobs | undefined;
 
   constructor(
     private readonly host: LockHost,
     private readonly events: SchedulerLockEvents,
     private readonly missedTicks: MissedTicks,
+    private readonly jobs: JobRegistry,
   ) {
     const { leader, shutdownTimeout, clock } = host.settings;
     if (leader === undefined) return;
@@ -36,7 +40,7 @@ export class LeaderJobs {
         gate.open(lease);
         // The last leader may have waited for its jobs that long, without starting any, before it released its lease.
         const maxAge = 2 * leader.lock.ttl + shutdownTimeout;
-        this.missedTicks.lead(this.#jobsHere?.all ?? [], maxAge);
+        this.missedTicks.lead(this.jobs.all, maxAge);
       },
       revoked: async (reason) => {
         // A lost lease cannot be kept. Otherwise the lease is kept until no job runs under it.
@@ -60,7 +64,13 @@ export class LeaderJobs {
   /** Puts the jobs of these schedulers behind the gate. Repeat it before a scheduler makes the timers of methods that it has found. */
   guard(orchestrators: Iterable<JobOrchestrator>): void {
     if (this.#gate === undefined) return;
-    const watcher: JobWatcher = { added: () => this.#added(), ranBefore };
+    const watcher: JobWatcher = {
+      added: () => this.#added(),
+      ranBefore,
+      unawaited: (job) => {
+        if (this.#unawaited.push(job) === 1 && this.#tells) atEndOfTurn(() => this.#tellOfUnawaited());
+      },
+    };
     for (const orchestrator of orchestrators) {
       const jobs = this.#jobs.get(orchestrator) ?? new GatedJobs(orchestrator, this.#gate, watcher);
       this.#jobs.set(orchestrator, jobs);
@@ -81,14 +91,13 @@ export class LeaderJobs {
   /**
    * Takes part in the election from the first job on: if an instance without any job led, the jobs of the others would run
    * nowhere.
-   *
-   * @param jobs whose ticks are asked for when this instance is elected, if no instance has started them
    */
-  standBy(jobs: KnownJobs): void {
+  standBy(): void {
     if (this.election === undefined) return;
     const election = this.host.elections.get(this.election);
-    this.#jobsHere = jobs;
     this.#begin = () => election.start();
+    this.#tells = true;
+    atEndOfTurn(() => this.#tellOfUnawaited());
     if (this.hasJobs) this.#added();
   }
 
@@ -102,6 +111,17 @@ export class LeaderJobs {
     const begin = this.#begin;
     this.#begin = undefined;
     if (begin !== undefined) inModuleContext(begin);
+  }
+
+  #tellOfUnawaited(): void {
+    // One that was made by `locks.cron()` tells when it ends.
+    const added = this.#unawaited.splice(0).filter((job) => !this.jobs.has(job));
+    if (added.length > 0)
+      logWarning(
+        () =>
+          `When this instance ceases to lead, it cannot wait for cron jobs of the registry without waitForCompletion: ${names(added)}. ` +
+          'Another instance may fire them while they still run here. Give them waitForCompletion: true, or make them by locks.cron().',
+      );
   }
 
   #refused(job: string, callTick: number | undefined): void {

@@ -14,7 +14,7 @@ import { ping, PING_NAME, type PingResult } from '../lock/access/ping.js';
 import { TimeLimits } from '../lock/access/time-limits.js';
 import type { HistoryStore } from '../contract/history-store.js';
 import type { LockStore } from '../contract/lock-store.js';
-import type { BoundJob } from './bound-job.js';
+import type { BoundJob, KnownName } from './bound-job.js';
 import { LOCK_STORE, MODULE_SETTINGS } from './module-definition.js';
 
 const followingAll =
@@ -22,14 +22,10 @@ const followingAll =
   (args) =>
     following(() => call(args), currentLock());
 
-/** A lock name that is known at the start, with where it was given. */
-export type KnownName = readonly [where: string, name: string];
-
 /** How long the start waits for a store that does not answer, ms: a frozen server must not keep an instance from starting. */
 const START_LIMIT = 10_000;
 /** How long the start waits for the store's history, and for its warnings, ms: no lock needs these. */
 const HISTORY_LIMIT = 2_000;
-const WARNING_LIMIT = 2_000;
 /** How long the shutdown waits for a store that does not close, ms: the other parts of the application close after it. */
 const CLOSE_LIMIT = 5_000;
 
@@ -100,27 +96,20 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
    * @throws SchedulerLockConfigError if they are needed, and the store can keep none
    */
   async startQueues(isNeeded: boolean): Promise<void> {
-    const {
-      queuedCalls,
-      keeps: { queuedCalls: queues },
-    } = this.store;
-    this.takesCalls = this.history !== undefined && this.remembers && queues;
+    const { queuedCalls, keeps } = this.store;
+    this.takesCalls = this.history !== undefined && this.remembers && keeps.queuedCalls;
     if (!isNeeded && !this.takesCalls) return;
     try {
       const opened = Promise.resolve(queuedCalls.init?.());
       await (isNeeded ? opened : this.#within(opened, HISTORY_LIMIT));
     } catch (error) {
-      await this.#cannotQueue(error, isNeeded);
+      const isAway = error instanceof StoreUnavailableError;
+      if (isAway && error.refused !== true) return;
+      this.takesCalls = false;
+      if (isAway || !isNeeded) return;
+      await this.#close().catch(() => undefined);
+      throw error;
     }
-  }
-
-  async #cannotQueue(error: unknown, isNeeded: boolean): Promise<void> {
-    const isAway = error instanceof StoreUnavailableError;
-    if (isAway && error.refused !== true) return;
-    this.takesCalls = false;
-    if (isAway || !isNeeded) return;
-    await this.#close().catch(() => undefined);
-    throw error;
   }
 
   /**
@@ -216,7 +205,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
 
   async #passOnWarning(): Promise<void> {
     if (this.store.warning === undefined) return;
-    const warning = await this.#within(this.store.warning(), WARNING_LIMIT).catch(() => undefined);
+    const warning = await this.#within(this.store.warning(), HISTORY_LIMIT).catch(() => undefined);
     if (warning !== undefined) logWarning(() => warning);
   }
 

@@ -1,6 +1,6 @@
 import { isBound, type LockedMethod } from './decorators/locked-method.js';
 import { checkLockOptions, withoutEffect } from './options/check.js';
-import { readQueue } from './options/queue.js';
+import { readQueue } from './options/parts.js';
 import { unknownOptions } from './options/table.js';
 import { invalidNames } from './options/values.js';
 import { isScheduled, overlongTimerOf } from '../schedule/scheduler-parts.js';
@@ -38,7 +38,7 @@ export function readMethod(
     // Problems of the module's own options are reported elsewhere.
     ...problems.filter((problem) => !ofModule.includes(problem)),
   ];
-  const queue = readQueue(options, scheduled, found);
+  const queue = readQueue(options, settings.onHeld, scheduled, found);
   // Queued calls have a place in line without `wait`.
   const placed = queue === undefined ? options : { ...options, priority: undefined };
   if (problems.length === 0) found.push(...withoutEffect(placed, settings));
@@ -47,15 +47,12 @@ export function readMethod(
 
 function firingProblems(instance: object, key: string | symbol, outermost: object): string[] {
   const overlong = overlongTimerOf(outermost);
-  const pause = overlong?.repeats ? 'at once, again and again' : 'at once';
-  return [
-    ...(Reflect.get(instance, key) === outermost ? [] : [ANEW]),
-    ...(overlong === undefined
-      ? []
-      : [
-          `${overlong.text} is longer than the timers of Node keep, 24.8 days: it would fire ${pause}. Use @Cron().`,
-        ]),
-  ];
+  const problems = Reflect.get(instance, key) === outermost ? [] : [ANEW];
+  if (overlong !== undefined)
+    problems.push(
+      `${overlong} is given more than the timers of Node keep, 24.8 days: it would fire at once. Use @Cron().`,
+    );
+  return problems;
 }
 
 function nameProblems(job: string, name: BoundJob['name'], scheduled: boolean): string[] {

@@ -8,17 +8,6 @@ export const MODULE_SETTINGS = sharedSymbol('module settings');
 /** Injection token of the store, made by the module or given to it. */
 export const LOCK_STORE = sharedSymbol('store');
 
-/** Options that apply before those of an asynchronous module are known. */
-export interface SchedulerLockModuleExtras {
-  /**
-   * Whether `SchedulerLockService`, `SchedulerLockEvents` and `SchedulerLeader` can be injected everywhere without
-   * importing the module again. Decorated methods are found either way.
-   *
-   * @default true
-   */
-  isGlobal?: boolean;
-}
-
 /** For `forRootAsync({ useClass })` and `useExisting`. */
 export interface SchedulerLockOptionsFactory {
   createSchedulerLockOptions(): SchedulerLockModuleOptions | Promise<SchedulerLockModuleOptions>;
@@ -32,8 +21,5 @@ export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYN
   })
     .setClassMethodName('forRoot')
     .setFactoryMethodName('createSchedulerLockOptions')
-    .setExtras<SchedulerLockModuleExtras>({ isGlobal: true }, (definition, { isGlobal }) => ({
-      ...definition,
-      global: isGlobal ?? true,
-    }))
+    .setExtras({}, (definition) => ({ ...definition, global: true }))
     .build();

@@ -41,8 +41,6 @@ interface HealthOptions<Degraded extends string> {
   readonly down?: readonly HealthProblem[] | undefined;
   /** `'up'`: what `degraded` is called, for Terminus 11, which knows no other word. @default 'degraded' */
   readonly degraded?: Degraded | undefined;
-  /** Whether to ask the store now, by `ping()`. @default false: what is known from the last calls */
-  readonly probe?: boolean | undefined;
 }
 
 /** What is known at a moment. @internal */
@@ -129,7 +127,7 @@ export class SchedulerLockHealth {
     options: HealthOptions<Degraded> = {},
   ): Promise<{ readonly schedulerLock: LockHealth<'up' | 'down' | Degraded> }> {
     const { down = [], degraded = 'degraded' } = options;
-    const state = options.probe === true ? await this.#probed() : this.state();
+    const state = this.state();
     const { away, answeredAt, lost } = state;
     const found = foundIn(state);
     const has = (problem: HealthProblem): boolean => (problem === 'store' ? away : found[problem].length > 0);
@@ -176,12 +174,6 @@ export class SchedulerLockHealth {
   /** Whether a job is decorated, or was made at run time. @internal */
   knows(job: string): boolean {
     return this.#insight.knows(job);
-  }
-
-  async #probed(): Promise<HealthState> {
-    const { ok } = await this.#host.ping();
-    const state = this.state();
-    return { ...state, away: !ok, answeredAt: ok ? this.#host.settings.clock.now() : state.answeredAt };
   }
 
   #lostOfLate(): number {

@@ -1,4 +1,4 @@
-import { type Found, isFired, knownNames, whereOf } from './found.js';
+import { type Found, isFired, knownNames, whereOf, type BoundJob } from './bound-job.js';
 import {
   Injectable,
   Logger,
@@ -23,7 +23,6 @@ import { SchedulerLockConfigError } from '../base/errors.js';
 import { outsideOfLocks } from '../lock/current-lock.js';
 import { mayWait } from '../lock/lock-call.js';
 import { checkElection, ofModule } from './options/check.js';
-import { unknownOptions } from './options/table.js';
 import { CronJobState } from '../schedule/cron-job-state.js';
 import { JobSchedule } from '../schedule/job-schedule.js';
 import { fireAgain, markByHand, markScheduled } from '../schedule/scheduled-call.js';
@@ -39,11 +38,9 @@ import { DynamicJobs } from './dynamic-jobs.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import { MODULE_SETTINGS } from './module-definition.js';
-import type { BoundJob } from './bound-job.js';
 import { BOUND_ALREADY, readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { clashes, comesAndGoes } from './start-clashes.js';
-import { names, startLine, startWarnings, withoutProvider } from './start-warnings.js';
+import { type GuardedJob, names, startLine, startWarnings, withoutProvider } from './start-warnings.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -76,12 +73,12 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   }
 
   async onModuleInit(): Promise<void> {
-    const { elections, store } = this.host;
+    const { elections } = this.host;
     const modules = this.discovery.getProviders().filter(({ token }) => token === MODULE_SETTINGS);
     const problems = ofModule([...this.host.problems, ...(modules.length > 1 ? [TWICE] : [])]);
     for (const wrapper of this.#wrappers()) problems.push(...this.#explore(wrapper));
-    const found = clashes(this.#found, elections.declaredAt, store);
-    problems.push(...found.ofJobs, ...this.dynamic.meet(this.#found));
+    const found = this.dynamic.jobs.meet(this.#found);
+    problems.push(...found.ofJobs);
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
     problems.push(...ofModule([...found.ofModule, ...this.#unknownScheduler()]));
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
@@ -104,14 +101,13 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     for (const found of this.#found) {
       if (isFired(found)) this.#undo.push(markByHand(found.instance, found.method.key));
     }
-    const jobs = this.dynamic.known;
-    for (const job of jobs.all) this.leader.catchUp(job);
+    for (const job of this.dynamic.jobs.all) this.leader.catchUp(job);
     this.dynamic.start();
     const { history, remembers, settings } = this.host;
     this.host.queues.start(history !== undefined && remembers && settings.insight?.beat === 'with-ticks');
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);
-    if (runsJobs) this.leader.standBy(jobs);
+    if (runsJobs) this.leader.standBy();
   }
 
   /** From now on another application may bind these instances. Until then, calls are skipped as `shutting-down`. */
@@ -174,13 +170,15 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   /** @returns whether anything is guarded */
   #tellOfJobs(): boolean {
-    const decorated = this.#found.map((found) => ({ ...found.bound, scheduled: isFired(found) }));
-    const dynamic = this.dynamic.known.made.map((bound) => ({ ...bound, scheduled: true }));
-    const jobs = [...decorated, ...dynamic].map(({ job, settings: { enabled }, scheduled }) => ({
+    const guarded = ({ job, settings }: BoundJob, scheduled: boolean): GuardedJob => ({
       job,
       scheduled,
-      enabled,
-    }));
+      enabled: settings.enabled,
+    });
+    const jobs = [
+      ...this.#found.map((found) => guarded(found.bound, isFired(found))),
+      ...this.dynamic.jobs.made.map((bound) => guarded(bound, true)),
+    ];
     const { settings, store } = this.host;
     const where = { instance: settings.instanceId, store: storeLabel(store), leader: this.leader.election };
     const line = startLine(jobs, where);
@@ -225,13 +223,13 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const { name, options } = election;
     const leader = instance as LeaderHooks;
     const where = instance.constructor.name;
-    const problems = unknownOptions(Object(options) as object, 'election');
+    const problems: string[] = [];
     const missing = (['onElected', 'onRevoked'] as const).filter(
       (hook) => typeof leader[hook] !== 'function',
     );
     if (missing.length > 0) problems.push(...missing.map((hook) => `it has no method ${hook}().`));
     else {
-      const checked = checkElection(name, options, this.host.settings);
+      const checked = checkElection('election', name, options, this.host.settings);
       const clash = this.host.elections.add(where, checked.settings, {
         elected: (lease) => leader.onElected(lease),
         revoked: (reason) => leader.onRevoked(reason),
@@ -284,6 +282,19 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 function markFired(instance: object, key: string | symbol): void {
   const outermost: unknown = Reflect.get(instance, key);
   if (isScheduled(outermost)) markScheduled(outermost, key, outsideOfLocks);
+}
+
+/** The problems of a class whose instances come and go. */
+function comesAndGoes({ name, prototype }: { readonly name: string; readonly prototype: object }): string[] {
+  const why =
+    'on a request-scoped or transient provider (it is so by itself, or by what it injects). Its instances come and go';
+  const problems = lockedMethods(Object.create(prototype) as object).map(
+    ({ key }) =>
+      `${name}.${String(key)}: @SchedulerLock() ${why}, and the scheduler does not fire their methods. ` +
+      'Move the method to a provider with the default scope.',
+  );
+  if (declaredElection(prototype.constructor) === undefined) return problems;
+  return [`${name}: @LeaderElection() ${why}. Use a provider with the default scope.`, ...problems];
 }
 
 const TWICE = 'it is imported more than once. Call forRoot() or forRootAsync() once, in the root module.';

@@ -1,5 +1,4 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import type { Timer } from '../base/clock.js';
 import { type Binding, isSameObject } from './decorators/locked-method.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../base/errors.js';
 import type { JobStart } from '../base/job-start.js';
@@ -9,12 +8,11 @@ import { isTaken } from '../lock/reports.js';
 import { displayName } from '../base/lock-name.js';
 import { MissedTicks, type TickResult } from '../schedule/ticks/missed-ticks.js';
 import { type ScheduledCall, scheduledCall } from '../schedule/scheduled-call.js';
-import type { QueueOptions } from './options/queue.js';
+import type { QueueSettings } from './options/parts.js';
 import { checkKey, writeArguments } from '../lock/queue/payload.js';
 import type { CallToQueue } from '../lock/queue/queues.js';
 import type { Annotation, ControlAct } from '../contract/history-store.js';
 import { counted, show } from '../base/wording.js';
-import { logWarning } from './log/log-phrases.js';
 import type { BoundJob } from './bound-job.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
@@ -25,9 +23,6 @@ import { LockHost } from './lock-host.js';
  */
 @Injectable()
 export class SchedulerLockInterceptor implements OnModuleDestroy {
-  /** Scheduled jobs that were fired without a tick: each is warned about once. */
-  readonly #tickless = new WeakSet<BoundJob>();
-
   constructor(
     private readonly host: LockHost,
     private readonly insight: InsightHost,
@@ -92,10 +87,10 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     args: readonly unknown[],
     proceed: () => unknown,
   ): Promise<RunResult<unknown>> {
-    if (bound.queue === undefined) return this.#execute(bound, call, proceed);
+    if (bound.queue === undefined) return this.host.execute(call, proceed);
     // What cannot be queued is found out before anything is sent.
     const queued = callToQueue(bound.job, bound.queue, args);
-    const result = await this.#execute(bound, { ...call, kind: 'queueable' }, proceed);
+    const result = await this.host.execute({ ...call, kind: 'queueable' }, proceed);
     return result.ran || !isTaken(result) ? result : this.host.queues.enqueue(call, queued);
   }
 
@@ -110,7 +105,6 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     if (bound.schedule?.isBeingMade) await Promise.resolve();
     const start = this.missedTicks.begin(bound, scheduled.start);
     scheduled.start = start;
-    if (start !== undefined) this.#warnOfNoTick(bound, start);
     // Only the store knows whether a tick that is fired again was started meanwhile.
     const settings = scheduled.again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
     const work = (): unknown => {
@@ -128,7 +122,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
         started,
         brief: this.#isBrief(bound),
       };
-      const result = await this.#execute(bound, call, work);
+      const result = await this.host.execute(call, work);
       this.#ended(bound, start, result);
       return result.ran ? result.value : undefined;
     } catch (error) {
@@ -149,55 +143,6 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     this.missedTicks.ended(bound, start, result);
   }
 
-  async #execute(bound: BoundJob, call: LockCall, work: () => unknown): Promise<RunResult<unknown>> {
-    if (!bound.schedule?.waitsForCompletion) return this.host.execute(call, work);
-    let stopWatching: (() => void) | undefined;
-    try {
-      return await this.host.execute(call, () => {
-        stopWatching = this.#watch(bound, call);
-        return work();
-      });
-    } finally {
-      stopWatching?.();
-    }
-  }
-
-  /**
-   * Reports the dates that come while a job with `waitForCompletion` runs: `cron` leaves them out silently.
-   *
-   * @returns a function that ends this
-   */
-  #watch({ schedule, state }: BoundJob, call: LockCall): () => void {
-    let timer: Timer | undefined;
-    const arm = (): void => {
-      const now = this.host.settings.clock.now();
-      const tick = schedule?.next(now) ?? Infinity;
-      if (tick === Infinity) return;
-      const pass = (): void => {
-        // A job that was stopped or deleted misses no date.
-        if (state() === 'started') this.host.runner.passedOver({ ...call, kind: 'fired', start: { tick } });
-        arm();
-      };
-      timer = this.host.settings.clock.setTimer(pass, tick - now);
-    };
-    arm();
-    return () => timer?.cancel();
-  }
-
-  /**
-   * Warns that the scheduler fired a job, but none of its dates has come (by a direct `fireOnTick()`, for instance). The job
-   * runs all the same.
-   */
-  #warnOfNoTick(bound: BoundJob, { tick, interval }: JobStart): void {
-    if (tick !== undefined || interval !== undefined || this.#tickless.has(bound)) return;
-    this.#tickless.add(bound);
-    logWarning(
-      () =>
-        `${bound.job}: the scheduler fired it, but none of its dates has come: the call belongs to no tick. Its lock keeps runs ` +
-        'apart, but each instance that fires it now runs it.',
-    );
-  }
-
   onModuleDestroy(): void {
     this.missedTicks.stop();
   }
@@ -205,7 +150,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
 
 function callToQueue(
   job: string,
-  { key, max, redeliver }: QueueOptions,
+  { key, max, redeliver }: QueueSettings,
   args: readonly unknown[],
 ): CallToQueue {
   const text = typeof key === 'function' ? checkKey(job, made(job, 'queue.key', key, args)) : key;

@@ -16,6 +16,7 @@ import { RedisLockStore } from '../stores/redis/redis-lock.store.js';
 import { MissedTicks } from '../schedule/ticks/missed-ticks.js';
 import { forAllCopies } from './all-copies.js';
 import { DynamicJobs } from './dynamic-jobs.js';
+import { JobRegistry } from './job-registry.js';
 import { InsightHost } from './insight-host.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
@@ -56,6 +57,7 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
       inject: [SchedulerLockEvents, MODULE_SETTINGS],
     },
     LockHost,
+    JobRegistry,
     {
       provide: MissedTicks,
       useFactory: ({ settings: { clock } }: LockHost) =>
@@ -84,7 +86,7 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
 })
 export class SchedulerLockModule extends ConfigurableModuleClass {
   /**
-   * @param options see {@link SchedulerLockModuleOptions}; `isGlobal` is true by default
+   * @param options see {@link SchedulerLockModuleOptions}
    * @throws SchedulerLockConfigError at once if there are no options; when the application starts, with every problem of
    *   the options
    */
@@ -98,7 +100,7 @@ export class SchedulerLockModule extends ConfigurableModuleClass {
   }
 
   /**
-   * @param options `useFactory` (and `inject`), `useClass` or `useExisting`; `imports`; `isGlobal` is true by default
+   * @param options `useFactory` (and `inject`), `useClass` or `useExisting`; `imports`
    * @throws SchedulerLockConfigError at once if none of the three is given; when the application starts, with every
    *   problem of the resulting options
    */

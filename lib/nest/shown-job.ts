@@ -5,8 +5,6 @@ import type { KnownJob } from '../contract/history-store.js';
 import type { BoundJob } from './bound-job.js';
 import type { LockHost } from './lock-host.js';
 
-type ModuleSettings = LockHost['settings'];
-
 /** A job, as this instance shows it to the fleet. */
 export function shownJob(bound: BoundJob, host: LockHost): ShownJob {
   const { job, name, schedule, settings } = bound;
@@ -20,7 +18,7 @@ export function shownJob(bound: BoundJob, host: LockHost): ShownJob {
     enabled: settings.enabled,
     // One that has no dates left has stopped by itself.
     ...(bound.state() === 'stopped' && next !== undefined && { stopped: true }),
-    overdue: overdueAfter(bound, host.settings),
+    overdue: overdueAfter(bound),
     ...(host.takesCallsOf(bound) && { takesCalls: true }),
     next,
     addedAt: schedule?.madeAt && Math.round(now - (clock.monotonic() - schedule.madeAt)),
@@ -39,15 +37,14 @@ function describe(
 }
 
 /** How long after its tick a job is overdue, ms; `false`: never, as without ticks. */
-export const graceOf = (bound: BoundJob, settings: ModuleSettings): number | false =>
-  bound.schedule !== undefined && overdueAfter(bound, settings);
+export const graceOf = (bound: BoundJob): number | false =>
+  bound.schedule !== undefined && overdueAfter(bound);
 
 /** How long after its tick a job counts as overdue, ms. A call may stand in line for all of its `wait`. */
-function overdueAfter({ settings }: BoundJob, { insight }: ModuleSettings): number | false {
+function overdueAfter({ settings }: BoundJob): number | false {
   const { overdue, wait = 0, oncePerTick, history } = settings;
-  const grace = overdue ?? insight?.overdue ?? false;
   // Without these, nobody knows which ticks were started, or which found a run.
-  return grace === false || !oncePerTick || history !== true ? false : Math.max(grace, wait);
+  return overdue === false || !oncePerTick || history !== true ? false : Math.max(overdue, wait);
 }
 
 const finite = (time: number | undefined): number | undefined =>

@@ -1,8 +1,7 @@
 import { isBypassed, neverBound } from './decorators/locked-method.js';
-import { byMethod, type Found, hasOwnJob, isFired, whereOf } from './found.js';
+import { byMethod, type Found, hasOwnJob, isFired, whereOf, type BoundJob } from './bound-job.js';
 import { mayWait } from '../lock/lock-call.js';
 import { isScheduled, schedulesOf } from '../schedule/scheduler-parts.js';
-import type { BoundJob } from './bound-job.js';
 import type { Clock, Timer } from '../base/clock.js';
 import { logWarning } from './log/log-phrases.js';
 import { isTool } from './options/application.js';

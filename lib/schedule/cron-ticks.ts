@@ -117,40 +117,34 @@ function zoneOf(cronTime: CronTimeLike): string {
 /** More schedules than an application has, unless it makes up new ones all the time. */
 const MAX_SHARED = 1_000;
 
-/** The ticks of each `CronTime` that was asked for. Those with the same schedule share one search: a new leader asks for all jobs at once. */
-class KnownTicks {
-  readonly #ticksOf = new WeakMap<CronTimeLike, CronTicks>();
-  /** By class of `CronTime` (each version of `cron` has dates of its own) and by schedule. */
-  readonly #shared = new WeakMap<object, Map<string, CronTicks>>();
-
-  of(cronTime: CronTimeLike): CronTicks {
-    const known = this.#ticksOf.get(cronTime);
-    if (known !== undefined) return known;
-    const ticks = this.#sharedTicks(cronTime);
-    this.#ticksOf.set(cronTime, ticks);
-    return ticks;
-  }
-
-  #sharedTicks(cronTime: CronTimeLike): CronTicks {
+/** Those with the same schedule share one search: a new leader asks for all jobs at once. */
+function knownTicks(): (cronTime: CronTimeLike) => CronTicks {
+  const ticksOf = new WeakMap<CronTimeLike, CronTicks>();
+  // By class of `CronTime` (each version of `cron` has dates of its own) and by schedule.
+  const shared = new WeakMap<object, Map<string, CronTicks>>();
+  const make = (cronTime: CronTimeLike): CronTicks => {
     const { source, timeZone, utcOffset, realDate, constructor } = cronTime;
     if (realDate) return new CronTicks(cronTime);
-    const schedules = this.#shared.get(constructor) ?? new Map<string, CronTicks>();
-    this.#shared.set(constructor, schedules);
+    const schedules = shared.get(constructor) ?? new Map<string, CronTicks>();
+    shared.set(constructor, schedules);
     const schedule = JSON.stringify([source, timeZone, utcOffset]);
     const ticks = schedules.get(schedule) ?? new CronTicks(cronTime);
     if (schedules.size >= MAX_SHARED) schedules.clear();
     schedules.set(schedule, ticks);
     return ticks;
-  }
+  };
+  return (cronTime) => {
+    const ticks = ticksOf.get(cronTime) ?? make(cronTime);
+    ticksOf.set(cronTime, ticks);
+    return ticks;
+  };
 }
 
-const [ofCalls, ofLooks] = [new KnownTicks(), new KnownTicks()];
-
 /** The ticks of one `CronTime`, for calls and those who ask about now. */
-export const ticksFor = (cronTime: CronTimeLike): CronTicks => ofCalls.of(cronTime);
+export const ticksFor = knownTicks();
 
 /** The ticks of one `CronTime`, for a look back: such questions must not end the search that is kept for the next call. */
-export const pastTicksFor = (cronTime: CronTimeLike): CronTicks => ofLooks.of(cronTime);
+export const pastTicksFor = knownTicks();
 
 /** A zone that luxon reads: `UTC+05:30`. */
 function offsetZone(minutes: number): string {

@@ -12,6 +12,8 @@ export interface JobWatcher {
   added(): void;
   /** A cron job ran before it was behind the gate. */
   ranBefore(job: string): void;
+  /** A cron job, not that of a method, was added of which `cron` does not say when it ends. */
+  unawaited(job: string): void;
 }
 
 /**
@@ -26,7 +28,7 @@ export class GatedJobs {
   constructor(
     private readonly orchestrator: JobOrchestrator,
     private readonly gate: Gate,
-    watcher: JobWatcher,
+    private readonly watcher: JobWatcher,
   ) {
     const { schedulerRegistry: registry } = orchestrator;
     for (const [name, job] of registry.getCronJobs()) {
@@ -76,6 +78,8 @@ export class GatedJobs {
   #guardJob(name: string, job: CronJobLike): void {
     if (this.#guarded.has(job)) return;
     this.#guarded.add(job);
+    if (job.waitForCompletion !== true && this.orchestrator.cronJobs[name]?.ref !== job)
+      this.watcher.unawaited(name);
     const fire = job.fireOnTick;
     job.fireOnTick = (...args) => this.gate.pass(name, () => Reflect.apply(fire, job, args));
   }

@@ -89,11 +89,6 @@ export class JobSchedule {
     return Math.max(0, this.cron?.initialDelay ?? 0);
   }
 
-  /** Whether `cron` leaves out dates that come while it knows the job to be running. */
-  get waitsForCompletion(): boolean {
-    return this.cron?.waitForCompletion === true;
-  }
-
   /** The first date of a cron job after `now`, epoch milliseconds, or Infinity. */
   next(now: number): number {
     return Math.min(...this.cronTimes().map((cronTime) => ticksFor(cronTime).next(now)));

@@ -4,13 +4,19 @@
  * May not enter: imports of either (a copy of our own could be another one than the application's), and every other room.
  */
 
-/** The metadata that the decorators of `@nestjs/schedule` set on a method. */
-const METADATA = {
-  any: 'SCHEDULER_TYPE',
-  cronJobs: 'SCHEDULE_CRON_OPTIONS',
-  intervals: 'SCHEDULE_INTERVAL_OPTIONS',
-  timeouts: 'SCHEDULE_TIMEOUT_OPTIONS',
-} as const;
+/** The kinds of jobs, as the scheduler names its records of them. A method has one: that of the decorator on top. */
+const KINDS = ['cronJobs', 'intervals', 'timeouts'] as const;
+type Kind = (typeof KINDS)[number];
+
+/** The decorators, the metadata that each sets on a method, and what it writes as the type of the schedule. */
+const DECORATORS: Readonly<
+  Record<Kind, { readonly name: string; readonly key: string; readonly type: number }>
+> = {
+  cronJobs: { name: '@Cron()', key: 'SCHEDULE_CRON_OPTIONS', type: 1 },
+  timeouts: { name: '@Timeout()', key: 'SCHEDULE_TIMEOUT_OPTIONS', type: 2 },
+  intervals: { name: '@Interval()', key: 'SCHEDULE_INTERVAL_OPTIONS', type: 3 },
+};
+const TYPE = 'SCHEDULER_TYPE';
 
 /** The options of `@Cron()` that matter here. */
 export interface CronOptions {
@@ -19,55 +25,37 @@ export interface CronOptions {
   readonly utcOffset?: number | undefined;
   readonly disabled?: boolean | undefined;
   readonly initialDelay?: number | undefined;
-  readonly waitForCompletion?: boolean | undefined;
 }
 
 type Method = (this: object, ...args: unknown[]) => unknown;
-type Kind = Exclude<keyof typeof METADATA, 'any'>;
-
-/** The decorators, and what each writes as the type of the schedule. A method has one: that of the decorator on top. */
-const DECORATORS: Readonly<Record<Kind, { readonly type: number; readonly name: string }>> = {
-  cronJobs: { type: 1, name: '@Cron()' },
-  timeouts: { type: 2, name: '@Timeout()' },
-  intervals: { type: 3, name: '@Interval()' },
-};
-
-/** Whether the scheduler fires a method in this way. */
-const isFiredAs = (kind: Kind, method: object): boolean =>
-  Reflect.getMetadata(METADATA.any, method) === DECORATORS[kind].type;
 
 /** Whether `@nestjs/schedule` fires this method. */
 export const isScheduled = (method: unknown): method is Method =>
-  typeof method === 'function' && Reflect.hasMetadata(METADATA.any, method);
+  typeof method === 'function' && Reflect.hasMetadata(TYPE, method);
+
+const isFiredAs = (kind: Kind, method: object): boolean =>
+  Reflect.getMetadata(TYPE, method) === DECORATORS[kind].type;
+const metadataOf = (kind: Kind, method: object): unknown => Reflect.getMetadata(DECORATORS[kind].key, method);
+const optionsOf = <T>(kind: Kind, method: object): T | undefined =>
+  isFiredAs(kind, method) ? (metadataOf(kind, method) as T) : undefined;
 
 /** The options that `@Cron()` has set on a method that it fires: the very object that the scheduler keeps, too. */
-export const cronOptionsOf = (method: object): CronOptions | undefined =>
-  optionsOf('cronJobs', method) as CronOptions | undefined;
+export const cronOptionsOf = (method: object): CronOptions | undefined => optionsOf('cronJobs', method);
 
 /** The options that `@Interval()` has set on a method that it fires. */
 export const intervalOptionsOf = (method: object): { readonly timeout: number } | undefined =>
-  optionsOf('intervals', method) as { timeout: number } | undefined;
+  optionsOf('intervals', method);
 
 /** The longest time that the timers of Node keep, ms. They take a longer one for a millisecond. */
-export const MAX_TIMER = 2_147_483_647;
+const MAX_TIMER = 2_147_483_647;
 
 /** The decorator that fires a method, if it does so by a timer that Node does not keep. */
-export function overlongTimerOf(
-  method: object,
-): { readonly text: string; readonly repeats: boolean } | undefined {
-  for (const kind of ['intervals', 'timeouts'] as const) {
-    const given = optionsOf(kind, method) as { timeout: number } | undefined;
-    if (given !== undefined && given.timeout > MAX_TIMER)
-      return {
-        text: DECORATORS[kind].name.replace('()', `(${given.timeout})`),
-        repeats: kind === 'intervals',
-      };
-  }
-  return undefined;
+export function overlongTimerOf(method: object): string | undefined {
+  const kind = (['intervals', 'timeouts'] as const).find(
+    (kind) => (optionsOf<{ timeout: number }>(kind, method)?.timeout ?? 0) > MAX_TIMER,
+  );
+  return kind && DECORATORS[kind].name;
 }
-
-const optionsOf = (kind: Kind, method: object): unknown =>
-  isFiredAs(kind, method) ? Reflect.getMetadata(METADATA[kind], method) : undefined;
 
 /**
  * The decorator that fires a method, and those that the scheduler leaves out because of it.
@@ -77,17 +65,14 @@ const optionsOf = (kind: Kind, method: object): unknown =>
 export function schedulesOf(
   method: object,
   below: object,
-): {
-  readonly fires?: string;
-  readonly leftOut: readonly string[];
-} {
-  const kinds = RECORDS.filter((kind) => Reflect.hasMetadata(METADATA[kind], method));
+): { readonly fires?: string; readonly leftOut: readonly string[] } {
+  const kinds = KINDS.filter((kind) => metadataOf(kind, method) !== undefined);
   const fires = kinds.find((kind) => isFiredAs(kind, method));
   if (fires === undefined) return { leftOut: [] };
   const { name } = DECORATORS[fires];
   const leftOut = kinds.filter((kind) => kind !== fires).map((kind) => DECORATORS[kind].name);
-  const other: unknown = Reflect.getMetadata(METADATA[fires], below);
-  const isTwice = other !== undefined && other !== Reflect.getMetadata(METADATA[fires], method);
+  const other = metadataOf(fires, below);
+  const isTwice = other !== undefined && other !== metadataOf(fires, method);
   return { fires: name, leftOut: isTwice ? [...leftOut, `another ${name}`] : leftOut };
 }
 
@@ -135,6 +120,7 @@ export interface CronJobLike extends ScheduledCronJob {
   /** Whether it is started: `isActive` from version 4 of `cron` on, `running` before. */
   readonly isActive?: boolean;
   readonly running?: boolean;
+  readonly waitForCompletion?: boolean;
   fireOnTick(this: unknown, ...args: unknown[]): unknown;
 }
 
@@ -178,7 +164,6 @@ export interface JobOrchestrator {
   mountIntervals(): void;
 }
 
-const RECORDS = ['cronJobs', 'intervals', 'timeouts'] as const;
 const METHODS = ['mountCron', 'mountIntervals'] as const;
 const REGISTRY_METHODS = [
   'getCronJobs',
@@ -196,25 +181,22 @@ const REGISTRY_METHODS = [
  */
 function isOrchestrator(instance: unknown): instance is JobOrchestrator {
   try {
-    return hasParts(instance);
+    const registry = isObject(instance) && instance['schedulerRegistry'];
+    return (
+      isObject(instance) &&
+      isObject(registry) &&
+      KINDS.every((name) => isObject(instance[name])) &&
+      METHODS.every((name) => typeof instance[name] === 'function') &&
+      REGISTRY_METHODS.every((name) => typeof registry[name] === 'function')
+    );
   } catch {
     // A proxy that throws on properties that it does not know.
     return false;
   }
 }
 
-function hasParts(instance: unknown): boolean {
-  if (typeof instance !== 'object' || instance === null) return false;
-  const parts = instance as Partial<Record<keyof JobOrchestrator, unknown>>;
-  const { schedulerRegistry } = parts;
-  if (typeof schedulerRegistry !== 'object' || schedulerRegistry === null) return false;
-  const registry = schedulerRegistry as Partial<Record<keyof JobRegistry, unknown>>;
-  return (
-    RECORDS.every((name) => typeof parts[name] === 'object' && parts[name] !== null) &&
-    METHODS.every((name) => typeof parts[name] === 'function') &&
-    REGISTRY_METHODS.every((name) => typeof registry[name] === 'function')
-  );
-}
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
 
 /**
  * Another orchestrator with these parts in place of its own: it mounts only the jobs in them. A copy, as a proxy around the orchestrator
@@ -252,14 +234,12 @@ export function orchestratorsAmong(providers: readonly Wrapper[]): JobOrchestrat
   return [...new Set(instances.filter(isOrchestrator))];
 }
 
-/** Whether there is a `ScheduleModule`, complete or not. */
-export function hasScheduler(providers: readonly Wrapper[]): boolean {
-  return providers.some(({ host }) => host?.name === 'ScheduleModule');
-}
-
 /** Whether a `ScheduleModule` has a registry; if no orchestrator was found, its version is unknown to this library. */
 export function isUnknownScheduler(providers: readonly Wrapper[]): boolean {
-  return providers.some(({ host, instance }) => host?.name === 'ScheduleModule' && isRegistry(instance));
+  return providers.some(
+    ({ host, instance }) =>
+      host?.name === 'ScheduleModule' && isObject(instance) && typeof instance['addCronJob'] === 'function',
+  );
 }
 
 /**
@@ -272,7 +252,7 @@ export function unmadeJobs(
   orchestrators: readonly JobOrchestrator[],
   methodNames: (prototype: object) => readonly string[],
 ): { options: string[]; jobs: string[] } {
-  const kinds = RECORDS.filter((kind) =>
+  const kinds = KINDS.filter((kind) =>
     orchestrators.every((orchestrator) => Object.keys(orchestrator[kind]).length === 0),
   );
   const [options, jobs] = [new Set<string>(), new Set<string>()];
@@ -283,18 +263,11 @@ export function unmadeJobs(
     const prototype = Object.getPrototypeOf(instance) as object | null;
     for (const key of kinds.length === 0 || prototype === null ? [] : methodNames(prototype)) {
       const method: unknown = Reflect.get(instance, key);
-      if (typeof method !== 'function') continue;
-      for (const kind of kinds) {
-        if (!isFiredAs(kind, method)) continue;
-        options.add(kind);
-        jobs.add(`${instance.constructor.name}.${key}`);
-      }
+      const kind = kinds.find((one) => typeof method === 'function' && isFiredAs(one, method));
+      if (kind === undefined) continue;
+      options.add(kind);
+      jobs.add(`${instance.constructor.name}.${key}`);
     }
   }
   return { options: [...options], jobs: [...jobs] };
-}
-
-function isRegistry(instance: unknown): boolean {
-  const registry = instance as Partial<Record<'getCronJobs' | 'addCronJob', unknown>> | null | undefined;
-  return typeof registry?.getCronJobs === 'function' && typeof registry.addCronJob === 'function';
 }

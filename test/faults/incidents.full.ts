@@ -17,7 +17,7 @@ import { faultSuite } from './support/suite.js';
 faultSuite();
 
 const NAMES = ['api-1', 'api-2', 'api-3'];
-const INSIGHT = { beat: '1s', overdue: '2s' } as const;
+const WATCHED = { insight: { beat: '1s' }, overdue: '2s' } as const;
 
 let server: LocalRedis;
 let proxy: TcpProxy;
@@ -42,10 +42,7 @@ afterAll(async () => {
 const fleet = (job: TickJob, connection = server.url): Promise<Instance[]> =>
   Promise.all(
     NAMES.map((instanceId) =>
-      startTickInstance(
-        { store: { connection }, instanceId, ttl: 1_500, heartbeat: 300, insight: INSIGHT },
-        job,
-      ),
+      startTickInstance({ store: { connection }, instanceId, ttl: 1_500, heartbeat: 300, ...WATCHED }, job),
     ),
   );
 

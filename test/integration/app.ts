@@ -17,7 +17,6 @@ import type {
   ReleaseResult,
 } from '../../lib/contract/lock-store.js';
 import type { LeaseRef } from '../../lib/contract/lease-ref.js';
-import type { SchedulerLockModuleExtras } from '../../lib/nest/module-definition.js';
 
 type Level = 'log' | 'error' | 'warn' | 'debug' | 'verbose' | 'fatal';
 
@@ -102,7 +101,7 @@ export async function startModule(metadata: ModuleMetadata): Promise<TestApp> {
 /** Starts an application with the scheduler and these providers; leases in memory unless told otherwise. */
 export function startApp(
   providers: NonNullable<ModuleMetadata['providers']>,
-  options: SchedulerLockModuleOptions & SchedulerLockModuleExtras = { store: 'memory' },
+  options: SchedulerLockModuleOptions = { store: 'memory' },
 ): Promise<TestApp> {
   return startModule({
     imports: [ScheduleModule.forRoot(), SchedulerLockModule.forRoot(options)],

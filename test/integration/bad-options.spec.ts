@@ -70,7 +70,7 @@ describe('options that cannot work', () => {
   });
 
   const LOCK_OPTIONS =
-    'ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError, onSkip, oncePerTick, rerun, catchUp';
+    'ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError, onSkip, oncePerTick, rerun, catchUp, overdue';
   const MODULE_OPTIONS = `connection, store, keyPrefix, key, instanceId, storeTimeout, shutdownTimeout, leader, log, clock, insight, ${LOCK_OPTIONS}`;
   const EVENTS =
     'acquired, released, skipped, renewed, interrupted, lock-deleted, renewal-failed, lost, overrun, waiting, queued, dead-lettered, timeout, unlocked, overdue, hung, schedule-mismatch, shutdown-waiting, ' +
@@ -102,7 +102,7 @@ describe('options that cannot work', () => {
     [{ timeout: false }, 'timeout: false is no duration. Leave it out for none.'],
     [{ ttl: 99 }, 'ttl: 99 is out of range. Give 100 ms to 30 days.'],
     [{ ttl: '31d' }, "ttl: '31d' is out of range. Give 100 ms to 30 days."],
-    [{ timeout: '31d' }, "timeout: '31d' is longer than 30 days."],
+    [{ timeout: '31d' }, "timeout: '31d' is out of range. Give 1 ms to 30 days."],
     [
       { ttl: '1m', heartbeat: false, timeout: '1m' },
       "timeout: '1m' with heartbeat: false. The lease ends after its ttl of 1 min, before the timeout. Give a shorter timeout, a longer ttl, or a heartbeat.",
@@ -123,7 +123,7 @@ describe('options that cannot work', () => {
     [{ job: '{' }, 'job: "{" is not valid: it holds "{", "}" or a control character.'],
     [
       { lease: '1m', off: undefined },
-      `lease: there is no such option here. There are name, job, onHeld, queue, history, overdue, ${LOCK_OPTIONS}.`,
+      `lease: there is no such option here. There are name, job, onHeld, queue, history, ${LOCK_OPTIONS}.`,
     ],
     [{ tttl: '1m' }, 'tttl: there is no such option here. Did you mean `ttl`?'],
     [{ heartBeat: '1m' }, 'heartBeat: there is no such option here. Did you mean `heartbeat`?'],
@@ -199,7 +199,12 @@ describe('options that cannot work', () => {
       { store: 'memory', clock: Date },
       'clock: a function is no Clock: it has no monotonic(), setTimer(). In tests give a ManualClock of nestjs-scheduler-lock/testing.',
     ],
-    [{ store: 'memory', instanceId: '' }, "instanceId: '' is not valid: it is empty."],
+    [{ store: 'memory', instanceId: '' }, 'instanceId: "" is not valid: it is empty.'],
+    [
+      { store: 'memory', isGlobal: true },
+      'isGlobal: there is no such option here. The module is global: leave it out.',
+    ],
+    [{ store: 'memory', overdue: 'soon' }, `overdue: 'soon' is no duration. ${GIVE}`],
     [
       { store: 'memory', storeTimeout: '30s' },
       'storeTimeout: 30 s is longer than a third of the ttl of 1 min. Give at most 20 s, or a longer ttl.',
@@ -229,11 +234,11 @@ describe('options that cannot work', () => {
     [{ store: 'memory', redis: 1 }, `redis: there is no such option here. There are ${MODULE_OPTIONS}.`],
     [
       { store: 'memory', leader: { name: 'jobs', tll: '1m' } },
-      'leader.tll: there is no such option here. Did you mean `ttl`?',
+      'leader: tll: there is no such option here. Did you mean `ttl`?',
     ],
     [
       { store: 'memory', leader: { name: 'jobs', group: '1m' } },
-      'leader.group: there is no such option here. There are name, ttl.',
+      'leader: group: there is no such option here. There are name, ttl.',
     ],
     [
       { connection: 'redis://host/orders' },

@@ -1,8 +1,14 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
-import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import { currentLock, MemoryLockStore, SchedulerLeader, SchedulerLockModule } from '../../lib/index.js';
+import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import {
+  currentLock,
+  MemoryLockStore,
+  SchedulerLeader,
+  SchedulerLockModule,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, startModule, type TestApp } from './app.js';
 import { elected, Idle, occupied } from './leader-support.js';
@@ -66,6 +72,51 @@ describe('the leader waits for a cron job with waitForCompletion that was added 
     expect(errors[0]).toMatchObject({ message: 'on purpose' });
     await app.get(SchedulerLeader).resign();
     expect(errors).toHaveLength(runs);
+  });
+});
+
+describe('a cron job that was added to the registry without waitForCompletion', () => {
+  const lines = (app: TestApp): string[] => app.logs.own.filter((line) => line.includes('waitForCompletion'));
+  const told = (names: string): string =>
+    `warn: When this instance ceases to lead, it cannot wait for cron jobs of the registry without waitForCompletion: ${names}. Another instance may fire ` +
+    'them while they still run here. Give them waitForCompletion: true, or make them by locks.cron().';
+  const made = (waitForCompletion = false): never =>
+    CronJob.from({ cronTime: '0 0 0 1 1 *', onTick: () => undefined, waitForCompletion }) as never;
+
+  @Injectable()
+  class Added {
+    @Cron('0 0 0 1 1 *', { name: 'decorated' })
+    nightly(): void {}
+    constructor(
+      private readonly registry: SchedulerRegistry,
+      private readonly locks: SchedulerLockService,
+    ) {
+      registry.addCronJob('early', made());
+      registry.addCronJob('awaited', made(true));
+    }
+    onModuleInit(): void {
+      this.locks.cron('made', '0 0 0 1 1 *', () => undefined);
+    }
+    onApplicationBootstrap(): void {
+      this.registry.addCronJob('late', made());
+    }
+  }
+
+  test('is told of at the start, and when it is added later', async () => {
+    const app = await startApp([Added], options(new MemoryLockStore()));
+    await until(() => lines(app).length > 0);
+    expect(lines(app)).toEqual([told('early, late')]);
+    app.get(SchedulerRegistry).addCronJob('later', made());
+    app.get(SchedulerRegistry).addCronJob('later and awaited', made(true));
+    app.get(SchedulerLockService).cron('made later', '0 0 0 1 1 *', () => undefined);
+    await until(() => lines(app).length > 1);
+    expect(lines(app)).toEqual([told('early, late'), told('later')]);
+  });
+
+  test('is nothing to tell of without an election', async () => {
+    const app = await startApp([Added]);
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    expect(lines(app)).toEqual([]);
   });
 });
 

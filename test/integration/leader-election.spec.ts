@@ -192,11 +192,11 @@ describe('the start is refused, in one message, for', () => {
   test.each([
     [{ name: 'a{b}' }, 'leader: name: "a{b}" is not valid: it holds "{", "}" or a control character.'],
     [{ name: 'main', ttl: '1 ns' }, "leader: ttl: '1 ns' is no duration."],
-    [{}, "leader: it has no name. Give the name of the election: leader: { name: 'scheduler' }."],
+    [{}, "leader: it has no name. Give one, such as name: 'scheduler'."],
     [{ ttl: 1 }, 'leader: ttl: 1 is out of range.'],
-    [true, "leader: true is not an object. Give the name of the election: leader: { name: 'scheduler' }."],
-    ['jobs', "leader: 'jobs' is not an object. Give the name of the election: leader: { name: 'jobs' }."],
-    [null, "leader: null is not an object. Give the name of the election: leader: { name: 'scheduler' }."],
+    [true, 'leader: true is no object. Give { name, ttl }.'],
+    ['jobs', "leader: 'jobs' is no object. Give { name, ttl }."],
+    [null, 'leader: null is no object. Give { name, ttl }.'],
   ])('leader: %j', async (leader, problem) => {
     const failure = await startFailure(startApp([], { store: 'memory', leader: leader as never }));
     expect(failure).toContain(`SchedulerLockModule: ${problem}`);

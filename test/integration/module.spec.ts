@@ -145,21 +145,6 @@ describe('SchedulerLockModule.forRoot()', () => {
     });
     expect(app.get(Elsewhere).locks).toBe(app.get(SchedulerLockService));
   });
-
-  it('is not global with isGlobal: false, and still finds the decorated methods of all modules', async () => {
-    @Injectable()
-    class Needy {
-      constructor(readonly locks: SchedulerLockService) {}
-    }
-    @Module({ providers: [Needy] })
-    class NeedyModule {}
-    @Module({ providers: [Jobs] })
-    class JobsModule {}
-    const lock = SchedulerLockModule.forRoot({ store: 'memory', isGlobal: false });
-    await expect(startModule({ imports: [lock, NeedyModule] })).rejects.toThrow(/SchedulerLockService/);
-    const app = await startModule({ imports: [lock, JobsModule] });
-    expect(await app.get(Jobs).refresh()).toMatchObject({ name: 'auto-refresh' });
-  });
 });
 
 describe('SchedulerLockModule.forRootAsync()', () => {
@@ -209,12 +194,10 @@ describe('SchedulerLockModule.forRootAsync()', () => {
     expect(await app.get(Jobs).refresh()).toMatchObject({ holder: 'of-factory' });
   });
 
-  it('takes a live client out of a factory, and isGlobal beside it', async () => {
+  it('takes a live client out of a factory', async () => {
     const client = new Redis(redis.url, { keyPrefix: uniquePrefix() });
     const app = await startModule({
-      imports: [
-        SchedulerLockModule.forRootAsync({ isGlobal: false, useFactory: () => ({ connection: client }) }),
-      ],
+      imports: [SchedulerLockModule.forRootAsync({ useFactory: () => ({ connection: client }) })],
       providers: [Jobs],
     });
     expect(await app.get(Jobs).refresh()).toBeDefined();

@@ -27,14 +27,6 @@ function jobs(hang: () => Promise<void>) {
     }
   }
   @Injectable()
-  class Waiting {
-    @Cron(CronExpression.EVERY_SECOND, { timeZone, waitForCompletion: true })
-    @SchedulerLock({ name: 'job', job: 'job' })
-    async run(): Promise<void> {
-      await hang();
-    }
-  }
-  @Injectable()
   class Regular {
     @Interval(200)
     @SchedulerLock({ name: 'job', job: 'job' })
@@ -46,23 +38,17 @@ function jobs(hang: () => Promise<void>) {
   class Dynamic {
     constructor(private readonly locks: SchedulerLockService) {}
     onModuleInit(): void {
-      this.locks.cron(
-        'job',
-        CronExpression.EVERY_SECOND,
-        { timeZone, cron: { waitForCompletion: true } },
-        hang,
-      );
+      this.locks.cron('job', CronExpression.EVERY_SECOND, { timeZone }, hang);
     }
   }
   return {
     cron: Cronned,
-    'cron with waitForCompletion': Waiting,
     interval: Regular,
     'dynamic cron': Dynamic,
   };
 }
 
-const kinds = ['cron', 'cron with waitForCompletion', 'interval', 'dynamic cron'] as const;
+const kinds = ['cron', 'interval', 'dynamic cron'] as const;
 
 test.each(kinds)(
   'a hung job without a timeout (%s) is seen in the log, once, and its ticks are counted',
@@ -96,8 +82,8 @@ test.each(kinds)(
   },
 );
 
-test('a job with waitForCompletion that ends in time is no overrun', async () => {
-  const app = await startApp([jobs(() => Promise.resolve())['cron with waitForCompletion']]);
+test('a job that ends in time is no overrun', async () => {
+  const app = await startApp([jobs(() => Promise.resolve()).cron]);
   await until(() => app.events.filter(({ type }) => type === 'released').length >= 3);
   expect(overruns(app)).toEqual([]);
   expect(skippedTicks(app)).toBe(0);

@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from '@jest/globals';
+import { DiscoveryService } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { MemoryLockStore, SchedulerLockService } from '../../lib/index.js';
 import { closeApps, startApp } from './app.js';
@@ -13,11 +14,6 @@ class KeyedStore extends MemoryLockStore {
     this.asked += names.length;
     return [];
   }
-
-  keyOf(name: string): string {
-    this.asked++;
-    return `key:${name}`;
-  }
 }
 
 type Register = (locks: SchedulerLockService, job: string) => void;
@@ -30,6 +26,7 @@ async function workOf(count: number, register: Register): Promise<{ looks: numbe
   const app = await startApp([], { store });
   const [registry, locks] = [app.get(SchedulerRegistry), app.get(SchedulerLockService)];
   let looks = 0;
+  const discovery = app.get(DiscoveryService);
   for (const method of ['getCronJobs', 'getInterval', 'getIntervals'] as const) {
     const original: (...args: never[]) => unknown = registry[method].bind(registry);
     Object.assign(registry, {
@@ -40,6 +37,12 @@ async function workOf(count: number, register: Register): Promise<{ looks: numbe
       },
     });
   }
+  const providers = discovery.getProviders.bind(discovery);
+  discovery.getProviders = (...args) => {
+    const found = providers(...args);
+    looks += found.length;
+    return found;
+  };
   store.asked = 0;
   for (let n = 0; n < count; n++) register(locks, `job-${n}`);
   const work = { looks, names: store.asked };

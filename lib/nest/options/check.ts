@@ -1,6 +1,6 @@
 import { newId } from '../../base/shared.js';
 import { hostname } from 'node:os';
-import type { Clock } from '../../base/clock.js';
+import { type Clock, systemClock } from '../../base/clock.js';
 import { formatDuration } from '../../base/duration.js';
 import type { LockSettings } from '../../lock/lock-call.js';
 import { nameProblem } from '../../base/lock-name.js';
@@ -8,12 +8,12 @@ import { type LockStore, undeclared } from '../../contract/lock-store.js';
 import { connectionProblem } from '../../stores/redis/connection-options.js';
 import { keyProblems } from '../../stores/redis/keys.js';
 import { show } from '../../base/wording.js';
-import type { CronJobOptions } from './job-options.js';
-import { type InsightSettings, readInsight } from './insight.js';
-import type { LeaderElectionOptions, LeaderOptions, SchedulerLockModuleOptions } from './module-options.js';
+import { type InsightSettings, readInsight } from './parts.js';
+import type { LeaderElectionOptions, SchedulerLockModuleOptions } from './module-options.js';
 import type { LockOptions, OnSkip } from './lock-options.js';
-import { OPTIONS, remembers, unknownOptions } from './table.js';
-import { invalidNames, readClock, readLog, readOption } from './values.js';
+import type { OnHeld, SchedulerLockOptions } from './options.js';
+import { OPTION_NAMES, OPTIONS, readOption, readOptions, unknownOptions } from './table.js';
+import { invalidNames, missingMethods } from './values.js';
 
 /** Options of the module, checked and complete. */
 export interface ModuleSettings {
@@ -27,11 +27,6 @@ export interface ModuleSettings {
   readonly clock: Clock;
   /** The election that decides which instance runs the scheduled jobs. */
   readonly leader: ElectionSettings | undefined;
-  /**
-   * Whether the user set `storeTimeout`. Then a value over a third of the ttl is an error; otherwise it is
-   * adapted to a short ttl.
-   */
-  readonly strictStoreTimeout: boolean;
   /** How runs are remembered; `undefined`: not at all. */
   readonly insight: InsightSettings | undefined;
 }
@@ -44,9 +39,10 @@ interface ElectionSettings {
 
 /** Options of one lock, checked and complete. */
 export interface JobSettings extends LockSettings {
-  /** How long after its tick a run that nobody has started counts as overdue, ms; `undefined`: as the module says. */
-  readonly overdue?: number | false;
+  /** How long after its tick a run that nobody has started counts as overdue, ms; `false`: never. */
+  readonly overdue: number | false;
   readonly onSkip: OnSkip;
+  readonly onHeld: OnHeld;
   readonly rerun: number;
   readonly catchUp: number | false;
   readonly oncePerTick: boolean;
@@ -82,45 +78,54 @@ export function checkModuleOptions(
     : [
         `the factory of forRootAsync() returned ${show(given)}. Return the options, such as { connection: 'redis://localhost:6379' }.`,
       ];
-  problems.push(...leaderProblems(leader));
-  const idProblem = nameProblem(instanceId);
-  if (idProblem !== undefined) problems.push(`instanceId: ${show(instanceId)} is not valid: ${idProblem}.`);
+  problems.push(...invalidNames({ instanceId }));
   const settings: ModuleSettings = {
     instanceId,
     storeTimeout: readOption('storeTimeout', options.storeTimeout, problems),
     shutdownTimeout: readOption('shutdownTimeout', options.shutdownTimeout, problems),
-    log: readLog(options.log, problems),
-    clock: readClock(options.clock, problems),
-    strictStoreTimeout: options.storeTimeout !== undefined,
+    log: readOption('log', options.log, problems),
+    clock: readOption('clock', options.clock, problems) ?? systemClock,
     leader: undefined,
-    insight: readInsight(options, problems),
+    insight: readInsight(options.insight, problems),
     given: options,
   };
   problems.push(...checkLockOptions({}, settings).problems);
-  if (typeof leader !== 'object' || leader === null) return { settings, problems };
-  const election = checkElection(leader.name ?? SOME_NAME, leader, settings);
+  if (leader === undefined) return { settings, problems };
+  const election = checkElection('leader', leader?.name, leader, settings);
   problems.push(...election.problems.map((problem) => `leader: ${problem}`));
   return { settings: { ...settings, leader: election.settings }, problems };
 }
 
-/** Reads and checks an election. Without a valid name it has no settings. */
+/**
+ * Reads and checks an election. Without a valid name it has no settings.
+ *
+ * @param scope where it is declared: `forRoot({ leader })`, or `@LeaderElection()`
+ */
 export function checkElection(
+  scope: 'leader' | 'election',
   name: unknown,
   options: LeaderElectionOptions,
   module: ModuleSettings,
 ): Checked<ElectionSettings | undefined> {
-  if (typeof options !== 'object' || options === null) {
-    return { settings: undefined, problems: [`${String(options)} are no options. Give { ttl }.`] };
-  }
-  const { enabled, ttl } = module.given;
-  const { settings, problems } = checkLockOptions(
-    { ttl: options.ttl },
-    { ...module, given: { enabled, ttl } },
-  );
+  if (typeof options !== 'object' || options === null)
+    return {
+      settings: undefined,
+      problems: [`${show(options)} is no object. Give { ${OPTION_NAMES[scope].join(', ')} }.`],
+    };
+  const { enabled, ttl, storeTimeout } = module.given;
+  const given = { ...module, given: { enabled, ttl, storeTimeout } };
+  const { settings, problems } = checkLockOptions({ ttl: options.ttl }, given);
+  const isNamed = nameProblem(name) === undefined;
   return {
-    settings: nameProblem(name) === undefined ? { name: String(name), lock: settings } : undefined,
-    // Problems of the module's own options are reported elsewhere.
-    problems: [...(options.ttl === undefined ? [] : problems), ...invalidNames({ name })],
+    settings: isNamed ? { name: String(name), lock: settings } : undefined,
+    problems: [
+      ...unknownOptions(options, scope),
+      // Problems of the module's own options are reported elsewhere.
+      ...(options.ttl === undefined ? [] : problems),
+      ...(isNamed || name !== undefined
+        ? invalidNames({ name })
+        : ["it has no name. Give one, such as name: 'scheduler'."]),
+    ],
   };
 }
 
@@ -130,70 +135,60 @@ export function checkElection(
  * @param name of a lock that belongs to a job
  */
 export function checkLockOptions(
-  given: LockOptions & Pick<CronJobOptions, 'history' | 'overdue'>,
+  given: LockOptions & Pick<SchedulerLockOptions, 'history' | 'onHeld'>,
   module: ModuleSettings,
   name?: unknown,
 ): Checked<JobSettings> {
   const problems: string[] = [];
-  const pick = <O extends keyof LockOptions>(option: O): LockOptions[O] =>
+  const pick = (option: keyof LockOptions): unknown =>
     given[option] === undefined ? module.given[option] : given[option];
-  const read = <O extends keyof LockOptions>(option: O) => readOption(option, pick(option), problems);
-  const ttl = read('ttl');
-  const history = readOption('history', given.history, problems);
-  const overdue = readOption('overdue', given.overdue, problems);
+  const { history = typeof name === 'string', ...values } = readOptions(
+    'decorator',
+    (option) => (option === 'history' || option === 'onHeld' ? given[option] : pick(option)),
+    problems,
+  );
+  const { ttl } = values;
   const settings: JobSettings = {
-    ttl,
-    timeout: read('timeout'),
-    atLeast: read('atLeast') ?? 0,
-    heartbeat: read('heartbeat') ?? Math.max(1, Math.floor(ttl * OPTIONS.heartbeat.ofTtl)),
+    ...values,
+    atLeast: values.atLeast ?? 0,
+    heartbeat: values.heartbeat ?? Math.max(1, Math.floor(ttl * OPTIONS.heartbeat.ofTtl)),
     storeTimeout: Math.min(module.storeTimeout, Math.floor(ttl / 3)),
-    wait: read('wait'),
-    priority: read('priority'),
-    rerun: read('rerun'),
-    catchUp: read('catchUp'),
-    oncePerTick: read('oncePerTick'),
     // An instance that is switched off stays off, whatever the options of its jobs say.
-    enabled: [given, module.given]
-      .map(({ enabled }) => readOption('enabled', enabled, problems))
-      .every((enabled) => enabled),
-    onStoreError: read('onStoreError'),
-    onSkip: read('onSkip'),
-    ...((history ?? remembers(name)) && { history: true }),
-    ...(overdue === undefined ? undefined : { overdue }),
+    enabled: values.enabled && module.given.enabled !== false,
+    ...(history && { history }),
   };
   return { settings, problems: [...problems, ...contradictions(settings, module, pick)] };
 }
 
-/** Options that are right by themselves and wrong together. */
+/** The sentences of the rules that are broken. */
+const broken = (rules: readonly (readonly [isBroken: boolean, problem: string])[]): string[] =>
+  rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem);
+
+/** Options that are right by themselves and wrong together. @param given the values as they were given */
 function contradictions(
-  { ttl, heartbeat, timeout, atLeast }: LockSettings,
-  { storeTimeout, strictStoreTimeout }: ModuleSettings,
+  { ttl, heartbeat, timeout = 0, atLeast }: LockSettings,
+  { storeTimeout, given: { storeTimeout: isStrict } }: ModuleSettings,
   given: (option: 'heartbeat' | 'timeout' | 'atLeast') => unknown,
 ): string[] {
-  const problems: string[] = [];
-  const most = (): string => `${formatDuration(Math.floor(ttl / 3))}, or a longer ttl.`;
-  if (atLeast > ttl) {
-    problems.push(
-      `atLeast: ${show(given('atLeast'))} is longer than the ttl of ${formatDuration(ttl)}. Give a longer ttl.`,
-    );
-  }
-  if (heartbeat === false && timeout !== undefined && timeout >= ttl) {
-    problems.push(
-      `timeout: ${show(given('timeout'))} with heartbeat: false. The lease ends after its ttl of ${formatDuration(ttl)}, before the timeout. ` +
+  const of = `the ttl of ${formatDuration(ttl)}`;
+  const most = `${formatDuration(Math.floor(ttl / 3))}, or a longer ttl.`;
+  return broken([
+    [atLeast > ttl, `atLeast: ${show(given('atLeast'))} is longer than ${of}. Give a longer ttl.`],
+    [
+      heartbeat === false && timeout >= ttl,
+      `timeout: ${show(given('timeout'))} with heartbeat: false. The lease ends after its ${of.slice(4)}, before the timeout. ` +
         'Give a shorter timeout, a longer ttl, or a heartbeat.',
-    );
-  }
-  if (heartbeat !== false && heartbeat > ttl / 3) {
-    problems.push(
-      `heartbeat: ${show(given('heartbeat'))} is longer than a third of the ttl of ${formatDuration(ttl)}. Two more tries must fit in before the lease expires: give at most ${most()}`,
-    );
-  }
-  if (strictStoreTimeout && storeTimeout > ttl / 3) {
-    problems.push(
-      `storeTimeout: ${formatDuration(storeTimeout)} is longer than a third of the ttl of ${formatDuration(ttl)}. Give at most ${most()}`,
-    );
-  }
-  return problems;
+    ],
+    [
+      heartbeat !== false && heartbeat > ttl / 3,
+      `heartbeat: ${show(given('heartbeat'))} is longer than a third of ${of}. Two more tries must fit in before the lease expires: give at most ${most}`,
+    ],
+    [
+      // One that was not given is adapted to a short ttl.
+      isStrict !== undefined && storeTimeout > ttl / 3,
+      `storeTimeout: ${formatDuration(storeTimeout)} is longer than a third of ${of}. Give at most ${most}`,
+    ],
+  ]);
 }
 
 /**
@@ -202,23 +197,19 @@ function contradictions(
  * @param settings all that holds for the job
  */
 export function withoutEffect(
-  { priority, rerun, catchUp }: Pick<LockOptions, 'priority' | 'rerun' | 'catchUp'>,
+  { priority = 0, rerun, catchUp }: Pick<LockOptions, 'priority' | 'rerun' | 'catchUp'>,
   { wait = 0, oncePerTick }: JobSettings,
 ): string[] {
-  const problems: string[] = [];
-  if (priority !== undefined && priority !== 0 && wait === 0) {
-    problems.push(
+  const unticked =
+    'has no effect with oncePerTick: false: nobody knows then which ticks have run. Leave one of them out.';
+  return broken([
+    [
+      priority !== 0 && wait === 0,
       `priority: ${show(priority)} has no effect without wait: it is a place in line. Give \`wait\` as well, or leave it out.`,
-    );
-  }
-  if (oncePerTick) return problems;
-  for (const [option, given] of Object.entries({ rerun, catchUp })) {
-    if (given === undefined || given === 0 || given === false) continue;
-    problems.push(
-      `${option}: ${show(given)} has no effect with oncePerTick: false: nobody knows then which ticks have run. Leave one of them out.`,
-    );
-  }
-  return problems;
+    ],
+    [!oncePerTick && Boolean(rerun), `rerun: ${show(rerun)} ${unticked}`],
+    [!oncePerTick && Boolean(catchUp), `catchUp: ${show(catchUp)} ${unticked}`],
+  ]);
 }
 
 function storeProblems(options: SchedulerLockModuleOptions, environment: string | undefined): string[] {
@@ -247,31 +238,13 @@ function otherStore(store: unknown, options: SchedulerLockModuleOptions): string
         `${option}: it goes with connection, and has no effect on a store. Leave it out; for Redis, give it to the store itself: new RedisLockStore(connection, { ${option} }).`,
     );
   }
-  const missing = (['acquire', 'extend', 'release', 'inspect', 'hints'] as const).filter(
-    (method) => typeof (store as Partial<LockStore> | null)?.[method] !== 'function',
-  );
-  return missing.length === 0
+  const missing = missingMethods(store, ['acquire', 'extend', 'release', 'inspect', 'hints']);
+  return missing === ''
     ? undeclared(store as LockStore, show(store))
     : [
-        `store: ${show(store)} is no LockStore: it has no ${missing.join('(), ')}(). ` +
+        `store: ${show(store)} is no LockStore: it has no ${missing}. ` +
           "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.",
       ];
-}
-
-/** For an example. */
-const SOME_NAME = 'scheduler';
-
-function leaderProblems(leader: unknown): string[] {
-  if (leader === undefined) return [];
-  const give = (name: string): string => `Give the name of the election: leader: { name: '${name}' }.`;
-  if (typeof leader !== 'object' || leader === null) {
-    const isName = typeof leader === 'string' && nameProblem(leader) === undefined;
-    return [`leader: ${show(leader)} is not an object. ${give(isName ? leader : SOME_NAME)}`];
-  }
-  const problems = unknownOptions(leader, 'leader').map((problem) => `leader.${problem}`);
-  return (leader as Partial<LeaderOptions>).name === undefined
-    ? [`leader: it has no name. ${give(SOME_NAME)}`, ...problems]
-    : problems;
 }
 
 function defaultInstanceId(): string {

@@ -1,15 +1,8 @@
-import type { Duration } from '../../base/duration.js';
 import type { Lock } from '../../lock/current-lock.js';
 import type { LockOptions } from './lock-options.js';
 
 /** Options of `SchedulerLockService.interval()`. */
 export interface IntervalJobOptions extends Omit<LockOptions, 'onSkip' | 'rerun' | 'catchUp'> {
-  /**
-   * Identity of the job, in events and in the store. Two jobs with the same identity are refused.
-   *
-   * @default the name of the job in the registry
-   */
-  readonly job?: string | undefined;
   /**
    * Name of the lock. Jobs that must not run side by side share a name.
    *
@@ -22,12 +15,6 @@ export interface IntervalJobOptions extends Omit<LockOptions, 'onSkip' | 'rerun'
    * @default on
    */
   readonly history?: boolean | undefined;
-  /**
-   * How long after its tick a run that no instance has started counts as overdue; `false`: never.
-   *
-   * @default `insight.overdue` of the module
-   */
-  readonly overdue?: Duration | false | undefined;
 }
 
 /** Options of `SchedulerLockService.cron()`. */

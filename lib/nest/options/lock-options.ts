@@ -88,6 +88,12 @@ export interface LockOptions {
    */
   readonly catchUp?: Duration | false | undefined;
   /**
+   * How long after its tick a run that no instance has started counts as overdue; `false`: never.
+   *
+   * @default '1m'
+   */
+  readonly overdue?: Duration | false | undefined;
+  /**
    * How a call by hand ends when it is skipped. `'ignore'`: it resolves `undefined`. `'throw'`: it rejects with
    * `LockNotAcquiredError`. A call by the scheduler always resolves, and a queued one resolves `undefined` with either.
    *

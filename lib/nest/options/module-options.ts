@@ -26,12 +26,6 @@ export interface InsightOptions {
    */
   readonly beat?: Duration | 'with-ticks' | undefined;
   /**
-   * How long after its tick a job that no instance has started counts as overdue; `false`: never. See `overdue` of a job.
-   *
-   * @default '1m'
-   */
-  readonly overdue?: Duration | false | undefined;
-  /**
    * What is kept of the error of a failed run. `'message'`: its name and 200 characters of its message, which may hold personal data;
    * passwords in URLs are taken out. `'type'`: its name. `'none'`: nothing. Or a function that makes the text; 200 characters of it are
    * kept.

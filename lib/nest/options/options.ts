@@ -3,7 +3,6 @@
  * are valid.
  * May not enter: what is done with an option.
  */
-import type { Duration } from '../../base/duration.js';
 import type { LockOptions } from './lock-options.js';
 
 /** What becomes of a call by hand that finds its lock taken; see {@link SchedulerLockOptions.onHeld}. */
@@ -72,16 +71,13 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
    * @default true; false for a lock whose name is made from the arguments of each call
    */
   readonly history?: boolean | undefined;
-  /**
-   * How long after its tick a run that no instance has started counts as overdue; `false`: never.
-   *
-   * @default `insight.overdue` of the module
-   */
-  readonly overdue?: Duration | false | undefined;
 }
 
 /** Options of `SchedulerLockService.run()` and `acquire()`. */
-export interface RunOptions extends Omit<LockOptions, 'onSkip' | 'oncePerTick' | 'rerun' | 'catchUp'> {
+export interface RunOptions extends Omit<
+  LockOptions,
+  'onSkip' | 'oncePerTick' | 'rerun' | 'catchUp' | 'overdue'
+> {
   /** Identity of the job, for events and history. */
   readonly job?: string | undefined;
   /**

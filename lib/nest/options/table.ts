@@ -1,10 +1,31 @@
 import { DEFAULT_KEY_PREFIX } from '../../stores/redis/keys.js';
 import { nearest } from '../../base/wording.js';
+import { PARTS } from '../../contract/allowances.js';
 import type { CronJobOptions, IntervalJobOptions } from './job-options.js';
-import type { RunOptions, SchedulerLockOptions } from './options.js';
-import type { LeaderElectionOptions, LeaderOptions, SchedulerLockModuleOptions } from './module-options.js';
+import type { QueueOptions, RunOptions, SchedulerLockOptions } from './options.js';
+import type {
+  InsightOptions,
+  LeaderElectionOptions,
+  LeaderOptions,
+  SchedulerLockModuleOptions,
+} from './module-options.js';
+import {
+  clock,
+  count,
+  duration,
+  eventTypes,
+  flag,
+  HOUR,
+  kept,
+  oneOf,
+  type Reader,
+  signal,
+  text,
+  time,
+  title,
+} from './values.js';
 
-/** The scopes in which options are given: `forRoot()` and its `leader`, the decorators, and the methods of the service. */
+/** The scopes in which options are given: `forRoot()` and its parts, the decorators, and the methods of the service. */
 interface Scopes {
   module: SchedulerLockModuleOptions;
   decorator: SchedulerLockOptions;
@@ -13,100 +34,154 @@ interface Scopes {
   interval: IntervalJobOptions;
   leader: LeaderOptions;
   election: LeaderElectionOptions;
+  queue: QueueOptions;
+  insight: InsightOptions;
 }
 type Scope = keyof Scopes;
 type AnyOption = { [P in Scope]: keyof Scopes[P] }[Scope];
 
 /** The scopes of an option, in this order and with a blank between two: so the compiler finds one that is missing. */
 type At<O> =
-  Trim<`${If<'module', O>}${If<'decorator', O>}${If<'run', O>}${If<'cron', O>}${If<'interval', O>}${If<'leader', O>}${If<'election', O>}`>;
+  Trim<`${If<'module', O>}${If<'decorator', O>}${If<'run', O>}${If<'cron', O>}${If<'interval', O>}${If<'leader', O>}${If<'election', O>}${If<'queue', O>}${If<'insight', O>}`>;
 type If<P extends Scope, O> = O extends keyof Scopes[P] ? `${P} ` : '';
 type Trim<T> = T extends `${infer Words} ` ? Words : never;
 
-/** The kinds of values, and what they are read to: durations to milliseconds. */
-export interface Values {
-  ttl: number;
-  duration: number;
-  'duration or 0': number;
-  'duration or false': number | false;
-  count: number;
-  flag: boolean;
-  wait: number;
-  priority: number;
-}
+const { keep, beat, error } = PARTS.insight;
 
 /**
- * Every option: its kind, its default (durations in milliseconds) and its scopes. Names, checks and defaults come from here;
- * tests compare docstrings and documents with it.
+ * Every option: how it is read, its default (durations in milliseconds) and its scopes. Names, checks and defaults come from here;
+ * tests compare docstrings and documents with it. Those without `read` have a check of their own.
  */
 export const OPTIONS = {
-  connection: { kind: 'own', at: 'module' },
-  store: { kind: 'own', at: 'module' },
-  keyPrefix: { kind: 'own', default: DEFAULT_KEY_PREFIX, at: 'module' },
-  key: { kind: 'own', at: 'module' },
-  instanceId: { kind: 'own', at: 'module' },
-  storeTimeout: { kind: 'duration', default: 2_000, at: 'module' },
-  shutdownTimeout: { kind: 'duration or 0', default: 25_000, at: 'module' },
-  leader: { kind: 'own', at: 'module' },
-  log: { kind: 'own', at: 'module' },
-  clock: { kind: 'own', at: 'module' },
-  insight: { kind: 'own', at: 'module' },
-  timeZone: { kind: 'own', at: 'cron' },
-  cron: { kind: 'own', at: 'cron' },
-  name: { kind: 'own', at: 'decorator leader' },
-  job: { kind: 'own', at: 'decorator run cron interval' },
-  onHeld: { kind: ['skip', 'queue', 'once-more'], default: 'skip', at: 'decorator' },
-  queue: { kind: 'own', at: 'decorator' },
-  lock: { kind: 'own', at: 'cron interval' },
-  // Of scheduled jobs with a name that is a text: see `remembers()`.
-  history: { kind: 'flag', at: 'decorator run cron interval' },
-  overdue: { kind: 'duration or false', at: 'decorator cron interval' },
-  tick: { kind: 'own', at: 'run' },
-  signal: { kind: 'own', at: 'run' },
-  ttl: { kind: 'ttl', default: 60_000, at: 'module decorator run cron interval leader election' },
+  connection: { at: 'module' },
+  store: { at: 'module' },
+  keyPrefix: { default: DEFAULT_KEY_PREFIX, at: 'module' },
+  key: { at: 'module queue' },
+  instanceId: { at: 'module' },
+  storeTimeout: { read: duration(), default: 2_000, at: 'module' },
+  shutdownTimeout: { read: duration({ or: 0 }), default: 25_000, at: 'module' },
+  leader: { at: 'module' },
+  log: { read: eventTypes, at: 'module' },
+  clock: { read: clock, at: 'module' },
+  insight: { at: 'module' },
+  timeZone: { at: 'cron' },
+  cron: { at: 'cron' },
+  name: { at: 'decorator leader' },
+  job: { at: 'decorator run' },
+  onHeld: { read: oneOf('skip', 'queue', 'once-more'), default: 'skip', at: 'decorator' },
+  queue: { at: 'decorator' },
+  lock: { at: 'cron interval' },
+  // By default that of jobs whose lock has one name: those named by the arguments of calls would have a history each.
+  history: { read: flag, at: 'decorator run cron interval' },
+  tick: { read: time, at: 'run' },
+  signal: { read: signal, at: 'run' },
+  ttl: {
+    read: duration({ least: 100 }),
+    default: 60_000,
+    at: 'module decorator run cron interval leader election',
+  },
   // A part of the ttl: a lease survives two failed renewals.
-  heartbeat: { kind: 'duration or false', ofTtl: 0.3, at: 'module decorator run cron interval' },
-  timeout: { kind: 'duration', at: 'module decorator run cron interval' },
-  atLeast: { kind: 'duration', at: 'module decorator run cron interval' },
-  wait: { kind: 'wait', default: 0, at: 'module decorator run cron interval' },
-  priority: { kind: 'priority', default: 0, at: 'module decorator run cron interval' },
-  enabled: { kind: 'flag', default: true, at: 'module decorator run cron interval' },
-  onStoreError: { kind: ['skip', 'run'], default: 'skip', at: 'module decorator run cron interval' },
-  onSkip: { kind: ['ignore', 'throw'], default: 'ignore', at: 'module decorator' },
-  oncePerTick: { kind: 'flag', default: true, at: 'module decorator cron interval' },
-  rerun: { kind: 'count', default: 0, at: 'module decorator cron' },
-  catchUp: { kind: 'duration or false', default: false, at: 'module decorator cron' },
+  heartbeat: { read: duration({ or: false }), ofTtl: 0.3, at: 'module decorator run cron interval' },
+  timeout: { read: duration(), at: 'module decorator run cron interval' },
+  atLeast: { read: duration(), at: 'module decorator run cron interval' },
+  wait: { read: duration({ most: HOUR, or: 0 }), default: 0, at: 'module decorator run cron interval' },
+  priority: {
+    read: count(-100, 100, 'Give 1 to go before the others, -1 to go after them.'),
+    default: 0,
+    at: 'module decorator run cron interval',
+  },
+  enabled: { read: flag, default: true, at: 'module decorator run cron interval' },
+  onStoreError: { read: oneOf('skip', 'run'), default: 'skip', at: 'module decorator run cron interval' },
+  onSkip: { read: oneOf('ignore', 'throw'), default: 'ignore', at: 'module decorator' },
+  oncePerTick: { read: flag, default: true, at: 'module decorator cron interval' },
+  rerun: {
+    read: count(0, 1_000, 'Give how often a tick may run again, such as 1.'),
+    default: 0,
+    at: 'module decorator cron',
+  },
+  catchUp: { read: duration({ or: false }), default: false, at: 'module decorator cron' },
+  overdue: { read: duration({ or: false }), default: 60_000, at: 'module decorator cron interval' },
+  max: { read: count(1, 10_000), default: PARTS.queue.max, at: 'queue' },
+  redeliver: { read: count(0, 10_000), default: PARTS.queue.redeliver, at: 'queue' },
+  keep: { read: count(1, 10_000), default: keep, at: 'insight' },
+  beat: {
+    read: duration({ least: 1_000, most: HOUR, or: 'with-ticks' as const }),
+    default: beat,
+    at: 'insight',
+  },
+  error: { read: kept('none', 'type', 'message'), default: error, at: 'insight' },
+  application: { read: title, at: 'insight' },
+  version: { read: text, at: 'insight' },
 } as const satisfies {
   readonly [O in AnyOption]: {
-    /** A list: one of these. `own`: a check of its own. */
-    readonly kind: keyof Values | 'own' | readonly string[];
+    // A `Reader`. That type here would make the compiler forget what each one reads.
+    readonly read?: object;
     readonly default?: number | boolean | string;
     readonly ofTtl?: number;
     readonly at: At<O>;
   };
 };
 
-/**
- * The default of `history`, the only one that depends on something else: a lock that is named by the arguments of its calls would have a
- * history for each, and so would the calls of `run()`, which give no name here.
- *
- * @param name of the lock, or the function that makes it
- */
-export const remembers = (name: unknown): boolean => typeof name === 'string';
+type Table = typeof OPTIONS;
+type Readable = { [O in keyof Table]: Table[O] extends { read: unknown } ? O : never }[keyof Table];
+type Value<O extends Readable> =
+  | (Table[O]['read'] extends Reader<infer T> ? T : never)
+  | (Table[O] extends { default: unknown } ? never : undefined);
 
-const at = (scope: Scope): readonly string[] =>
-  Object.keys(OPTIONS).filter((name) => OPTIONS[name as AnyOption].at.split(' ').includes(scope));
+/** The value of an option; without one its default, if it has one. Adds the problem of a bad value. */
+export function readOption<O extends Readable>(
+  option: O,
+  given: unknown,
+  problems: string[],
+  within = '',
+): Value<O> {
+  const { read, default: fallback }: { read: Reader<unknown>; default?: unknown } = OPTIONS[option];
+  const value = given === undefined ? undefined : read(within + option, given, problems);
+  return (value ?? fallback) as Value<O>;
+}
+
+/** The options of a scope that have a reader. */
+type Read<P extends Scope> = {
+  [O in Readable as Table[O]['at'] extends `${string}${P}${string}` ? O : never]: Value<O>;
+};
+
+/**
+ * The values of all options of a scope that are read here.
+ *
+ * @param given the value of each
+ * @param within what stands before their names in problems
+ */
+export function readOptions<P extends Scope>(
+  scope: P,
+  given: (option: keyof Read<P>) => unknown,
+  problems: string[],
+  within = '',
+): Read<P> {
+  const options = OPTION_NAMES[scope].filter((name) => 'read' in OPTIONS[name as AnyOption]) as Readable[];
+  return Object.fromEntries(
+    options.map((option) => [option, readOption(option, given(option as keyof Read<P>), problems, within)]),
+  ) as Read<P>;
+}
+
+const SCOPES: readonly Scope[] = [
+  'module',
+  'decorator',
+  'run',
+  'cron',
+  'interval',
+  'leader',
+  'election',
+  'queue',
+  'insight',
+];
 
 /** The names of the options of each scope. */
-export const OPTION_NAMES: Readonly<Record<Scope, readonly string[]>> = {
-  module: at('module'),
-  decorator: at('decorator'),
-  run: at('run'),
-  cron: at('cron'),
-  interval: at('interval'),
-  leader: at('leader'),
-  election: at('election'),
-};
+export const OPTION_NAMES = Object.fromEntries(
+  SCOPES.map((scope) => [
+    scope,
+    Object.keys(OPTIONS).filter((name) => OPTIONS[name as AnyOption].at.split(' ').includes(scope)),
+  ]),
+) as unknown as Readonly<Record<Scope, readonly string[]>>;
 
 const QUEUED =
   'Only calls of methods with @SchedulerLock() can be queued: what is stored is their arguments.';
@@ -115,22 +190,19 @@ const UNTICKED = 'An interval has no ticks, and misses none.';
 const MADE = {
   onSkip: 'Nobody calls a job of the scheduler, so no caller can be told: listen to the event `skipped`.',
   name: 'The name of the job is the first argument, and that of its lock is `lock`.',
+  job: 'The job is its name, the first argument.',
   onHeld: QUEUED,
   queue: QUEUED,
 };
 
-/** What `cron` is given besides, and of which type it is. */
-export const CRON_PARAMETERS = {
-  utcOffset: 'number',
-  unrefTimeout: 'boolean',
-  waitForCompletion: 'boolean',
-  disabled: 'boolean',
-  threshold: 'number',
-} as const;
+/** What `cron` is given besides. */
+export const CRON_PARAMETERS = ['utcOffset', 'unrefTimeout', 'waitForCompletion', 'disabled', 'threshold'];
 const OF_CRON = 'It is one of `cron`: give it there, such as cron: { waitForCompletion: true }.';
 
 /** What to do instead of giving these options in these scopes. */
 const INSTEAD_OF: Readonly<Partial<Record<Scope, Readonly<Record<string, string>>>>> = {
+  module: { isGlobal: 'The module is global: leave it out.' },
+  insight: { overdue: 'It is one of the module: give it beside `insight`.' },
   run: {
     onSkip:
       'run() does not throw if it is skipped: look at `ran` of its result. acquire() always throws then.',
@@ -140,7 +212,7 @@ const INSTEAD_OF: Readonly<Partial<Record<Scope, Readonly<Record<string, string>
     rerun: 'Only jobs that the scheduler fires are run again: see @SchedulerLock() and cron().',
     catchUp: 'Only jobs that the scheduler fires catch up: see @SchedulerLock() and cron().',
   },
-  cron: { ...MADE, ...Object.fromEntries(Object.keys(CRON_PARAMETERS).map((name) => [name, OF_CRON])) },
+  cron: { ...MADE, ...Object.fromEntries(CRON_PARAMETERS.map((name) => [name, OF_CRON])) },
   interval: { ...MADE, rerun: UNTICKED, catchUp: UNTICKED },
 };
 

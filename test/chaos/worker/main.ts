@@ -55,7 +55,8 @@ interface Listening {
       storeTimeout: STORE_TIMEOUT,
       shutdownTimeout: SHUTDOWN_TIMEOUT,
       // Nothing is pushed out within a run.
-      insight: { keep: MOST_KEPT, beat: 1_000, overdue: OVERDUE },
+      insight: { keep: MOST_KEPT, beat: 1_000 },
+      overdue: OVERDUE,
     }),
   ],
   providers: [

@@ -18,7 +18,14 @@ import { Instance } from './instance.js';
 /** What crosses the channel to a member of the fleet: options of its module. */
 export type MemberOptions = Pick<
   SchedulerLockModuleOptions,
-  'ttl' | 'heartbeat' | 'storeTimeout' | 'shutdownTimeout' | 'instanceId' | 'keyPrefix' | 'insight'
+  | 'ttl'
+  | 'heartbeat'
+  | 'storeTimeout'
+  | 'shutdownTimeout'
+  | 'instanceId'
+  | 'keyPrefix'
+  | 'insight'
+  | 'overdue'
 > & { readonly store: StoreAddress };
 
 /** Its one job. */
@@ -161,7 +168,8 @@ export class Stage {
         ttl: 1_500,
         heartbeat: 300,
         shutdownTimeout: 1_000,
-        insight: { beat: '1s', overdue: GRACE },
+        insight: { beat: '1s' },
+        overdue: GRACE,
         ...options,
       },
       { schedule: dailyAt(this.tick), ...job },

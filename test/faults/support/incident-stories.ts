@@ -15,7 +15,7 @@ const STORE_TIMEOUT = 1_000;
 const HOUR = 3_600_000;
 
 const WEB = { job: { enabled: false } } as const;
-const WITH_TICKS = { insight: { beat: 'with-ticks', overdue: GRACE } } as const;
+const WITH_TICKS = { insight: { beat: 'with-ticks' } } as const;
 
 /** The store is away when the tick comes, and is back soon after it. */
 async function cutOff(stage: Stage, member: Member): Promise<void> {
@@ -100,8 +100,7 @@ export const newcomer: Story = async (stage) => {
 
 /** The first one to note the miss dies before it has told anybody. */
 export const tellerDies: Story = async (stage) => {
-  const insight = { beat: '1s', overdue: 2 * GRACE } as const;
-  const [first, second] = (await workerDies(stage, {}, { insight })) as [Member, Member];
+  const [first, second] = (await workerDies(stage, {}, { overdue: 2 * GRACE })) as [Member, Member];
   const noted = async (): Promise<boolean> => {
     const entries = (await stage.place.store.history?.entries({ name: 'nightly', limit: 10 })) ?? [];
     return entries.some((entry): entry is MissEntry => entry.type === 'miss' && entry.instance === 'web-1');

@@ -104,7 +104,7 @@ export const COMPILES: Readonly<Record<string, string>> = {
   'a leader for all jobs': `SchedulerLockModule.forRoot({ connection: url, leader: { name: 'main' } });`,
   'a cron job that is made at run time': `locks.cron('report', '0 3 * * *', async ({ tick, signal }) => void [tick, signal]);
     const job = locks.cron('report', new Date(), {
-      timeZone: 'Europe/Berlin', cron: { waitForCompletion: true, threshold: 1_000 }, catchUp: '1h', rerun: 1, ttl: '5m', job: 'a', lock: 'b',
+      timeZone: 'Europe/Berlin', cron: { waitForCompletion: true, threshold: 1_000 }, catchUp: '1h', rerun: 1, ttl: '5m', lock: 'b',
     }, () => 1);
     job.stop(); job.start(); job.fireOnTick();
     const tick: number | undefined = tickOf(job);`,

@@ -1,4 +1,4 @@
-import type { Found } from '../../../lib/nest/found.js';
+import type { Found } from '../../../lib/nest/bound-job.js';
 import { expect, test } from '@jest/globals';
 import { Interval } from '@nestjs/schedule';
 import { startWarnings } from '../../../lib/nest/start-warnings.js';

@@ -22,6 +22,8 @@ const ALL_DEFAULTS = {
   enabled: true,
   onStoreError: 'skip',
   onSkip: 'ignore',
+  onHeld: 'skip',
+  overdue: 60_000,
   oncePerTick: true,
   wait: 0,
   priority: 0,
@@ -46,6 +48,7 @@ describe('the options of a lock', () => {
       oncePerTick: false,
       rerun: 2,
       catchUp: '1h',
+      overdue: '2m',
     };
     expect(resolve({}, module)).toEqual({
       ttl: 600_000,
@@ -56,6 +59,8 @@ describe('the options of a lock', () => {
       enabled: true,
       onStoreError: 'run',
       onSkip: 'throw',
+      onHeld: 'skip',
+      overdue: 120_000,
       oncePerTick: false,
       wait: 0,
       priority: 0,
@@ -72,6 +77,7 @@ describe('the options of a lock', () => {
       oncePerTick: true,
       rerun: 0,
       catchUp: false,
+      overdue: false,
     };
     expect(resolve(own, module)).toMatchObject({ ...own, timeout: 20_000 });
   });
@@ -144,7 +150,6 @@ describe('the options of the module', () => {
     expect(settings).toMatchObject({
       storeTimeout: 2_000,
       shutdownTimeout: 25_000,
-      strictStoreTimeout: false,
     });
     expect(OPTIONS.keyPrefix.default).toBe('scheduler');
   });

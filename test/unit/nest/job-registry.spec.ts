@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { BoundJob } from '../../../lib/nest/bound-job.js';
-import { KnownJobs } from '../../../lib/nest/known-jobs.js';
+import type { BoundJob, Found } from '../../../lib/nest/bound-job.js';
+import { JobRegistry } from '../../../lib/nest/job-registry.js';
+import type { LockHost } from '../../../lib/nest/lock-host.js';
 
 interface Fake extends BoundJob {
   gone: boolean;
@@ -24,7 +25,22 @@ function job(name: string, lock = name): Fake {
   return Object.assign(fake, { state }) as unknown as Fake;
 }
 
-const knownJobs = (place: (lock: unknown) => unknown = (lock) => lock): KnownJobs => new KnownJobs(place);
+const knownJobs = (): JobRegistry =>
+  new JobRegistry({
+    store: { keeps: { lines: true, queuedCalls: true } },
+    elections: { declaredAt: new Map() },
+  } as unknown as LockHost);
+
+const isTaken = (known: JobRegistry, one: Fake): boolean =>
+  known.clashesOf(one).some((problem) => problem.includes('is a job already'));
+
+/** A method of an instance. */
+const found = (bound: Fake): Found =>
+  ({
+    bound,
+    instance: { report: (): void => undefined },
+    method: { key: 'report', options: {} },
+  }) as unknown as Found;
 
 test('a job that is made later shares the lock of one that was made before', () => {
   const known = knownJobs();
@@ -38,33 +54,27 @@ test('a job that is made later shares the lock of one that was made before', () 
 });
 
 test('a job that was deleted is known no more, and its name and its lock are free', () => {
-  const known = knownJobs(() => 'one key for all');
+  const known = knownJobs();
   const old = job('report');
   known.add(old);
-  expect(known.hasNamesake(job('report'))).toBe(true);
-  expect(known.hasNamesake(old, old)).toBe(false);
-  expect(known.rivalOf('mail')).toBe('report');
+  expect(isTaken(known, job('report'))).toBe(true);
   old.gone = true;
-  expect([known.has('report'), known.hasNamesake(job('report')), known.rivalOf('mail')]).toEqual([
-    false,
-    false,
-    undefined,
-  ]);
+  expect([known.has('report'), isTaken(known, job('report'))]).toEqual([false, false]);
   const anew = job('report', 'mail');
   known.add(anew);
   expect(known.all).toEqual([anew]);
-  expect([...known.under('report')]).toEqual([]);
+  expect(known.sharesLock(job('other', 'report'))).toBe(false);
 });
 
 test('a decorated job stays, whatever becomes of its cron job', () => {
   const known = knownJobs();
   const decorated = job('Jobs.report', 'one');
-  known.meet([decorated]);
+  expect(known.meet([found(decorated)])).toEqual({ ofJobs: [], ofModule: [] });
   decorated.gone = true;
   const made = job('made', 'one');
   known.add(made);
   expect(known.all).toEqual([decorated, made]);
-  expect([known.has('Jobs.report'), known.hasNamesake(job('Jobs.report')), known.sharesLock(made)]).toEqual([
+  expect([known.has('Jobs.report'), isTaken(known, job('Jobs.report')), known.sharesLock(made)]).toEqual([
     true,
     true,
     true,
