@@ -61,12 +61,6 @@ export interface QueueParts {
   readonly announce?: ((text: string) => void | Promise<void>) | undefined;
 }
 
-/** Calls that become one, and wait until the one before them is written. */
-interface Gathering {
-  readonly all: Calls;
-  result?: Promise<Enqueued>;
-}
-
 /** The fields of a lock that show its queued calls. */
 export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
 
@@ -75,8 +69,7 @@ export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
  * another, do what has to look like one operation: each writes over what was seen.
  */
 export class EntryQueue implements QueuedCallStore {
-  readonly #turns: Turns;
-  readonly #gathering = new Map<string, Gathering>();
+  readonly #turns: Turns<NewQueuedCall, Enqueued>;
   /** The lock behind which the next look for queued calls begins. */
   #lookedAt: string | undefined;
   /** Whether calls can be kept, as far as is known. */
@@ -105,30 +98,16 @@ export class EntryQueue implements QueuedCallStore {
     const tries = new Tries(this.parts.clock, 'not-applied', limit);
     // The database was away at the start, or who queues the call runs none.
     if (!this.#isOpen) await this.init();
-    const all: Calls = [queuedCall];
-    const enqueue = () => tries.of((isAgain) => this.#enqueue(all, tries, isAgain));
     const { name, max } = queuedCall;
     const slot = openSlot(queuedCall);
+    const enqueue = (all: Calls) => tries.of((isAgain) => this.#enqueue(all, tries, isAgain));
     // Calls that fill a small queue would only get in each other's way.
-    if (max <= ON_THE_WAY) return this.#turns.take(JSON.stringify([name]), enqueue);
-    return slot === undefined ? enqueue() : this.#together(JSON.stringify([name, slot]), all, enqueue);
-  }
-
-  /** Calls that become one share a write: those that come while the one before is under way. */
-  async #together(key: string, all: Calls, enqueue: () => Promise<Enqueued>): Promise<Enqueued> {
-    const next = this.#gathering.get(key);
-    if (next === undefined) {
-      const own: Gathering = { all };
-      this.#gathering.set(key, own);
-      return (own.result = this.#turns.take(key, () => {
-        this.#gathering.delete(key);
-        return enqueue();
-      }));
-    }
-    const before = next.all.push(...all) - 1;
-    const result = (await next.result) as Enqueued;
-    if (!result.queued) return result;
-    return { ...result, merged: result.merged + before, id: result.id ?? next.all[0].id };
+    if (max <= ON_THE_WAY) return this.#turns.take(JSON.stringify([name]), () => enqueue([queuedCall]));
+    if (slot === undefined) return enqueue([queuedCall]);
+    // Calls that become one share a write: those that come while the one before is under way.
+    const { all, index, answer } = await this.#turns.join(JSON.stringify([name, slot]), queuedCall, enqueue);
+    if (!answer.queued || index === 0) return answer;
+    return { ...answer, merged: answer.merged + index, id: answer.id ?? all[0].id };
   }
 
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
