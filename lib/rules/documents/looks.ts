@@ -39,7 +39,7 @@ const YOUNG = 60_000;
 const SLOWER = 0.999;
 
 /** The database's time of now, reckoned on. Rather too early: fencing tokens must not run ahead of the database's clock. */
-export const nowOf = ({ time, at }: Snapshot, clock: Clock): number =>
+export const nowOf = ({ time, at }: Pick<Snapshot, 'time' | 'at'>, clock: Clock): number =>
   time + (clock.monotonic() - at) * SLOWER;
 
 /**
@@ -52,6 +52,8 @@ export const nowOf = ({ time, at }: Snapshot, clock: Clock): number =>
  */
 export class Looks {
   readonly #known = new Map<string, Known>();
+  /** What the last read of any lock has told of the time: a guess is worth trying for a minute from then on. */
+  #latest: Pick<Snapshot, 'time' | 'at'> = { time: 0, at: -Infinity };
 
   /** @param lines absent: no call waits */
   constructor(
@@ -63,9 +65,9 @@ export class Looks {
   /** `undefined` if there is no guess, or none that is worth trying. */
   guess(name: string): Snapshot | undefined {
     const { guess, isUnsure } = this.#known.get(name) ?? {};
-    if (guess?.document === undefined || this.clock.monotonic() - guess.at > YOUNG) return undefined;
-    if (isUnsure === true && !isTaken(guess.document, nowOf(guess, this.clock))) return undefined;
-    return guess;
+    if (guess?.document === undefined || this.clock.monotonic() - this.#latest.at > YOUNG) return undefined;
+    if (isUnsure === true && !isTaken(guess.document, nowOf(this.#latest, this.clock))) return undefined;
+    return { ...guess, ...this.#latest };
   }
 
   /** This process has written a document. */
@@ -92,6 +94,7 @@ export class Looks {
       this.#read(locks),
     ]);
     const at = this.clock.monotonic();
+    this.#latest = { time: now, at };
     const read = new Map(documents.map((document) => [document.name, document]));
     const looks = locks.map(({ name }) => {
       const look = problems?.get(name) ?? lookOrError(read.get(name), now, at);

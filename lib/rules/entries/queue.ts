@@ -18,24 +18,28 @@ import {
 import { isAttended, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
 import type { Moments } from './lines.js';
-import { Delivery, endRun } from './deliveries.js';
 import type { EntryHistory, ReadForPeople } from './history.js';
 import {
   CALL,
   type Calls,
   DEAD,
+  deadEntry,
+  delivered,
   firstCall,
   keyOfCall,
   letterOf,
   mergedEntry,
   newEntry,
+  openedEntry,
   openSlot,
   placeOf,
   revivedEntry,
   type StoredCall,
   storedCalls,
+  takenBy,
+  takenEntry,
 } from './queue-entries.js';
-import type { QueueLocks } from './queue-locks.js';
+import type { QueueLocks, TakenLock } from './queue-locks.js';
 import { partsOf } from './together.js';
 import { AGAIN, Tries, Turns } from './tries.js';
 
@@ -45,6 +49,8 @@ const MOST_LOCKS = 1_000;
 const RACES = 800;
 /** So many calls of a lock may be on their way at once: a queue with room for fewer is counted once more. */
 const ON_THE_WAY = 100;
+/** How many dead letters one clean-up deletes at most. */
+const MOST_DROPPED = 100;
 /** The dead letters of how many locks are read at once. */
 const LETTERS_AT_ONCE = 30;
 
@@ -61,12 +67,6 @@ export interface QueueParts {
   readonly announce?: ((text: string) => void | Promise<void>) | undefined;
 }
 
-/** Calls that become one, and wait until the one before them is written. */
-interface Gathering {
-  readonly all: Calls;
-  result?: Promise<Enqueued>;
-}
-
 /** The fields of a lock that show its queued calls. */
 export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
 
@@ -75,8 +75,7 @@ export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
  * another, do what has to look like one operation: each writes over what was seen.
  */
 export class EntryQueue implements QueuedCallStore {
-  readonly #turns: Turns;
-  readonly #gathering = new Map<string, Gathering>();
+  readonly #turns: Turns<NewQueuedCall, Enqueued>;
   /** The lock behind which the next look for queued calls begins. */
   #lookedAt: string | undefined;
   /** Whether calls can be kept, as far as is known. */
@@ -105,30 +104,16 @@ export class EntryQueue implements QueuedCallStore {
     const tries = new Tries(this.parts.clock, 'not-applied', limit);
     // The database was away at the start, or who queues the call runs none.
     if (!this.#isOpen) await this.init();
-    const all: Calls = [queuedCall];
-    const enqueue = () => tries.of((isAgain) => this.#enqueue(all, tries, isAgain));
     const { name, max } = queuedCall;
     const slot = openSlot(queuedCall);
+    const enqueue = (all: Calls) => tries.of((isAgain) => this.#enqueue(all, tries, isAgain));
     // Calls that fill a small queue would only get in each other's way.
-    if (max <= ON_THE_WAY) return this.#turns.take(JSON.stringify([name]), enqueue);
-    return slot === undefined ? enqueue() : this.#together(JSON.stringify([name, slot]), all, enqueue);
-  }
-
-  /** Calls that become one share a write: those that come while the one before is under way. */
-  async #together(key: string, all: Calls, enqueue: () => Promise<Enqueued>): Promise<Enqueued> {
-    const next = this.#gathering.get(key);
-    if (next === undefined) {
-      const own: Gathering = { all };
-      this.#gathering.set(key, own);
-      return (own.result = this.#turns.take(key, () => {
-        this.#gathering.delete(key);
-        return enqueue();
-      }));
-    }
-    const before = next.all.push(...all) - 1;
-    const result = (await next.result) as Enqueued;
-    if (!result.queued) return result;
-    return { ...result, merged: result.merged + before, id: result.id ?? next.all[0].id };
+    if (max <= ON_THE_WAY) return this.#turns.take(JSON.stringify([name]), () => enqueue([queuedCall]));
+    if (slot === undefined) return enqueue([queuedCall]);
+    // Calls that become one share a write: those that come while the one before is under way.
+    const { all, index, answer } = await this.#turns.join(JSON.stringify([name, slot]), queuedCall, enqueue);
+    if (!answer.queued || index === 0) return answer;
+    return { ...answer, merged: answer.merged + index, id: answer.id ?? all[0].id };
   }
 
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
@@ -305,3 +290,163 @@ export class EntryQueue implements QueuedCallStore {
 const lastOf = (lock: string) => ({ lock, kinds: [CALL], bare: true, newest: true, limit: 1 }) as const;
 
 const keptAs = (call: StoredCall) => ({ queued: true, place: placeOf(call), merged: call.merged }) as const;
+
+/** A holder asks for the next queued call: see `QueuedCallStore.next`. */
+class Delivery {
+  /** What became a dead letter before the call that is delivered. */
+  readonly #dead: DeadLetter[] = [];
+
+  constructor(
+    private readonly entries: LockEntries,
+    private readonly locks: QueueLocks,
+    private readonly lease: LeaseRef,
+    private readonly takes: NextOptions['takes'],
+    private readonly tries: Tries,
+  ) {}
+
+  /** @param outcome how the run of the lease's queued call has ended, if one has: the first try notes that */
+  next(outcome: ReleaseOutcome | undefined): Promise<NextResult> {
+    return this.tries.of((isAgain) => this.#next(isAgain, isAgain ? undefined : outcome));
+  }
+
+  async #next(isAgain: boolean, outcome?: ReleaseOutcome): Promise<NextResult | typeof AGAIN> {
+    const { entries, lease } = this;
+    // One that has completed only leaves: the look at the next one need not wait for that.
+    const looksAhead = outcome === undefined || outcome === 'completed';
+    const [, locks, ahead] = await Promise.all([
+      outcome === 'completed' && endRun(entries, lease, outcome),
+      this.locks.taken([lease.name]),
+      looksAhead ? this.#look(isAgain, outcome && lease.queuedCall) : undefined,
+    ]);
+    const lock = locks.get(lease.name) ?? {};
+    const fencingToken = this.#fencingToken(lock);
+    if (fencingToken > lease.fencingToken) return this.#takenBefore(fencingToken);
+    if (!looksAhead) await endRun(entries, lease, outcome);
+    if (fencingToken === lease.fencingToken)
+      return this.#deliver(lock, looksAhead ? ahead : await this.#first());
+    // The lease is over. If it ran out while it took a queued call, nobody has got that.
+    if (isAgain) await this.#putBack();
+    return { held: false, dead: this.#dead };
+  }
+
+  /** That of the newest lease with the token; NaN if it is not live. */
+  #fencingToken({ lease }: TakenLock): number {
+    return lease?.token === this.lease.token ? lease.fencingToken : NaN;
+  }
+
+  /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
+  async #takenBefore(fencingToken: number): Promise<NextResult> {
+    const call = await this.#own();
+    if (call === undefined) return { held: false, dead: [] };
+    return { held: true, queuedCall: delivered(call), fencingToken, dead: [] };
+  }
+
+  get #jobs(): string[] {
+    return this.takes.map(({ job }) => job);
+  }
+
+  /** The queued call that the lease has. @param jobs if it is of one of these */
+  #own(jobs?: string[]): Promise<StoredCall | undefined> {
+    const { name: lock, token } = this.lease;
+    return firstCall(this.entries, { lock, slots: [takenBy(token)], ...(jobs && { jobs }) });
+  }
+
+  /** A queued call was taken by the lease, and nobody has got it: that counts no delivery. */
+  async #putBack(): Promise<void> {
+    const call = await this.#own();
+    if (call === undefined) return;
+    await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 })]);
+  }
+
+  /** The try before this one may have taken a call, and another one may have come before that since. */
+  async #look(isAgain: boolean, leaving?: string): Promise<StoredCall | undefined> {
+    return (isAgain ? await this.#own(this.#jobs) : undefined) ?? this.#first(leaving);
+  }
+
+  /** The first queued call. @param leaving one that does not count: it leaves just now */
+  async #first(leaving?: string): Promise<StoredCall | undefined> {
+    if (this.takes.length === 0) return undefined;
+    const { name: lock } = this.lease;
+    const query = { lock, kinds: [CALL], jobs: this.#jobs, limit: leaving === undefined ? 1 : 2 };
+    return firstCall(this.entries, query, leaving && keyOfCall(lock, leaving).id);
+  }
+
+  /** The lease goes on with the first queued call. Those that were delivered too often become dead letters. */
+  async #deliver(lock: TakenLock, first: StoredCall | undefined): Promise<NextResult | typeof AGAIN> {
+    const dead = this.#dead;
+    let call = first;
+    while (call !== undefined && call.taken !== this.lease.token && call.delivery > call.redeliver) {
+      dead.push(...(await bury(this.entries, call, 'interrupted')));
+      call = await this.#first();
+    }
+    if (call === undefined) return { held: true, dead };
+    const { place } = call.entry;
+    return (await this.#isBehind(lock, place)) ? { held: true, place, dead } : this.#take(call);
+  }
+
+  /**
+   * Whether a call in line goes before a queued call. Another one that runs queued calls does so only if there is one before this for which
+   * this holder has no job: else the two would take turns, one call each.
+   */
+  async #isBehind({ waiting, draining }: TakenLock, before: number): Promise<boolean> {
+    if (waiting !== undefined && waiting < before) return true;
+    if (draining === undefined || draining >= before) return false;
+    const query = { lock: this.lease.name, kinds: [CALL], before, bare: true, limit: 1 } as const;
+    return (await this.entries.list(query)).entries.length > 0;
+  }
+
+  async #take(call: StoredCall): Promise<NextResult | typeof AGAIN> {
+    const { lease, tries } = this;
+    const { job } = call;
+    const ttl = this.takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
+    const isTakenNow = call.taken === lease.token;
+    let mayBeGranted = false;
+    try {
+      if (!isTakenNow) {
+        const [written] = await this.entries.put([takenEntry(call, lease.token)], tries.left());
+        // Another call was merged into it, or another holder has taken it, so the lease has run out.
+        if (written !== true) return AGAIN;
+      }
+      const limit = tries.left();
+      mayBeGranted = true;
+      const fencingToken = await this.locks.regrant(lease, { job, ttl }, limit);
+      // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
+      if (fencingToken === undefined) return AGAIN;
+      return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead: this.#dead };
+    } catch (error) {
+      const isNotGranted = error instanceof StoreUnavailableError && error.outcome === 'not-applied';
+      if (!mayBeGranted || isNotGranted) await this.#putBack().catch(() => undefined);
+      throw error;
+    }
+  }
+}
+
+/** The run of the queued call of a lease, if it has one, has ended. */
+async function endRun(
+  entries: LockEntries,
+  { name, token, queuedCall }: LeaseRef,
+  outcome: ReleaseOutcome,
+): Promise<void> {
+  if (queuedCall === undefined) return;
+  const key = keyOfCall(name, queuedCall);
+  if (outcome === 'completed') return void (await entries.drop([{ ...key, version: takenBy(token) }]));
+  const call = await firstCall(entries, { lock: name, ids: [key.id], kinds: [CALL] });
+  if (call?.taken !== token) return;
+  if (outcome === 'failed' || outcome === 'timed-out') await bury(entries, call, outcome);
+  else await entries.put([openedEntry(call)]);
+}
+
+/** Makes a queued call a dead letter, and deletes all but the newest ones of its lock. Returns nothing if another holder has done so. */
+async function bury(
+  entries: LockEntries,
+  call: StoredCall,
+  reason: DeadLetter['reason'],
+): Promise<DeadLetter[]> {
+  const [written] = await entries.put([deadEntry(call, reason)]);
+  if (written !== true) return [];
+  const { lock } = call.entry;
+  const beyond = { lock, kinds: [DEAD], newest: true, skip: DEAD_KEPT, limit: MOST_DROPPED } as const;
+  const { entries: oldest } = await entries.list(beyond);
+  if (oldest.length > 0) await entries.drop(oldest);
+  return [letterOf(call, reason, call.now)];
+}

@@ -69,12 +69,14 @@ export const apart = (most: number, clock: Clock): Promise<void> =>
   new Promise((resolve) => clock.setTimer(resolve, Math.random() * most, { keepAlive: true }));
 
 /** What has the same key is done one after another; what does not end is passed by. */
-export class Turns {
+export class Turns<Item, T> {
   readonly #last = new Map<string, Promise<unknown>>();
+  /** What waits for its turn, and can be joined. */
+  readonly #next = new Map<string, { readonly all: [Item, ...Item[]]; answer?: Promise<T> }>();
 
   constructor(private readonly clock: Clock) {}
 
-  take<T>(key: string, work: () => Promise<T>): Promise<T> {
+  take(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key);
     const turn = before === undefined ? work() : noLongerThan(TURN_LIMIT, before, this.clock).then(work);
     const over = turn.catch(() => undefined);
@@ -83,5 +85,17 @@ export class Turns {
       if (this.#last.get(key) === over) this.#last.delete(key);
     });
     return turn;
+  }
+
+  /** Takes a turn together with what comes while it waits. */
+  async join(key: string, item: Item, work: (all: [Item, ...Item[]]) => Promise<T>) {
+    const next = this.#next.get(key) ?? { all: [item] };
+    const index = this.#next.has(key) ? next.all.push(item) - 1 : 0;
+    this.#next.set(key, next);
+    next.answer ??= this.take(key, () => {
+      this.#next.delete(key);
+      return work(next.all);
+    });
+    return { all: next.all, index, answer: await next.answer };
   }
 }

@@ -15,8 +15,7 @@ export type NodeRedisKind = 'client' | 'cluster' | 'sentinel';
 export function nodeRedisKind(value: unknown): NodeRedisKind | undefined {
   const client = Object(value) as object;
   const has = (name: string): boolean => typeof Reflect.get(client, name) === 'function';
-  if (!has('sendCommand') || !has('withTypeMapping') || !has('subscribe') || !('isOpen' in client))
-    return undefined;
+  if (!['sendCommand', 'withTypeMapping', 'subscribe'].every(has) || !('isOpen' in client)) return undefined;
   if (has('nodeClient')) return 'cluster';
   if (has('getMasterNode')) return 'sentinel';
   return 'isReady' in client ? 'client' : undefined;

@@ -26,11 +26,7 @@ interface AnyClient extends NodeRedisClient {
   destroy(): unknown;
 }
 
-interface ClientOptions {
-  readonly database?: number;
-  readonly socket?: object;
-}
-
+type ClientOptions = { readonly database?: number; readonly socket?: object };
 type Heard = (message: string, channel: string) => void;
 type Listener = (...args: unknown[]) => void;
 
@@ -58,13 +54,14 @@ export class NodeRedis implements RedisClient, SubscribingClient {
     peekFront: () =>
       this.#client._getQueue?.().pendingCount === this.#underWay.size ? [...this.#underWay][0] : undefined,
   };
+  readonly #kind: NodeRedisKind;
   readonly isCluster: boolean;
   /** Whether it can be connected anew: clients of a Cluster and of Sentinels manage their connections themselves. */
   readonly isSingle: boolean;
-  readonly #kind: NodeRedisKind;
   readonly #client: AnyClient;
   readonly #underWay = new Set<{ readonly command: { readonly name: string } }>();
   readonly #events = new EventEmitter().setMaxListeners(0);
+  readonly #isHeard = (): boolean => this.#events.eventNames().length > 0;
   #timer: Timer | undefined;
   /** What the last look has shown. */
   #connected = false;
@@ -119,7 +116,7 @@ export class NodeRedis implements RedisClient, SubscribingClient {
       this.#tell(error);
       if (this.isSingle) throw error;
       this.clock.setTimer(() => {
-        if (this.#isHeard && !this.#client.isOpen) void this.connect();
+        if (this.#isHeard() && !this.#client.isOpen) void this.connect();
       }, PAUSE);
     }
   }
@@ -140,7 +137,7 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   };
 
   on(event: string, listener: Listener | ((channel: string, message: string) => void)): void {
-    const isFirst = !this.#isHeard;
+    const isFirst = !this.#isHeard();
     this.#events.on(event, listener as Listener);
     if (!isFirst) return;
     this.#attach('on');
@@ -150,11 +147,7 @@ export class NodeRedis implements RedisClient, SubscribingClient {
 
   off(event: string, listener: Listener): void {
     this.#events.off(event, listener);
-    if (!this.#isHeard) this.#attach('off');
-  }
-
-  get #isHeard(): boolean {
-    return this.#events.eventNames().length > 0;
+    if (!this.#isHeard()) this.#attach('off');
   }
 
   /** Without a listener for `error` the process would end with the connection. */
@@ -170,7 +163,7 @@ export class NodeRedis implements RedisClient, SubscribingClient {
     if (before !== this.#connected) this.#events.emit(before ? 'close' : 'ready');
     this.#timer?.cancel();
     // A closed client needs no further looks.
-    if (this.#connected || !this.#isHeard || this.status === 'end') return;
+    if (this.#connected || !this.#isHeard() || this.status === 'end') return;
     this.#timer = this.clock.setTimer(this.#look, LOOK_EVERY);
   };
 
@@ -183,17 +176,11 @@ export class NodeRedis implements RedisClient, SubscribingClient {
     if (hasFailed && !this.#connected) this.#events.emit('close');
   };
 
-  evalsha(sha: string, numberOfKeys: number, ...rest: (string | number)[]): Promise<unknown> {
-    return this.#script('EVALSHA', sha, numberOfKeys, rest);
-  }
-
-  eval(lua: string, numberOfKeys: number, ...rest: (string | number)[]): Promise<unknown> {
-    return this.#script('EVAL', lua, numberOfKeys, rest);
-  }
+  readonly evalsha = this.#script.bind(this, 'EVALSHA');
+  readonly eval = this.#script.bind(this, 'EVAL');
 
   async mget(...keys: string[]): Promise<(string | null)[]> {
-    const stored = this.#prefixed(keys);
-    return (await this.#send(['MGET', ...stored], stored[0])) as (string | null)[];
+    return (await this.#keyed(['MGET'], keys)) as (string | null)[];
   }
 
   async info(section: string): Promise<string> {
@@ -207,25 +194,23 @@ export class NodeRedis implements RedisClient, SubscribingClient {
 
   /** The nodes of a Cluster. */
   nodes(): Pick<NodeRedis, 'info' | 'scan'>[] {
-    return (this.#client.masters ?? []).map((node) => {
-      const of = async (): Promise<NodeRedis> =>
-        new NodeRedis((await this.#client.nodeClient?.(node)) ?? this.#client, false, this.clock);
-      return {
-        info: async (section) => (await of()).info(section),
-        scan: async (...args) => (await of()).scan(...args),
-      };
-    });
+    const of = async (node: object): Promise<NodeRedis> =>
+      new NodeRedis((await this.#client.nodeClient?.(node)) ?? this.#client, false, this.clock);
+    return (this.#client.masters ?? []).map((node) => ({
+      info: async (section) => (await of(node)).info(section),
+      scan: async (...args) => (await of(node)).scan(...args),
+    }));
   }
 
-  #script(command: string, what: string, count: number, rest: (string | number)[]): Promise<unknown> {
+  #script(command: string, what: string, count: number, ...rest: (string | number)[]): Promise<unknown> {
     const texts = rest.map(String);
-    const keys = this.#prefixed(texts.slice(0, count));
-    return this.#send([command, what, String(count), ...keys, ...texts.slice(count)], keys[0]);
+    return this.#keyed([command, what, String(count)], texts.slice(0, count), texts.slice(count));
   }
 
   /** The client does not add its prefix to commands that are sent as they are. */
-  #prefixed(keys: string[]): string[] {
-    return keys.map((key) => (this.#client._keyPrefix ?? '') + key);
+  #keyed(before: string[], keys: string[], after: string[] = []): Promise<unknown> {
+    const stored = keys.map((key) => (this.#client._keyPrefix ?? '') + key);
+    return this.#send([...before, ...stored, ...after], stored[0]);
   }
 
   async #send(args: string[], key?: string): Promise<unknown> {
@@ -261,13 +246,11 @@ export class NodeRedis implements RedisClient, SubscribingClient {
   disconnect(): void {
     this.#events.removeAllListeners();
     this.#attach('off');
-    if (this.isOurs) {
-      this.#client.on('error', () => undefined);
-      if (this.#client.isOpen) this.#client.destroy();
-    } else {
-      for (const channel of this.#channels)
-        void this.#client.unsubscribe(channel, this.#hear).catch(() => undefined);
-    }
+    for (const channel of this.isOurs ? [] : this.#channels)
+      void this.#client.unsubscribe(channel, this.#hear).catch(() => undefined);
+    if (!this.isOurs) return;
+    this.#client.on('error', () => undefined);
+    if (this.#client.isOpen) this.#client.destroy();
   }
 }
 
@@ -284,12 +267,11 @@ const ADAPTERS = new WeakMap<object, NodeRedis>();
  * @throws SchedulerLockConfigError if it is no such client
  */
 export function nodeRedis(client: NodeRedisClient): RedisClient {
-  if (nodeRedisKind(client) === undefined) {
+  if (nodeRedisKind(client) === undefined)
     throw new SchedulerLockConfigError([
       'nodeRedis(): this is no client of node-redis 5 or 6. Give what createClient(), createCluster() or createSentinel() of the ' +
         'package `redis` returned.',
     ]);
-  }
   const adapter = ADAPTERS.get(client) ?? new NodeRedis(client);
   ADAPTERS.set(client, adapter);
   return adapter;

@@ -77,7 +77,7 @@ export const REDIS_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'removed-before-its-run': {
-    file: 'rules/entries/deliveries.js',
+    file: 'rules/entries/queue.js',
     search: 'this.entries.put([takenEntry(call, lease.token)], tries.left())',
     replace: 'this.entries.drop([call.entry]).then(() => [true])',
     caughtBy: 'queued-calls',

@@ -93,6 +93,18 @@ describe('who had a lock last', () => {
     expect(await callsOf(() => take(store, 'a'))).toEqual(['read 1', 'write 1']);
   });
 
+  test('writes at once after hours if it has read any lock within the last minute, and its fencing token tells the time', async () => {
+    const store = instance();
+    await store.release(await take(store, 'hourly'));
+    await clock.advance(HOUR);
+    await store.acquire(request('another'));
+    let lease: LeaseRef | undefined;
+    expect(await callsOf(async () => (lease = await take(store, 'hourly')))).toEqual(['write 1']);
+    const behind = clock.now() - (lease?.fencingToken ?? 0) / 1_000;
+    expect(behind).toBeGreaterThanOrEqual(0);
+    expect(behind).toBeLessThan(100);
+  });
+
   test('is told if its lease has run out', async () => {
     const store = instance();
     const lease = await take(store, 'a', { ttl: 1_000 });
