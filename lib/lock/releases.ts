@@ -50,16 +50,15 @@ export class Release {
   onOver: (() => void) | undefined;
   /** How many calls of any kind the store had answered when the last try was sent. */
   answersBefore = 0;
-  /** Whether its acquire was sent once at most. */
-  readonly single: boolean;
-
-  /** @param copies how many copies of its acquire may still be on their way */
+  /**
+   * @param copies how many copies of its acquire may still be on their way
+   * @param single whether its acquire was sent once at most
+   */
   constructor(
     readonly facts: ReleaseFacts,
     public copies = 0,
-  ) {
-    this.single = copies + (facts.ref.fencingToken > 0 ? 1 : 0) < 2;
-  }
+    readonly single = true,
+  ) {}
 
   /** How long its acquire can be on its way to a store that answers, ms. */
   get longestWay(): number {
@@ -104,13 +103,15 @@ export class Releases {
    *
    * @param limit of one call, ms
    * @param copies the calls that may still take it
+   * @param single whether no other call had its token
    */
   abandon(
     ref: LeaseRef,
     limit: number,
     copies: readonly Pick<Asked<AcquireResult>, 'listen'>[] = [],
+    single = copies.length < 2,
   ): Release {
-    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies.length);
+    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies.length, single);
     this.#byName.set(ref.name, release);
     void this.#try(release);
     for (const copy of copies) copy.listen((outcome) => this.#arrived(release, outcome));
