@@ -67,14 +67,12 @@ export class Release {
 }
 
 /**
- * Releases leases, and tries again until the store has answered.
+ * Releases leases, and tries again until the store has answered. One list has all releases that need another try, and one alarm tries them.
  *
  * The store may carry out an unanswered acquire at any later time: its bytes may lie in a buffer that the store has not read yet. So the
  * release of such an acquire is not over when it finds nothing. The bytes do not lie there for ever: a store that works reads the data that
  * has arrived. So the release is over when the store answers it once more, one ttl after its first answer. Time without an answer counts for
  * nothing: the store may be frozen with the acquire in its buffer.
- *
- * One list has all releases that need another try, and one alarm tries the oldest.
  */
 export class Releases {
   /** Those that need another try, and have none under way: first the one whose last try is longest ago. */
