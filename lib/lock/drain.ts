@@ -80,7 +80,7 @@ export class Drain {
     let lease = granted;
     let outcome: ReleaseOutcome = 'completed';
     for (;;) {
-      const next = await this.#next(lease);
+      const next = await this.#next(lease).catch((error: unknown) => this.#broken(lease, outcome, error));
       if (next === undefined) return this.#giveBack(lease, outcome);
       lease = next.lease;
       underWay.end();
@@ -90,6 +90,13 @@ export class Drain {
       ({ outcome } = this.#end);
       await lease.renewal;
     }
+  }
+
+  /** What the store has done wrong must not keep the lock until its ttl is over. @throws the error */
+  async #broken(lease: Lease, outcome: ReleaseOutcome, error: unknown): Promise<never> {
+    this.#mayHaveNext = true;
+    await this.#giveBack(lease, outcome);
+    throw error;
   }
 
   /** The release has to say how the last run ended, unless the store has heard it already. */
@@ -162,13 +169,10 @@ export class Drain {
     { name, token, holder }: LeaseRef,
     { queuedCall, fencingToken }: Extract<NextResult, { queuedCall: DeliveredCall }>,
     sentAt: number,
-  ): Delivery | undefined {
+  ): Delivery {
     const { clock, emit } = this.engine;
     const { id, job, key, args, delivery, queuedAt, merged } = queuedCall;
-    const found = this.#asked.find((each) => each.job === job);
-    this.#mayHaveNext = found === undefined;
-    if (found === undefined) return undefined;
-    const { settings, run } = found;
+    const { settings, run } = this.#asked.find((each) => each.job === job) as QueueJob;
     const ref = { name, token, fencingToken, ttl: settings.ttl, holder, job, queuedCall: id };
     const { args: given, by }: Partial<Queued> = readQueued(args) ?? {};
     const cause: Cause = {

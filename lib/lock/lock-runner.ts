@@ -111,13 +111,17 @@ export class LockRunner {
     throw new LockNotAcquiredError(call.name, { ...why, cause: why.error });
   }
 
-  /** Waits for the lock, and runs its queued calls. */
+  /** Waits for the lock, and runs its queued calls. Never rejects: what the store has done wrong counts as an outage. */
   drain(call: LockCall, drainer: Drainer): Promise<RunResult<void>> {
     const refusal = this.#refusal(call);
     if (refusal !== undefined) return Promise.resolve(refusal);
     const within = (lease: Lease, job: () => unknown): unknown => this.#within(lease, job);
     this.#running.begin();
-    return new Drain(this.#engine, call, this.#admission, drainer, within).run();
+    return new Drain(this.#engine, call, this.#admission, drainer, within).run().catch((thrown: unknown) => {
+      const error = thrown as Error;
+      this.#engine.outages.failed(error, { call: 'acquire', locks: [call.name] });
+      return { ran: false, reason: 'store-unavailable', error };
+    });
   }
 
   /** Queues a call. @param limit ms */

@@ -50,16 +50,15 @@ export class Release {
   onOver: (() => void) | undefined;
   /** How many calls of any kind the store had answered when the last try was sent. */
   answersBefore = 0;
-  /** Whether its acquire was sent once at most. */
-  readonly single: boolean;
-
-  /** @param copies how many copies of its acquire may still be on their way */
+  /**
+   * @param copies how many copies of its acquire may still be on their way
+   * @param single whether its acquire was sent once at most
+   */
   constructor(
     readonly facts: ReleaseFacts,
     public copies = 0,
-  ) {
-    this.single = copies + (facts.ref.fencingToken > 0 ? 1 : 0) < 2;
-  }
+    readonly single = true,
+  ) {}
 
   /** How long its acquire can be on its way to a store that answers, ms. */
   get longestWay(): number {
@@ -68,14 +67,12 @@ export class Release {
 }
 
 /**
- * Releases leases, and tries again until the store has answered.
+ * Releases leases, and tries again until the store has answered. One list has all releases that need another try, and one alarm tries them.
  *
  * The store may carry out an unanswered acquire at any later time: its bytes may lie in a buffer that the store has not read yet. So the
  * release of such an acquire is not over when it finds nothing. The bytes do not lie there for ever: a store that works reads the data that
  * has arrived. So the release is over when the store answers it once more, one ttl after its first answer. Time without an answer counts for
  * nothing: the store may be frozen with the acquire in its buffer.
- *
- * One list has all releases that need another try, and one alarm tries the oldest.
  */
 export class Releases {
   /** Those that need another try, and have none under way: first the one whose last try is longest ago. */
@@ -104,13 +101,15 @@ export class Releases {
    *
    * @param limit of one call, ms
    * @param copies the calls that may still take it
+   * @param single whether no other call had its token
    */
   abandon(
     ref: LeaseRef,
     limit: number,
     copies: readonly Pick<Asked<AcquireResult>, 'listen'>[] = [],
+    single = copies.length < 2,
   ): Release {
-    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies.length);
+    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies.length, single);
     this.#byName.set(ref.name, release);
     void this.#try(release);
     for (const copy of copies) copy.listen((outcome) => this.#arrived(release, outcome));

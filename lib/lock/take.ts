@@ -1,7 +1,7 @@
 import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../base/errors.js';
 import { newId } from '../base/shared.js';
 import { type Asked, type Outcome, wasNotApplied } from './access/safe-store.js';
-import type { AcquireRequest, AcquireResult, LeaseRef } from '../contract/lock-store.js';
+import type { AcquireRequest, AcquireResult } from '../contract/lock-store.js';
 import { readPause } from '../contract/pause.js';
 import type { Engine } from './engine.js';
 import { Lease, leaseDeadline } from './lease.js';
@@ -46,6 +46,8 @@ export class Take {
   readonly #line: WaitingCall | undefined;
   /** The asks that may still be on their way. */
   #unsure: Asked<AcquireResult>[] = [];
+  /** How many were sent with this token. */
+  #sent = 0;
   /** Whether the store may have the call in its line. */
   #stands = false;
   /** The locks that the caller holds, if it may wait. */
@@ -207,6 +209,7 @@ export class Take {
     const now = clock.monotonic();
     const limit = until === undefined ? this.call.settings.storeTimeout : Math.max(1, until - now);
     this.#stands = this.#line !== undefined;
+    this.#sent += 1;
     return store.acquire(this.#asks(), limit, now);
   }
 
@@ -249,17 +252,21 @@ export class Take {
   /** @throws the reason of the call's signal */
   #giveBack(fencingToken: number): Lease | Skipped {
     const { engine, call } = this;
-    this.#abandon({ ...this.#request, fencingToken });
+    // Another one of its asks may be granted with another fencing token.
+    this.#abandon(this.#unsure.length > 0 ? 0 : fencingToken);
     if (call.signal?.aborted === true) throw call.signal.reason;
     // That a closing instance does not take the lease is no failure of the store.
     return engine.closing ? { ran: false, reason: 'shutting-down' } : this.#withoutStore(tooLate());
   }
 
   /** Gives back what the store may have granted, now or later. */
-  #abandon(ref: LeaseRef = { ...this.#asks(), fencingToken: 0 }): void {
-    this.engine.releases.abandon(ref, this.call.settings.storeTimeout, this.#unsure);
+  #abandon(fencingToken = 0): void {
+    const request = fencingToken === 0 ? this.#asks() : this.#request;
+    const { storeTimeout } = this.call.settings;
+    this.engine.releases.abandon({ ...request, fencingToken }, storeTimeout, this.#unsure, this.#sent < 2);
     this.#unsure = [];
     this.#stands = false;
+    this.#sent = 0;
   }
 
   /** The store has failed, or not answered the ask in time. */

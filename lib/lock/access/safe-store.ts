@@ -79,11 +79,18 @@ export class SafeStore {
   /** Asks by a promise. */
   #ask<T>(send: () => Promise<T>, limit: number, sentAt: number): Asked<T> {
     const asked = new Asked<T>(this.limits, limit, sentAt);
-    void (async () => send())().then(
-      (result) => asked.answered(result),
-      (error: unknown) => asked.failed(error instanceof Error ? error : this.#threw()),
-    );
+    void this.#tell(send, asked);
     return asked;
+  }
+
+  async #tell<T>(send: () => Promise<T>, told: Caller<T>): Promise<void> {
+    let result: T;
+    try {
+      result = await send();
+    } catch (error) {
+      return told.failed(error instanceof Error ? error : this.#threw());
+    }
+    told.answered(result);
   }
 
   /** An error without what the call has thrown: that may be anything. */

@@ -89,10 +89,8 @@ export class Election {
   }
 
   /**
-   * Resigns: the signal aborts, `revoked` is called and awaited, the lease is released. Then this instance waits for one ttl
-   * before it campaigns again, so that each other instance can take the lease.
-   *
-   * @returns whether it led
+   * Resigns: the signal aborts, `revoked` is called and awaited, the lease is released. Then this instance waits for one ttl before it
+   * campaigns again, so that each other instance can take the lease. Returns whether it led.
    */
   async resign(): Promise<boolean> {
     const leadership = this.#leadership;

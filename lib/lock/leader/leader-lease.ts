@@ -63,8 +63,8 @@ export class LeaderLease implements Lock, Abortable {
 }
 
 /**
- * Lets scheduled jobs through while this instance leads, judged by the clock at that moment. So it also stops a timer that
- * fires before the loss was noticed because the event loop was busy. Jobs see the leader's lease by `currentLock()`.
+ * Lets scheduled jobs through while this instance leads, judged by the clock at that moment: a busy event loop may not have noticed a loss.
+ * Jobs see the leader's lease by `currentLock()`.
  */
 export class JobGate {
   #lease: LeaderLease | undefined;

@@ -52,9 +52,8 @@ interface Worker {
 }
 
 /**
- * The queued calls of one application. A process that queues a call stands in line for its lock, at the place of the call. When its turn
- * comes, it runs all queued calls of the lock. If it dies first, another process runs them: one that queues a call for the lock, or that
- * looks for queued calls which nobody runs.
+ * The queued calls of one application. A process that queues a call stands in line for its lock, at the place of the call, and then runs all
+ * queued calls of the lock. If it dies first, another process runs them: one that queues a call for the lock, or looks for calls left.
  */
 export class Queues {
   readonly #jobs = new Map<string, QueueJob>();
@@ -133,12 +132,7 @@ export class Queues {
     return { ran: false, reason: 'queued' };
   }
 
-  /**
-   * Puts the dead letters of a lock back.
-   *
-   * @returns how many
-   * @throws SchedulerLockConfigError if the store keeps no queued calls
-   */
+  /** Puts the dead letters of a lock back. Returns how many. @throws SchedulerLockConfigError if the store keeps no queued calls */
   async redeliver(name: string): Promise<number> {
     const count = await this.store.queuedCalls.redeliver(name);
     if (count > 0) void this.#sweep();

@@ -785,7 +785,7 @@ describe('calls that wait', () => {
     const settings = { ...SETTINGS, ...MINUTE };
     const drained = runner.drain({ kind: 'drain', name: 'lock', job: undefined, settings }, drainer);
     await fleet.clock.advance(100);
-    await drained;
+    expect(await drained).toMatchObject({ ran: false, reason: 'store-unavailable' });
     expect((await fleet.store.inspect(['lock']))[0]?.state).not.toBe('held');
   });
 });
