@@ -30,7 +30,8 @@ const FEW = 100;
 @Injectable()
 export class JobRegistry implements OnModuleDestroy {
   #decorated: readonly BoundJob[] = [];
-  #names: ReadonlySet<string> = new Set();
+  /** By their jobs; of several instances of a class the first. */
+  #named: ReadonlyMap<string, BoundJob> = new Map();
   /** Decorated jobs that the scheduler does not fire. */
   #unfired: ReadonlySet<BoundJob> = new Set();
   readonly #made = new Map<string, BoundJob>();
@@ -66,7 +67,7 @@ export class JobRegistry implements OnModuleDestroy {
     readonly ofModule: readonly string[];
   } {
     this.#decorated = found.map(({ bound }) => bound);
-    this.#names = new Set(this.#decorated.map(({ job }) => job));
+    this.#named = new Map(this.#decorated.toReversed().map((bound) => [bound.job, bound]));
     this.#unfired = new Set(found.filter((one) => !isFired(one)).map(({ bound }) => bound));
     for (const bound of this.#decorated) this.#put(bound);
     for (const lock of this.host.elections.declaredAt.keys()) this.#putLock(lock);
@@ -75,7 +76,7 @@ export class JobRegistry implements OnModuleDestroy {
       this.#unserved(one.bound).map((problem) => `${whereOf(one)}: ${problem}`),
     );
     const ofMade = this.made.flatMap((bound) =>
-      this.#clashesOf(bound, this.#names.has(bound.job)).map(
+      this.#clashesOf(bound, this.#named.has(bound.job)).map(
         (problem) => `dynamic job "${bound.job}": ${problem}`,
       ),
     );
@@ -93,10 +94,14 @@ export class JobRegistry implements OnModuleDestroy {
     this.#room = FEW + 2 * this.#made.size;
   }
 
-  /** Whether there is a job of this name. */
-  has(name: string): boolean {
+  /** The job of this name. */
+  get(name: string): BoundJob | undefined {
     const made = this.#made.get(name);
-    return this.#names.has(name) || (made !== undefined && isThere(made));
+    return this.#named.get(name) ?? (made !== undefined && isThere(made) ? made : undefined);
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== undefined;
   }
 
   /** Whether other jobs have the lock of this one. */
