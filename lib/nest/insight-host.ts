@@ -104,7 +104,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
 
   /** A job of this instance. */
   job(name: string): BoundJob | undefined {
-    return this.#jobs?.all.find(({ job }) => job === name);
+    return this.#jobs?.get(name);
   }
 
   /** The class of the dates of this instance's jobs. */

@@ -12,7 +12,10 @@ import { logWarning } from './log/log-phrases.js';
 import { losesTicks, sharedLocks, tellOfUnkeptRules } from './start-warnings.js';
 
 /** A store that may make a key of each name. */
-type KeyedStore = LockStore & { sharedKeys?(names: readonly string[]): string[] };
+type KeyedStore = LockStore & {
+  sharedKeys?(names: readonly string[]): string[];
+  keyOf?(name: string): string | undefined;
+};
 
 /** What is known of a job before it is bound. */
 type Facts = Pick<BoundJob, 'job' | 'name' | 'settings' | 'queue'>;
@@ -27,12 +30,15 @@ const FEW = 100;
 @Injectable()
 export class JobRegistry implements OnModuleDestroy {
   #decorated: readonly BoundJob[] = [];
-  #names: ReadonlySet<string> = new Set();
+  /** By their jobs; of several instances of a class the first. */
+  #named: ReadonlyMap<string, BoundJob> = new Map();
   /** Decorated jobs that the scheduler does not fire. */
   #unfired: ReadonlySet<BoundJob> = new Set();
   readonly #made = new Map<string, BoundJob>();
   /** By their locks. */
   readonly #sharing = new Map<unknown, Set<BoundJob>>();
+  /** The newest lock of each key, where the store makes a key of each name. */
+  readonly #locks = new Map<string | undefined, string>();
   /** How many may be made before it looks for deleted ones. */
   #room = FEW;
   /** Shared locks that were named in the log. */
@@ -61,15 +67,16 @@ export class JobRegistry implements OnModuleDestroy {
     readonly ofModule: readonly string[];
   } {
     this.#decorated = found.map(({ bound }) => bound);
-    this.#names = new Set(this.#decorated.map(({ job }) => job));
+    this.#named = new Map(this.#decorated.toReversed().map((bound) => [bound.job, bound]));
     this.#unfired = new Set(found.filter((one) => !isFired(one)).map(({ bound }) => bound));
     for (const bound of this.#decorated) this.#put(bound);
+    for (const lock of this.host.elections.declaredAt.keys()) this.#putLock(lock);
     const locks = [...this.#decorated.map(({ name }) => name), ...this.host.elections.declaredAt.keys()];
     const problems = found.flatMap((one) =>
       this.#unserved(one.bound).map((problem) => `${whereOf(one)}: ${problem}`),
     );
     const ofMade = this.made.flatMap((bound) =>
-      this.#clashesOf(bound, this.#names.has(bound.job)).map(
+      this.#clashesOf(bound, this.#named.has(bound.job)).map(
         (problem) => `dynamic job "${bound.job}": ${problem}`,
       ),
     );
@@ -87,10 +94,14 @@ export class JobRegistry implements OnModuleDestroy {
     this.#room = FEW + 2 * this.#made.size;
   }
 
-  /** Whether there is a job of this name. */
-  has(name: string): boolean {
+  /** The job of this name. */
+  get(name: string): BoundJob | undefined {
     const made = this.#made.get(name);
-    return this.#names.has(name) || (made !== undefined && isThere(made));
+    return this.#named.get(name) ?? (made !== undefined && isThere(made) ? made : undefined);
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== undefined;
   }
 
   /** Whether other jobs have the lock of this one. */
@@ -152,7 +163,11 @@ export class JobRegistry implements OnModuleDestroy {
   #clashesOf(facts: Facts, isTaken: boolean): string[] {
     const { job, name } = facts;
     const taken = `job: "${job}" is a job already, and they would share their ticks. Give one of them another name.`;
-    return [...(isTaken ? [taken] : []), ...this.#unserved(facts, 'lock'), ...this.#sharedKeys([name])];
+    return [
+      ...(isTaken ? [taken] : []),
+      ...this.#unserved(facts, 'lock'),
+      ...this.#sharedKeys([this.#rivalOf(name), name]),
+    ];
   }
 
   /** Why the lock of a job cannot serve it. @param option the one that names it */
@@ -172,11 +187,27 @@ export class JobRegistry implements OnModuleDestroy {
 
   /**
    * Locks that the store cannot keep apart: two have the same key in Redis, and would silently exclude each other. Checks the names that are
-   * known at the start, not those that a function makes from the arguments of a call, and not those of jobs made later.
+   * known at the start, not those that a function makes from the arguments of a call.
    */
   #sharedKeys(locks: readonly unknown[]): string[] {
-    const isName = (name: unknown): name is string => nameProblem(name) === undefined;
-    return (this.host.store as KeyedStore).sharedKeys?.(locks.filter(isName)) ?? [];
+    return this.#store.sharedKeys?.(locks.filter(isName)) ?? [];
+  }
+
+  /** Another lock in use that the store does not keep apart from this one. */
+  #rivalOf(lock: unknown): string | undefined {
+    const other = this.#locks.get(this.#keyOf(lock));
+    if (other === undefined || other === lock) return undefined;
+    if (this.host.elections.declaredAt.has(other)) return other;
+    for (const _job of this.#under(other)) return other;
+    return undefined;
+  }
+
+  get #store(): KeyedStore {
+    return this.host.store;
+  }
+
+  #keyOf(lock: unknown): string | undefined {
+    return isName(lock) ? this.#store.keyOf?.(lock) : undefined;
   }
 
   /** The jobs under a lock. A decorated one stays, whatever becomes of its cron job. */
@@ -188,16 +219,26 @@ export class JobRegistry implements OnModuleDestroy {
   #put(bound: BoundJob): void {
     const sharing = this.#sharing.get(bound.name) ?? new Set();
     this.#sharing.set(bound.name, sharing.add(bound));
+    this.#putLock(bound.name);
+  }
+
+  #putLock(lock: unknown): void {
+    const key = this.#keyOf(lock);
+    if (key !== undefined) this.#locks.set(key, String(lock));
   }
 
   #remove(bound: BoundJob): void {
     this.#made.delete(bound.job);
     const sharing = this.#sharing.get(bound.name);
     sharing?.delete(bound);
-    if (sharing?.size === 0) this.#sharing.delete(bound.name);
+    if (sharing?.size !== 0) return;
+    this.#sharing.delete(bound.name);
+    const key = this.#keyOf(bound.name);
+    if (this.#locks.get(key) === bound.name) this.#locks.delete(key);
   }
 }
 
+const isName = (name: unknown): name is string => nameProblem(name) === undefined;
 const isThere = (job: BoundJob): boolean => job.state() !== 'gone';
 
 /**

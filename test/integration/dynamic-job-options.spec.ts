@@ -7,6 +7,7 @@ import {
   SchedulerLock,
   SchedulerLockConfigError,
   SchedulerLockModule,
+  type SchedulerLockModuleOptions,
   SchedulerLockService,
 } from '../../lib/index.js';
 import { closeApps, startApp, startFailure, startModule, type TestApp } from './app.js';
@@ -46,7 +47,7 @@ function problemsOf(call: () => unknown): readonly string[] {
   return [];
 }
 
-test('all that is wrong with a cron job is said in one error, and nothing is made', async () => {
+test('all that is wrong with the options of a cron job is said in one error, and nothing is made', async () => {
   const app = await startApp([]);
   const options = { ttl: '1y', lokc: 'x', timeZone: 'Mars/Olympus', rerun: -1, initialDelay: '1s' };
   const problems = problemsOf(() => locksOf(app).cron('a{b}', '61 * * * * *', options as object, 5 as never));
@@ -63,7 +64,7 @@ test('all that is wrong with a cron job is said in one error, and nothing is mad
   expect([...app.get(SchedulerRegistry).getCronJobs()]).toEqual([]);
 });
 
-test('all that is wrong with an interval is said in one error, and nothing is made', async () => {
+test('all that is wrong with the options of an interval is said in one error, and nothing is made', async () => {
   const app = await startApp([]);
   const problems = problemsOf(() =>
     locksOf(app).interval('poll', 0, { catchUp: '1h', lock: '' } as object, nothing),
@@ -180,6 +181,27 @@ describe('what another job has already is an error:', () => {
     registry.deleteInterval('report');
     locks.cron('report', NIGHTLY, nothing);
   });
+});
+
+test('the key of another lock in Redis is an error', async () => {
+  const options: SchedulerLockModuleOptions = {
+    connection: 'redis://127.0.0.1:1',
+    key: (name) => name.slice(0, 3),
+  };
+  const app = await startApp([Jobs, Feed], options);
+  expect(problemsOf(() => locksOf(app).cron('inventory', NIGHTLY, nothing))).toEqual([
+    expect.stringMatching(
+      /^cron\(inventory\): key: it gave "inv" for the lock "invoices" and for the lock "inventory"/,
+    ),
+  ]);
+  expect(problemsOf(() => locksOf(app).cron('feet', NIGHTLY, nothing))).toEqual([
+    expect.stringMatching(/^cron\(feet\): key: it gave "fee" for the lock "feed" and for the lock "feet"/),
+  ]);
+  // The lock of a job that was deleted is in use no more.
+  locksOf(app).cron('report', NIGHTLY, nothing);
+  app.get(SchedulerRegistry).deleteCronJob('report');
+  locksOf(app).cron('repair', NIGHTLY, nothing);
+  expect(problemsOf(() => locksOf(app).cron('report', NIGHTLY, nothing))).toHaveLength(1);
 });
 
 describe('a job that is made early', () => {

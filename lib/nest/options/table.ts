@@ -1,5 +1,5 @@
 import { DEFAULT_KEY_PREFIX } from '../../stores/redis/keys.js';
-import { nearest } from '../../base/wording.js';
+import { unknownNames } from '../../base/wording.js';
 import { PARTS } from '../../contract/allowances.js';
 import type { CronJobOptions, IntervalJobOptions } from './job-options.js';
 import type { QueueOptions, RunOptions, SchedulerLockOptions } from './options.js';
@@ -163,25 +163,12 @@ export function readOptions<P extends Scope>(
   ) as Read<P>;
 }
 
-const SCOPES: readonly Scope[] = [
-  'module',
-  'decorator',
-  'run',
-  'cron',
-  'interval',
-  'leader',
-  'election',
-  'queue',
-  'insight',
-];
+const names: Partial<Record<Scope, string[]>> = {};
+for (const [name, { at }] of Object.entries(OPTIONS))
+  for (const scope of at.split(' ') as Scope[]) (names[scope] ??= []).push(name);
 
 /** The names of the options of each scope. */
-export const OPTION_NAMES = Object.fromEntries(
-  SCOPES.map((scope) => [
-    scope,
-    Object.keys(OPTIONS).filter((name) => OPTIONS[name as AnyOption].at.split(' ').includes(scope)),
-  ]),
-) as unknown as Readonly<Record<Scope, readonly string[]>>;
+export const OPTION_NAMES = names as Readonly<Record<Scope, readonly string[]>>;
 
 const QUEUED =
   'Only calls of methods with @SchedulerLock() can be queued: what is stored is their arguments.';
@@ -217,7 +204,10 @@ const INSTEAD_OF: Readonly<Partial<Record<Scope, Readonly<Record<string, string>
 };
 
 /** ShedLock's names for our options. */
-const OTHER_NAMES: Readonly<Record<string, string>> = { lockAtMostFor: 'ttl', lockAtLeastFor: 'atLeast' };
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  lockAtMostFor: 'Did you mean `ttl`?',
+  lockAtLeastFor: 'Did you mean `atLeast`?',
+};
 
 /**
  * Names in `given` that are no options: a misspelt option would silently have its default. The compiler finds these
@@ -226,22 +216,16 @@ const OTHER_NAMES: Readonly<Record<string, string>> = { lockAtMostFor: 'ttl', lo
  * @returns one sentence each
  */
 export function unknownOptions(given: object, scope: Scope): string[] {
-  const names = OPTION_NAMES[scope];
-  const unknown = Object.keys(given).filter(
-    (name) => !names.includes(name) && Reflect.get(given, name) !== undefined,
-  );
-  return unknown.map((name) => `${name}: there is no such option here. ${advice(name, scope)}`);
+  const instead = new Map(Object.entries({ ...OTHER_NAMES, ...INSTEAD_OF[scope] }));
+  return Object.entries<unknown>({ ...given }).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    const advice = instead.get(name) ?? (isOfModuleOnly(name) ? OF_MODULE : undefined);
+    const [unknown] = unknownNames({ [name]: value }, OPTION_NAMES[scope]);
+    if (unknown === undefined) return [];
+    return advice === undefined ? unknown : `${name}: there is no such option here. ${advice}`;
+  });
 }
 
-function advice(given: string, scope: Scope): string {
-  const names = OPTION_NAMES[scope];
-  const instead = INSTEAD_OF[scope] ?? {};
-  if (Object.hasOwn(instead, given)) return String(instead[given]);
-  if (isOfModuleOnly(given)) return 'It is one of the module: give it to SchedulerLockModule.forRoot().';
-  const other = Object.hasOwn(OTHER_NAMES, given) ? OTHER_NAMES[given] : nearest(given, names);
-  if (other !== undefined && names.includes(other)) return `Did you mean \`${other}\`?`;
-  return `There are ${names.join(', ')}.`;
-}
-
+const OF_MODULE = 'It is one of the module: give it to SchedulerLockModule.forRoot().';
 const isOfModuleOnly = (name: string): boolean =>
   Object.hasOwn(OPTIONS, name) && OPTIONS[name as AnyOption].at === 'module';
