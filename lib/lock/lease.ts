@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.js';
 import { LockLostError, LockTimeoutError, type LostReason } from '../base/errors.js';
 import type { ExtendResult, LeaseRef, Writable } from '../contract/lock-store.js';
 import type { Emit } from '../contract/events/events.js';
-import type { LeaseFacts } from '../contract/events/lease-events.js';
+import type { AcquiredEvent, LeaseFacts } from '../contract/events/lease-events.js';
 import type { Cause, QueuedCallFacts } from './lock-call.js';
 
 /** How a lease is kept, whole milliseconds. */
@@ -29,6 +29,8 @@ const MAX_RETRY_DELAY = 1_000;
 export class Lease {
   /** Whether the store granted it. */
   readonly confirmed: boolean;
+  /** What its event `acquired` says of the job's schedule. */
+  mismatch: AcquiredEvent['mismatch'];
   #renewal: Promise<unknown> | undefined;
   #abortReason: Error | undefined;
   #abortedAt = Infinity;
@@ -201,9 +203,8 @@ export class Lease {
     this.#deadline = leaseDeadline(sent, this.ref.ttl);
     if (this.timing.heartbeat !== false && now < this.#stopAt) this.#renewAt = sent + this.timing.heartbeat;
     const restored = result.restored === true;
-    // Before its deadline a lock cannot have expired by itself.
-    if (result.deleted === true) this.emit({ type: 'lock-deleted', ...this.facts(), noticedBy: 'renewal' });
     const renewed = { type: 'renewed', ...this.facts(), restored, expiresIn: this.expiresIn(now) } as const;
+    // Before its deadline a lock cannot have expired by itself.
     this.emit(result.deleted === true ? { ...renewed, deleted: true as const } : renewed);
   }
 

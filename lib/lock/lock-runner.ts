@@ -346,7 +346,7 @@ function waitsUntil({ abortReason, abortedAt }: Lease, began: number, limit: num
 function tellOfWaiting(leases: readonly Lease[], timeout: number, teller: Teller): void {
   const { instance, clock, emit } = teller;
   const runs = leases.map(unfinished);
-  if (runs.length > 0) emit({ type: 'shutdown-waiting', runs, instance, at: clock.now(), timeout });
+  if (runs.length > 0) emit({ type: 'shutdown', phase: 'waiting', runs, instance, at: clock.now(), timeout });
 }
 
 function tellOfLeft(leases: readonly Lease[], { instance, clock, emit }: Teller): void {
@@ -356,7 +356,7 @@ function tellOfLeft(leases: readonly Lease[], { instance, clock, emit }: Teller)
       ? { ...unfinished(lease), expiresIn: lease.expiresIn(now) }
       : unfinished(lease),
   );
-  if (runs.length > 0) emit({ type: 'shutdown-left', runs, instance, at: clock.now() });
+  if (runs.length > 0) emit({ type: 'shutdown', phase: 'left', runs, instance, at: clock.now() });
 }
 
 function unfinished({ ref: { name: lock, job } }: Lease): UnfinishedRun {

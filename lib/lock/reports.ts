@@ -2,7 +2,7 @@ import type { InterruptedEvent, SkippedEvent } from '../contract/events/call-eve
 import type { AcquiredEvent, ReleasedEvent } from '../contract/events/lease-events.js';
 import type { JobStart } from '../base/job-start.js';
 import { displayName } from '../base/lock-name.js';
-import type { AcquireResult, ReleaseResult, Writable } from '../contract/lock-store.js';
+import type { AcquireResult, LeaseRef, ReleaseResult, Writable } from '../contract/lock-store.js';
 import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
 import { carry, isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
@@ -44,8 +44,8 @@ export const isTaken = ({ reason, waited }: Skipped): boolean =>
   (reason === 'shutting-down' && waited !== undefined);
 
 export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): void {
-  if (!hears('acquired')) return;
-  const { ref } = lease;
+  const { ref, mismatch } = lease;
+  if (mismatch === undefined && !hears('acquired')) return;
   const event: Writable<AcquiredEvent> = {
     type: 'acquired',
     lock: ref.name,
@@ -55,6 +55,7 @@ export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): vo
     expiresIn: lease.expiresIn(lease.startedAt),
   };
   if (lease.waited > 0) event.waited = lease.waited;
+  if (mismatch !== undefined) event.mismatch = mismatch;
   emit(ofRun(event, ref));
 }
 
@@ -62,14 +63,15 @@ export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): vo
 export const isConfirmed = (answer: ReleaseResult | Error): boolean =>
   !(answer instanceof Error) && answer.released;
 
-/** @param confirmed whether the store has said in time that the lease was held up to its end */
+/** @param confirmed whether the store has said in time that the lease was held up to its end. @param deleted that the lock was gone */
 export function reportReleased(
   { clock, emit, hears }: Engine,
   { ref }: Lease,
   { outcome, duration, ended, skippedTicks }: EndOfRun,
   confirmed: boolean,
+  deleted = false,
 ): void {
-  if (!hears('released')) return;
+  if (!deleted && !hears('released')) return;
   const event: Writable<ReleasedEvent> = {
     type: 'released',
     lock: ref.name,
@@ -82,14 +84,14 @@ export function reportReleased(
   };
   if ('error' in ended) event.error = ended.error;
   if (skippedTicks > 0) event.skippedTicks = skippedTicks;
+  if (deleted) event.deleted = true;
   emit(ofRun(event, ref));
 }
 
-/** Reports if the release has found that the lock was gone, or another holder's, before it could expire. */
-export function reportDeleted({ clock, emit }: Engine, lease: Lease, answer: ReleaseResult | Error): void {
-  if (answer instanceof Error || answer.released || answer.reason === 'ended') return;
-  if (lease.lostReason !== undefined || lease.expiresIn(clock.monotonic()) <= 0) return;
-  emit({ type: 'lock-deleted', ...lease.facts(), noticedBy: 'release' });
+/** Whether a release has found that the lock was gone, or another holder's, before it could expire. */
+export function wasDeleted({ clock }: Engine, lease: Lease, answer: ReleaseResult | Error): boolean {
+  if (answer instanceof Error || answer.released || answer.reason === 'ended') return false;
+  return lease.lostReason === undefined && lease.expiresIn(clock.monotonic()) > 0;
 }
 
 /** Reports that the lease before a granted one has ended by itself. */
@@ -106,16 +108,15 @@ export function reportInterrupted(
   emit(event);
 }
 
-/** Reports, once per job, if instances disagree about its schedule. */
-export function reportMismatch(
-  { mismatched, emit }: Engine,
-  lease: Lease,
+/** The schedules of a job about which instances disagree: once for each job. */
+export function mismatchOf(
+  { mismatched }: Engine,
+  { job, name }: LeaseRef,
   { schedule, meant }: JobStart = {},
   previousSchedule: string | undefined,
-): void {
-  const job = lease.ref.job ?? lease.ref.name;
-  if (schedule === undefined || previousSchedule === undefined || mismatched.has(job)) return;
-  mismatched.add(job);
-  const event = { type: 'schedule-mismatch', schedule, previousSchedule } as const;
-  emit(Object.assign(lease.facts(), event, meant === undefined ? undefined : { meant }));
+): AcquiredEvent['mismatch'] {
+  if (schedule === undefined || previousSchedule === undefined || mismatched.has(job ?? name))
+    return undefined;
+  mismatched.add(job ?? name);
+  return { schedule, previousSchedule, ...(meant && { meant }) };
 }

@@ -7,7 +7,7 @@ import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { type Admission, type OpenRun, Take } from './take.js';
 import type { EndOfRun } from './recorder.js';
 import { Release } from './releases.js';
-import { isConfirmed, reportAcquired, reportDeleted, reportReleased, reportSkipped } from './reports.js';
+import { isConfirmed, reportAcquired, reportReleased, reportSkipped, wasDeleted } from './reports.js';
 import { refuseUndone } from './job.js';
 import { LockTimeoutError } from '../base/errors.js';
 
@@ -155,8 +155,7 @@ export class Run<T> extends Holding {
         const release = this.releaseOf(lease, end.outcome, end);
         const asked = engine.releases.send(release);
         const answer = engine.releases.tried(release, asked, await asked.outcome);
-        reportDeleted(engine, lease, answer);
-        reportReleased(engine, lease, end, isConfirmed(answer));
+        reportReleased(engine, lease, end, isConfirmed(answer), wasDeleted(engine, lease, answer));
       }
       if ('error' in ended) throw ended.error;
       return { ran: true, value: ended.value };

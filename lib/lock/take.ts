@@ -14,7 +14,7 @@ import {
   requestOf,
   type Skipped,
 } from './lock-call.js';
-import { type Interrupted, reportInterrupted, reportMismatch } from './reports.js';
+import { type Interrupted, mismatchOf, reportInterrupted } from './reports.js';
 import { NO_LINES } from './waits.js';
 
 /**
@@ -182,7 +182,7 @@ export abstract class Take implements OpenCall {
     const ref = leaseRefOf(request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit, causeOf(call));
     this.#undoOthers(copies, request, result.fencingToken);
-    reportMismatch(engine, lease, call.start, result.previousSchedule);
+    lease.mismatch = mismatchOf(engine, ref, call.start, result.previousSchedule);
     return lease;
   }
 

@@ -123,7 +123,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     const stops = [
       // Tells the store at once what it has lost, or could not receive while it was away.
       this.host.store.onAvailable?.(() => this.#beats?.start()),
-      this.events.on('outage-ended', () => this.#watch?.available()),
+      this.events.on('outage', ({ phase }) => void (phase === 'ended' && this.#watch?.available())),
       this.events.on('timeout', ({ job }) => this.#soon(job)),
       this.events.on('lost', ({ job }) => this.#soon(job)),
       // A beat soon: other instances are to report the hung run, too.

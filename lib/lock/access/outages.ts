@@ -137,7 +137,7 @@ export class Outages {
         locks: new Set(),
       };
       this.#outages.set(key, outage);
-      this.emit({ type: 'outage-started', ...this.#facts(key), error, atStart });
+      this.emit({ type: 'outage', phase: 'started', ...this.#facts(key), error, atStart });
     }
     return outage;
   }
@@ -161,7 +161,7 @@ export class Outages {
     const now = this.clock.monotonic();
     this.#outages.delete(key);
     const duration = Math.round(now - outage.since);
-    this.emit({ type: 'outage-ended', ...this.#facts(key), duration, skipped: outage.skipped });
+    this.emit({ type: 'outage', phase: 'ended', ...this.#facts(key), duration, skipped: outage.skipped });
   }
 
   #facts(key: string) {

@@ -12,6 +12,7 @@ import {
   notConnected,
   silence,
 } from './scripted-store.js';
+import { kindOf } from '../../support/events.js';
 
 const TICK = 1_760_000_000_000;
 const LIMIT = SETTINGS.storeTimeout;
@@ -50,7 +51,7 @@ describe('an attempt of a tick whose connection has died', () => {
     const { app, result, attempts } = await run(ofTick, silence, silence);
     expect(result).toMatchObject({ ran: false, reason: 'store-unavailable' });
     expect(attempts.map(({ at }) => at)).toEqual([0, LIMIT]);
-    expect(app.events.map(({ type }) => type)).toEqual(['outage-started', 'skipped', 'outage-ended']);
+    expect(app.events.map(kindOf)).toEqual(['outage-started', 'skipped', 'outage-ended']);
   });
 
   it('has twice the limit of one, for both together', async () => {
