@@ -1,7 +1,7 @@
 import { type Found, isFired } from './found.js';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { atEndOfTurn, type Timer } from '../base/clock.js';
+import { atEndOfTurn } from '../base/clock.js';
 import type { Duration } from '../base/duration.js';
 import { SchedulerLockConfigError } from '../base/errors.js';
 import type { JobStart } from '../base/job-start.js';
@@ -22,7 +22,7 @@ import { JobSchedule } from '../schedule/job-schedule.js';
 import type { ScheduledCall } from '../schedule/scheduled-call.js';
 import type { BoundJob } from './bound-job.js';
 import { keyOf, noLines, sharedKeys } from './start-clashes.js';
-import { losesTicks, sharedLocks, tellOfUnkeptRules } from './start-warnings.js';
+import { losesTicks, sharedLocks, tellOf } from './start-warnings.js';
 import {
   checkJob,
   cronParameters,
@@ -35,7 +35,7 @@ import {
 import { KnownJobs } from './known-jobs.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
-import { logError, logWarning } from './log/log-phrases.js';
+import { logError } from './log/log-phrases.js';
 import { InsightHost } from './insight-host.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
@@ -48,7 +48,6 @@ import { LockHost } from './lock-host.js';
 export class DynamicJobs implements OnModuleDestroy {
   /** All jobs of this instance. */
   readonly known = new KnownJobs((lock) => keyOf(this.host.store, lock) ?? lock);
-  #rules: Timer | undefined;
   /** Decorated jobs that the scheduler does not fire. */
   #unfired: ReadonlySet<BoundJob> = new Set();
   /** Shared locks that were named in the log. */
@@ -83,8 +82,6 @@ export class DynamicJobs implements OnModuleDestroy {
     this.#started = true;
     // When a constructor made its jobs, it was not known yet whether the store keeps queued calls.
     for (const bound of this.known.made) this.#takeQueued(bound);
-    this.#warnOfSharedLocks(this.known.all);
-    this.#rules = tellOfUnkeptRules(this.known.all, this.host.settings.clock);
     this.insight.start(this.known);
   }
 
@@ -96,7 +93,6 @@ export class DynamicJobs implements OnModuleDestroy {
   /** The scheduler empties the registry later. */
   onModuleDestroy(): void {
     this.#closed = true;
-    this.#rules?.cancel();
   }
 
   cron(name: string, expression: string | Date, options: CronJobOptions, job: DynamicJob): ScheduledCronJob {
@@ -169,11 +165,12 @@ export class DynamicJobs implements OnModuleDestroy {
     this.host.addQueueJob(bound, () => bound.state() === 'gone');
   }
 
-  /** Once for each lock. */
-  #warnOfSharedLocks(jobs: readonly BoundJob[]): void {
-    const scheduled = jobs.filter((job) => !this.#unfired.has(job));
-    const warning = sharedLocks(scheduled, this.#shared);
-    if (warning !== undefined) logWarning(() => warning);
+  /** A warning about jobs that share a lock, once for each lock. */
+  sharedLocks(jobs: readonly BoundJob[] = this.known.all): string[] {
+    return sharedLocks(
+      jobs.filter((job) => !this.#unfired.has(job)),
+      this.#shared,
+    );
   }
 
   /** Warns of a new job and the jobs under its lock. If two of those could lose a tick, an earlier warning has named them. */
@@ -185,7 +182,7 @@ export class DynamicJobs implements OnModuleDestroy {
       if (other !== bound && !this.#unfired.has(other)) others++;
       if (others > 1 && !mayLose) return;
     }
-    if (others > 0) this.#warnOfSharedLocks([...this.known.under(bound.name)]);
+    if (others > 0) tellOf(this.sharedLocks([...this.known.under(bound.name)]));
   }
 
   /** Runs outside of the lock under which the job was made or started: another job may have done that. */

@@ -15,7 +15,7 @@ import type { CronTimeClass } from '../schedule/cron-ticks.js';
 import { type HistoryStore, type HungRun, UNDATED } from '../contract/history-store.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
-import { renamedAs, strangerOf, warnings } from './start-warnings.js';
+import { renamedAs, skewedBy, strangerOf } from './start-warnings.js';
 import type { BoundJob } from './bound-job.js';
 import { graceOf, shownJob } from './shown-job.js';
 import type { KnownJobs } from './known-jobs.js';
@@ -68,7 +68,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       jobs: () => this.#tell(),
       leads: () => host.elections.led,
       problem: (problem) => this.#refused(problem),
-      ...warnings(instance),
+      skewed: (offset) => logWarning(() => skewedBy(offset)),
     });
   }
 
