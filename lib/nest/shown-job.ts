@@ -3,7 +3,9 @@ import type { ShownJob } from '../insight/beats.js';
 import type { JobSchedule } from '../schedule/job-schedule.js';
 import type { KnownJob } from '../contract/history-store.js';
 import type { BoundJob } from './bound-job.js';
+import type { KnownJobs } from './known-jobs.js';
 import type { LockHost } from './lock-host.js';
+import type { Presence } from '../insight/presence.js';
 
 type ModuleSettings = LockHost['settings'];
 
@@ -24,6 +26,30 @@ export function shownJob(bound: BoundJob, host: LockHost): ShownJob {
   };
 }
 
+/** A job, as this instance watches it. */
+export function watchedJob(bound: BoundJob, jobs: KnownJobs, host: LockHost): Parameters<Presence['add']>[0] {
+  const { job, name, schedule, settings, state } = bound;
+  return {
+    job,
+    lock: typeof name === 'string' ? name : undefined,
+    // Asked each time: a job that is made later may share the lock, too.
+    get sharesLock() {
+      return jobs.sharesLock(bound);
+    },
+    comesLate: settings.catchUp !== false,
+    ttl: settings.ttl,
+    grace: schedule !== undefined && overdueAfter(bound, host.settings),
+    interval: schedule?.every,
+    shown: () => shownJob(bound, host),
+    dates: {
+      newest: (at) => schedule?.newestBefore(at),
+      next: (at) => schedule?.nextAfter(at) ?? Infinity,
+    },
+    isThere: () => state() !== 'gone',
+    initialDelay: schedule?.initialDelay ?? 0,
+  };
+}
+
 function describe(
   schedule: JobSchedule | undefined,
 ): Pick<KnownJob, 'kind' | 'schedule' | 'timeZone' | 'interval'> {
@@ -34,10 +60,6 @@ function describe(
   const expressions = [first, ...more].map(({ expression }) => expression);
   return { kind: 'cron', schedule: expressions.join(' and '), timeZone: first.zone };
 }
-
-/** How long after its tick a job is overdue, ms; `false`: never, as without ticks. */
-export const graceOf = (bound: BoundJob, settings: ModuleSettings): number | false =>
-  bound.schedule !== undefined && overdueAfter(bound, settings);
 
 /** How long after its tick a job counts as overdue, ms. A call may stand in line for all of its `wait`. */
 function overdueAfter({ settings }: BoundJob, { insight }: ModuleSettings): number | false {

@@ -7,9 +7,6 @@ import type { Clock } from '../base/clock.js';
 import { logWarning } from './log/log-phrases.js';
 import { isTool } from './options/application.js';
 import { counted } from '../base/wording.js';
-import { formatDuration } from '../base/duration.js';
-import type { Renamed } from '../insight/renamed.js';
-import type { Stranger } from '../insight/strangers.js';
 
 /** All that is wrong at the start, in one message. */
 export function tellOf(problems: readonly string[]): void {
@@ -214,29 +211,6 @@ export function names(jobs: readonly string[]): string {
   const shown = jobs.slice(0, MAX_NAMES);
   const more = jobs.length - shown.length;
   return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
-}
-
-export function strangerOf(application: string, { application: other, instance, jobs }: Stranger): string {
-  return (
-    `The application "${other}" (instance ${instance}) has jobs of the same names in this store as "${application}": ${names(jobs)}. ` +
-    'Each of their ticks runs in one of the two applications, not in both. ' +
-    'Give each application a place of its own: keyPrefix on Redis, schema or table in a database. ' +
-    'If they shall share these jobs, give both the same insight.application.'
-  );
-}
-
-/** @param renamed of a job of this instance */
-export const renamedAs = ({ job, other, instance }: Renamed): string =>
-  `Was ${other} renamed? The live instance ${instance} has it, and this one has ${job} with the same schedule: each tick runs under ` +
-  `both names. Give the method a fixed job: '${other}', or have the bundler keep the names of classes.`;
-
-export function skewedBy(offset: number): string {
-  const differs = `${formatDuration(Math.abs(offset))} ${offset < 0 ? 'ahead of' : 'behind'}`;
-  const so =
-    offset < 0
-      ? 'Its first tick is newer than those that come in that time, so no other instance runs these any more.'
-      : 'Other instances start each tick before it, so it runs none.';
-  return `The clock of this machine is ${differs} that of the store. ${so} Keep the clocks of all machines in step (NTP).`;
 }
 
 /** Guarded methods that are in no provider of this application. */

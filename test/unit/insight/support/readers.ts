@@ -76,16 +76,15 @@ export function probe(
     runner: { condition: { away: false, answeredAt: NOW, failing: new Set(failed ? [own.job] : []) } },
     elections: { names: [], led: [] },
   };
-  const insight = {
+  const presence = {
     get judgements() {
       return watch.judgements;
     },
     lastBeats: {},
-    runs,
     clockOffset,
-    knows: () => true,
-    hasTicks: (job: string) => watch.has(job) && own.overdue !== false,
+    hasTicks: (job: string) => watch.hasTicks(job),
   };
+  const insight = { presence, runs, knows: () => true };
   const health = new SchedulerLockHealth(host as never, insight as never, new SchedulerLockEvents());
   return { clock, watch, health };
 }
