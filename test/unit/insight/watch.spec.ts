@@ -100,12 +100,11 @@ beforeEach(() => {
   clock = new ManualClock(Date.UTC(2026, 0, 1) + 1_000);
   [asked, events, entries, idle, offset] = [[], [], [], undefined, 0];
   [locks, instances, inspected, alarms, runs] = [[], [], [], [], []];
-  [isFirst, away, entriesFail, failed, runsRefused] = [false, false, false, new Set(), undefined];
+  [isFirst, away, entriesFail, failed, runsRefused] = [true, false, false, new Set(), undefined];
   [withTicks, fleetAsked] = [false, 0];
   fleetAnswers = Promise.resolve();
   answer = ({ tick: of }) => ({
     missed: true,
-    first: true,
     ...(of === undefined ? undefined : { tick: of }),
   });
   const history: HistoryStore = {
@@ -265,7 +264,7 @@ test('an older start is no evidence for a tick', async () => {
   expect(asked).toMatchObject([{ tick, reason: 'clock-skew' }]);
 });
 
-test('the instance that is first tells the fleet, once, with the reasons of all', async () => {
+test('the instance that marks the miss first tells the fleet, once, with the reasons of all', async () => {
   watch.add(job());
   await pass(MINUTE);
   const miss = { type: 'miss', lock: 'report-lock', job: 'report', tick, at: clock.now() } as const;
@@ -283,7 +282,7 @@ test('the instance that is first tells the fleet, once, with the reasons of all'
 });
 
 test('an instance that is not the first tells nothing, but knows', async () => {
-  answer = ({ tick: of = 0 }) => ({ missed: true, first: false, tick: of });
+  isFirst = false;
   watch.add(job());
   await pass(3 * MINUTE);
   expect(events).toEqual([]);
@@ -291,7 +290,7 @@ test('an instance that is not the first tells nothing, but knows', async () => {
 });
 
 test('a tick that the store knows to be started is not overdue, and is not asked for again', async () => {
-  answer = () => ({ missed: false, first: false });
+  answer = () => ({ missed: false });
   watch.add(job());
   await pass(9 * MINUTE);
   expect(asked).toHaveLength(1);
@@ -327,7 +326,7 @@ test('while the store is away nobody knows: it is asked again until it answers, 
   answer = () => new Error('away again');
   await pass(4 * MINUTE);
   expect(asked.length).toBeGreaterThan(2);
-  answer = () => ({ missed: true, first: true, tick });
+  answer = () => ({ missed: true, tick });
   await pass(5 * MINUTE);
   expect(asked.at(-1)).toMatchObject({ tick, reason: 'store-unavailable', count: 1, since: tick });
   expect(events).toMatchObject([{ type: 'overdue', tick }]);
@@ -355,7 +354,7 @@ test('the ticks that an outage has cost are told of when their grace is over, al
   watch.add(job({ job: 'catches-up', comesLate: true }));
   await pass(0);
   for (const name of ['report', 'catches-up']) watch.refused(name, tick, { reason: 'store-unavailable' });
-  answer = () => ({ missed: false, first: false });
+  answer = () => ({ missed: false });
   watch.available();
   watch.available();
   await pass(30_000);
@@ -373,7 +372,7 @@ test('an outage is over before others start the tick: that is no alarm, as its g
   watch.available();
   await pass(MINUTE - 1);
   expect(asked).toEqual([]);
-  answer = () => ({ missed: false, first: false });
+  answer = () => ({ missed: false });
   await pass(2 * MINUTE);
   expect(asked).toMatchObject([{ tick }, { tick, late: true }]);
   expect(events).toEqual([]);
@@ -539,7 +538,7 @@ test('what is fired each second is judged once a minute, by all instances at the
 });
 
 test('an interval is overdue when it has not run for its length and its grace', async () => {
-  answer = () => ({ missed: true, first: true, tick: 42 });
+  answer = () => ({ missed: true, tick: 42 });
   watch.add(job({ interval: PERIOD }));
   await clock.advance(PERIOD / 2);
   watch.began('report', undefined);
@@ -555,7 +554,7 @@ test('an interval is overdue when it has not run for its length and its grace', 
 });
 
 test('an interval that the store knows to be fine is not asked for again until it should have run', async () => {
-  answer = () => ({ missed: false, first: false });
+  answer = () => ({ missed: false });
   watch.add(job({ interval: PERIOD }));
   await clock.advance(2 * PERIOD);
   expect(asked).toHaveLength(1);
@@ -588,16 +587,6 @@ test('a job that takes the name of a deleted one is watched by its own schedule'
   watch.add(job());
   await pass(MINUTE + 1);
   expect(asked).toMatchObject([{ job: 'report', tick }]);
-});
-
-test('an instance that shuts down before it has told tells at once: no other one will', async () => {
-  watch.add(job());
-  await pass(MINUTE + 1);
-  watch.stop();
-  const reasons = [{ missedBy: 'here', reason: 'not-fired', count: 1 }];
-  expect(events).toMatchObject([{ type: 'overdue', job: 'report', tick, reasons }]);
-  await clock.advance(MINUTE);
-  expect(events).toHaveLength(1);
 });
 
 /* Incidents. */
@@ -771,18 +760,7 @@ test.each([true, false])(
   },
 );
 
-test('whoever notes a miss and dies before it has told: another one tells, and only one of them', async () => {
-  answer = ({ tick: of }) => ({ missed: true, first: false, tick: of });
-  isFirst = true;
-  watch.add(job());
-  await pass(MINUTE + 9_000);
-  expect(events).toEqual([]);
-  await pass(MINUTE + 11_000);
-  expect(alarms).toMatchObject([{ name: 'report-lock', job: 'report', tick }]);
-  expect(events).toMatchObject([{ type: 'overdue', tick, reasons: [{ missedBy: 'here' }] }]);
-});
-
-test('the first one marks what it has told, so that no other one tells', async () => {
+test('who tells has marked it, so that no other one tells', async () => {
   watch.add(job());
   await pass(MINUTE + 4_000);
   expect(events).toHaveLength(1);
