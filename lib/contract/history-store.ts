@@ -182,6 +182,8 @@ export interface KnownJob {
   readonly stopped?: true;
   /** How long after its tick a run counts as overdue, milliseconds; `false`: never. */
   readonly overdue: number | false;
+  /** For how long its lock stays taken from the start of a run, milliseconds, if the run ends sooner. Absent: it does not. */
+  readonly atLeast?: number;
   /** Whether this instance takes calls of the job that a person makes elsewhere. Absent: no. */
   readonly takesCalls?: true;
 }

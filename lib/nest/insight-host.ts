@@ -83,7 +83,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     this.#jobs = jobs;
     const { presence, events } = this;
     if (!this.host.remembers || presence === undefined) return;
-    for (const job of jobs.all) presence.add(watchedJob(job, jobs, this.host));
+    for (const job of jobs.all) presence.add(watchedJob(job, this.host));
     presence.start();
     const stops = [
       this.host.store.onAvailable?.(() => presence.start()),
@@ -97,8 +97,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
 
   /** A job was made at run time. */
   added(bound: BoundJob): void {
-    if (!this.host.remembers || this.#jobs === undefined) return;
-    this.presence?.add(watchedJob(bound, this.#jobs, this.host));
+    if (!this.host.remembers) return;
+    this.presence?.add(watchedJob(bound, this.host));
     this.presence?.changed();
   }
 

@@ -66,12 +66,6 @@ export class KnownJobs {
       if (this.#made.get(job.job) !== job || this.#isThere(job)) yield job;
   }
 
-  /** Whether other jobs have the lock of this one. */
-  sharesLock({ job, name }: Named): boolean {
-    for (const other of this.under(name)) if (other.job !== job) return true;
-    return false;
-  }
-
   /** Another lock that the store does not keep apart from this one. */
   rivalOf(lock: unknown): unknown {
     for (const other of this.#locks.get(this.keyOf(lock)) ?? [])

@@ -3,7 +3,6 @@ import type { ShownJob } from '../insight/beats.js';
 import type { JobSchedule } from '../schedule/job-schedule.js';
 import type { KnownJob } from '../contract/history-store.js';
 import type { BoundJob } from './bound-job.js';
-import type { KnownJobs } from './known-jobs.js';
 import type { LockHost } from './lock-host.js';
 import type { Presence } from '../insight/presence.js';
 
@@ -21,21 +20,18 @@ export function shownJob(bound: BoundJob, host: LockHost): ShownJob {
     // One that has no dates left has stopped by itself.
     ...(bound.state() === 'stopped' && dates.next !== undefined && { stopped: true }),
     overdue: overdueAfter(bound, host.settings),
+    ...(settings.atLeast > 0 && { atLeast: settings.atLeast }),
     ...(host.takesCallsOf(bound) && { takesCalls: true }),
     ...dates,
   };
 }
 
 /** A job, as this instance watches it. */
-export function watchedJob(bound: BoundJob, jobs: KnownJobs, host: LockHost): Parameters<Presence['add']>[0] {
+export function watchedJob(bound: BoundJob, host: LockHost): Parameters<Presence['add']>[0] {
   const { job, name, schedule, settings, state } = bound;
   return {
     job,
     lock: typeof name === 'string' ? name : undefined,
-    // Asked each time: a job that is made later may share the lock, too.
-    get sharesLock() {
-      return jobs.sharesLock(bound);
-    },
     comesLate: settings.catchUp !== false,
     ttl: settings.ttl,
     grace: schedule !== undefined && overdueAfter(bound, host.settings),

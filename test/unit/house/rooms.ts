@@ -79,7 +79,7 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 648, aim: 650 },
-  contract: { ceiling: 1_487, aim: 1_500 },
+  contract: { ceiling: 1_489, aim: 1_500 },
   rules: { ceiling: 3_611, aim: 3_100 },
   'stores/redis': { ceiling: 4_388, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_112, aim: 3_100 },
@@ -88,8 +88,8 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'stores/shared': { ceiling: 107, aim: 200 },
   lock: { ceiling: 4_533, aim: 3_700 },
   schedule: { ceiling: 1_428, aim: 1_250 },
-  insight: { ceiling: 6_025, aim: 4_500 },
-  nest: { ceiling: 5_163, aim: 4_300 },
+  insight: { ceiling: 5_967, aim: 4_500 },
+  nest: { ceiling: 5_153, aim: 4_300 },
   'show/board': { ceiling: 4_430, aim: 2_700 },
   'show/cli': { ceiling: 1_885, aim: 1_500 },
   'show/metrics show/otel show/prometheus': { ceiling: 825, aim: 750 },

@@ -67,7 +67,6 @@ function job(wanted: Fields = {}): WatchedJob {
   return {
     job: name,
     lock: 'report-lock',
-    sharesLock: false,
     comesLate: false,
     ttl: MINUTE,
     grace,
@@ -174,18 +173,17 @@ test('a tick that nobody has called is told of when its grace is over, and not b
   expect(overdue()).toEqual(new Map([['report', tick]]));
 });
 
-test('nothing is asked about a tick that began here, that others have started, or that found a run of its job', async () => {
-  for (const name of ['report', 'others', 'busy']) watch.add(job({ job: name }));
+test('nothing is asked about a tick that began here, or that others have started', async () => {
+  for (const name of ['report', 'others']) watch.add(job({ job: name }));
   await pass(0);
   watch.began('report', tick);
   watch.refused('others', tick, { reason: 'already-ran', tick });
-  watch.refused('busy', tick, { reason: 'held' });
   await pass(2 * MINUTE);
   expect(asked).toEqual([]);
   expect(overdue().size).toBe(0);
 });
 
-test('a taken lock is believed to be held by a run of the job once; at the next tick the store is asked, until the job starts', async () => {
+test('a taken lock says nothing of who has it: the store is asked at each tick, and tells with the first one', async () => {
   const held = (n: number) =>
     watch.refused('report', tick + n * PERIOD, { reason: 'held', holder: 'stranger' });
   watch.add(job());
@@ -193,47 +191,44 @@ test('a taken lock is believed to be held by a run of the job once; at the next 
   for (const n of [0, 1, 2]) {
     await pass(n * PERIOD);
     held(n);
+    await pass(n * PERIOD + 2 * MINUTE);
+    expect(overdue()).toEqual(new Map([['report', tick + n * PERIOD]]));
   }
-  await pass(2 * PERIOD + 2 * MINUTE);
-  expect(asked).toMatchObject(
-    [1, 2].map((n) => ({ tick: tick + n * PERIOD, reason: 'held', holder: 'stranger' })),
-  );
-  expect(overdue()).toEqual(new Map([['report', tick + 2 * PERIOD]]));
-  // From a start of the job on, it is believed again.
+  const ticks = [0, 1, 2].map((n) => ({ tick: tick + n * PERIOD, reason: 'held', holder: 'stranger' }));
+  expect(asked).toMatchObject(ticks);
   await pass(3 * PERIOD);
   watch.began('report', tick + 3 * PERIOD);
-  await pass(4 * PERIOD);
-  held(4);
-  await pass(4 * PERIOD + 2 * MINUTE);
-  expect(asked).toHaveLength(2);
+  await pass(3 * PERIOD + 2 * MINUTE);
+  expect(asked).toHaveLength(3);
   expect(overdue().size).toBe(0);
 });
 
-test('an answer of the store that does not show the job is no proof, while it comes and after it', async () => {
-  watch.add(job());
+test('a tick that finds its lock kept by atLeast is not missed', async () => {
+  const atLeast = 2 * PERIOD + 3 * MINUTE;
+  watch.add({ ...job(), shown: () => ({ ...job().shown(), atLeast }) });
   await pass(0);
-  watch.refused('report', tick, { reason: 'held' });
-  await pass(PERIOD);
-  watch.refused('report', tick + PERIOD, { reason: 'held' });
-  let answer!: () => void;
-  fleetAnswers = new Promise((resolve) => (answer = resolve));
-  await pass(PERIOD + 2 * MINUTE);
-  expect(inspected).not.toEqual([]);
-  watch.refused('report', tick + 2 * PERIOD, { reason: 'held' });
-  answer();
-  await pass(PERIOD + 3 * MINUTE);
-  expect(asked).toMatchObject([{ tick: tick + PERIOD, reason: 'held' }]);
-});
-
-test('a lock that cools down has had a run, however often', async () => {
-  watch.add(job());
-  await pass(0);
-  for (const n of [0, 1, 2, 3]) {
+  entries = [
+    {
+      type: 'run',
+      lock: 'report-lock',
+      job: 'report',
+      instance: 'there',
+      fencingToken: tick * 1_000,
+      tick,
+      attempt: 1,
+      outcome: 'completed',
+      at: tick + 1_000,
+      duration: 1_000,
+    },
+  ];
+  for (const n of [1, 2]) {
     await pass(n * PERIOD);
     watch.refused('report', tick + n * PERIOD, { reason: 'cooling-down' });
   }
-  await pass(3 * PERIOD + 2 * MINUTE);
+  await pass(2 * PERIOD + 2 * MINUTE);
   expect(asked).toEqual([]);
+  await pass(3 * PERIOD + 2 * MINUTE);
+  expect(asked).toMatchObject([{ tick: tick + 3 * PERIOD }]);
 });
 
 test('refusals that name the tick prove that the job runs, however many there are', async () => {
@@ -248,8 +243,8 @@ test('refusals that name the tick prove that the job runs, however many there ar
   expect(asked).toEqual([]);
 });
 
-test('a lock that is taken says nothing if jobs share it: the store is asked, with who was in the way', async () => {
-  watch.add(job({ sharesLock: true }));
+test('of a tick that found its lock taken, the store is asked, with who was in the way', async () => {
+  watch.add(job());
   await pass(0);
   watch.refused('report', tick, { reason: 'held', holder: 'there' });
   await pass(2 * MINUTE);
@@ -1111,7 +1106,7 @@ test('a run elsewhere that has ended when its lease should end costs one look un
   expect(ofStatus('ok')).toHaveLength(1);
 });
 
-test('a run elsewhere that goes past its next tick and is killed then is known as killed, and no tick as missed', async () => {
+test('a run elsewhere that goes past its next tick, and is killed then, has cost that tick', async () => {
   await foundRun(30_000);
   locks = [leased(MINUTE)];
   await pass(DAY);
@@ -1120,8 +1115,9 @@ test('a run elsewhere that goes past its next tick and is killed then is known a
   expect(ofStatus('overrun')).toHaveLength(1);
   locks = killed();
   await pass(DAY + 2 * HOUR);
-  expect(ofStatus('interrupted')).toHaveLength(1);
-  expect([...asked, ...events]).toEqual([]);
+  expect(ofStatus('overdue')).toEqual([['report', tick + DAY]]);
+  expect(asked).toMatchObject([{ tick: tick + DAY, reason: 'held' }]);
+  expect(events).toMatchObject([{ type: 'overdue', tick: tick + DAY }]);
 });
 
 test('an instance that was killed and starts under its old id knows soon after the lease that its run was killed', async () => {
