@@ -145,12 +145,10 @@ export interface Miss extends MissReason {
 /** A missed tick that was reported to people. Plain data. */
 export type Alarm = Pick<Miss, 'name' | 'job' | 'tick' | 'kept'>;
 
-/** Whether a tick was missed, and who was the first to report it. */
+/** Whether a tick was missed. */
 export interface MissResult {
   /** Whether the tick was missed. If not, it or a newer one was started, or a run of the job goes on. */
   readonly missed: boolean;
-  /** Whether no instance has noted this tick before. */
-  readonly first: boolean;
   /** The tick. Of an interval: when it was due. */
   readonly tick?: number;
 }

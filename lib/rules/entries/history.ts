@@ -24,7 +24,6 @@ import { HistoryWriter } from './keeper.js';
 import { Registry } from './registry.js';
 import {
   endedEntry,
-  firstEntry,
   interruptedEntry,
   missEntry,
   shownEntry,
@@ -34,8 +33,6 @@ import {
   toldKey,
 } from './run-entries.js';
 
-/** How many times as many marks as misses are kept: an instance may note a tick long after the first one did. */
-const MARKS = 10;
 /** How often a mark is tried that others change at the same time. */
 const TRIES = 10;
 
@@ -133,15 +130,12 @@ export class EntryHistory implements HistoryStore {
     const tick = missedTick(seen, seen.now, miss);
     const { kept } = miss;
     if (tick !== undefined) {
-      const [, first = false] = await this.#keeper.put([
-        { entry: missEntry(miss, tick), kept },
-        { entry: firstEntry(miss, tick), kept: { ...kept, count: kept.count * MARKS } },
-      ]);
-      return { missed: true, first, tick };
+      await this.#keeper.put([{ entry: missEntry(miss, tick), kept }]);
+      return { missed: true, tick };
     }
     // For people only.
     if (isHidden(seen, miss)) await this.#keeper.put([{ entry: missEntry(miss, miss.tick), kept }]);
-    return { missed: false, first: false };
+    return { missed: false };
   }
 
   async told(alarm: Alarm): Promise<boolean> {

@@ -19,7 +19,6 @@ import { asciiJson } from '../../base/wording.js';
  *   id                          kind                  version                   body
  *   run, the fencing token      completed or wrong    ended, late, interrupted  the rest of a RunEntry
  *   miss, job, tick, instance   miss                  the same for each         the rest of a MissEntry
- *   first, job, tick            first                 the same for each         nothing: whoever writes it is the first to report the tick
  *   told, job                   told                  the tick                  nothing: an instance has reported this tick, and older ones
  *
  * These are the kinds that people see. So many of each are kept, so completed runs do not push out those that went wrong.
@@ -72,19 +71,16 @@ function runEntry(
 export function missEntry(miss: Miss, tick: number): NewEntry {
   const { name: lock, job, instance, reason, count, holder, since, until, kept } = miss;
   const body = asciiJson({ job, tick, instance, reason, count, holder, since, until });
-  return { lock, id: idOf('miss', job, tick, instance), kind: 'miss', ...once(kept), body };
+  return {
+    lock,
+    id: idOf('miss', job, tick, instance),
+    kind: 'miss',
+    version: ONCE,
+    over: [null],
+    keep: kept.age,
+    body,
+  };
 }
-
-/** The mark of the first instance that reports a missed tick. */
-export const firstEntry = ({ name: lock, job, kept }: Miss, tick: number): NewEntry => ({
-  lock,
-  id: idOf('first', job, tick),
-  kind: 'first',
-  ...once(kept),
-  body: '',
-});
-
-const once = ({ age }: Retention) => ({ version: ONCE, over: [null], keep: age });
 
 /** The mark of a job that an instance has reported a missed tick. @param known the mark that it replaces */
 export const toldEntry = ({ name: lock, job, tick, kept }: Alarm, known: Entry | undefined): NewEntry => ({

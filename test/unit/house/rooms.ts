@@ -79,8 +79,8 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 648, aim: 650 },
-  contract: { ceiling: 1_489, aim: 1_500 },
-  rules: { ceiling: 3_611, aim: 3_100 },
+  contract: { ceiling: 1_487, aim: 1_500 },
+  rules: { ceiling: 3_601, aim: 3_100 },
   'stores/redis': { ceiling: 4_388, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_112, aim: 3_100 },
   'stores/mongo': { ceiling: 800, aim: 800 },
@@ -88,7 +88,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'stores/shared': { ceiling: 107, aim: 200 },
   lock: { ceiling: 4_533, aim: 3_700 },
   schedule: { ceiling: 1_428, aim: 1_250 },
-  insight: { ceiling: 5_967, aim: 4_500 },
+  insight: { ceiling: 5_966, aim: 4_500 },
   nest: { ceiling: 5_153, aim: 4_300 },
   'show/board': { ceiling: 4_430, aim: 2_700 },
   'show/cli': { ceiling: 1_885, aim: 1_500 },

@@ -60,7 +60,7 @@ export function probe(
     (...args: A): Promise<R> =>
       clock.now() + clockOffset < NOW ? Promise.reject(new Error('away')) : call(...args);
   Object.assign(history, {
-    miss: ({ tick }: { tick: number }) => Promise.resolve({ missed: true, first: true, tick }),
+    miss: ({ tick }: { tick: number }) => Promise.resolve({ missed: true, tick }),
     told: () => Promise.resolve(true),
     entries: unlessAway(history.entries.bind(history)),
     instances: unlessAway(history.instances.bind(history)),
