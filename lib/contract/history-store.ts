@@ -141,12 +141,10 @@ export interface Miss extends MissReason {
 /** A missed tick that was reported to people. Plain data. */
 export type Alarm = Pick<Miss, 'name' | 'job' | 'tick' | 'kept'>;
 
-/** Whether a tick was missed, and who was the first to report it. */
+/** Whether a tick was missed. */
 export interface MissResult {
   /** Whether the tick was missed. If not, it or a newer one was started, or a run of the job goes on. */
   readonly missed: boolean;
-  /** Whether no instance has noted this tick before. */
-  readonly first: boolean;
   /** The tick. Of an interval: when it was due. */
   readonly tick?: number;
 }
@@ -178,6 +176,8 @@ export interface KnownJob {
   readonly stopped?: true;
   /** How long after its tick a run counts as overdue, milliseconds; `false`: never. */
   readonly overdue: number | false;
+  /** For how long its lock stays taken from the start of a run, milliseconds, if the run ends sooner. Absent: it does not. */
+  readonly atLeast?: number;
   /** Whether this instance takes calls of the job that a person makes elsewhere. Absent: no. */
   readonly takesCalls?: true;
 }

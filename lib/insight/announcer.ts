@@ -73,10 +73,10 @@ export class Announcer {
       this.#alarms.now(job, tick, why);
       return undefined;
     }
-    const { missed, first, tick: due = tick } = result;
+    const { missed, tick: due = tick } = result;
     if (!missed) return due;
     state.noted = tick;
-    this.#alarms.soon(job, due, why, first);
+    this.#alarms.soon(job, due, why);
     return undefined;
   }
 

@@ -37,8 +37,6 @@ export interface Shown {
   readonly skewed?: (offset: number) => void;
   /** Called once for each problem that keeps the store from keeping a history, with what to do. */
   readonly problem?: (problem: string) => void;
-  /** Called once if another live process has the same instance id, with its start by its own clock, epoch milliseconds. */
-  readonly twin?: (startedAt: number) => void;
 }
 
 /** By how much beats come earlier, at random, so that those of a whole fleet do not come at once. */
@@ -50,12 +48,8 @@ const LONGEST = 86_400_000;
 const GATHERED = 1_000;
 /** How long the beat waits for the scheduler's call at a tick, ms. After that it comes without one: the job may have been stopped. */
 const CALL_LIMIT = 2_000;
-/** Before how many beats, after the first one, it looks for another process with its instance id. */
-const LOOKS = 4;
 /** From when on clocks differ so much that an instance starts the wrong ticks, ms. */
 const SKEWED = 10_000;
-/** How often it has to find one: a process that was killed may have beaten just before its end; one that shuts down says so. */
-const SIGHTINGS = 2;
 /** After what time it sends the list of jobs again, ms: the stored list may have been damaged, so that nobody can read it. */
 const TELL_ANEW = 3_600_000;
 /** How long the last beat may take, ms: a shutdown waits for it. */
@@ -77,8 +71,6 @@ export class Beats {
   #problem: string | undefined;
   #isSoon = false;
   #stopped = false;
-  #looks = LOOKS;
-  #sightings = 0;
 
   constructor(
     private readonly history: HistoryStore,
@@ -122,8 +114,7 @@ export class Beats {
     const now = this.clock.monotonic();
     if (now - this.#beganAt < SHORTEST) return;
     // Other jobs may have the same tick: one beat serves them all.
-    this.#beganAt = now;
-    this.#next();
+    this.start();
   }
 
   /** Beats soon: its jobs have changed, perhaps many of them, in this turn or one per turn. Each beat has the facts of all jobs. */
@@ -147,7 +138,7 @@ export class Beats {
 
   #again(delay: number): void {
     this.#timer?.cancel();
-    this.#timer = this.clock.setTimer(() => this.#next(), delay);
+    this.#timer = this.clock.setTimer(() => this.start(), delay);
   }
 
   /** How long until the next tick of its jobs, within bounds, ms. */
@@ -158,30 +149,6 @@ export class Beats {
       .filter(({ enabled }) => enabled)
       .map(({ next, interval = Infinity }) => next ?? now + interval);
     return Math.min(LONGEST, Math.max(SHORTEST, Math.min(...ticks) - now));
-  }
-
-  #next(): void {
-    // A tick may have come before the timer.
-    this.#timer?.cancel();
-    if (this.#looks > 0 && this.shown.twin !== undefined)
-      void inModuleContext(() => this.#look(this.shown.twin))
-        .catch(() => undefined)
-        .finally(() => this.start());
-    else this.start();
-  }
-
-  /**
-   * Looks which process sent the last beat under this id: if it was another one, that process beat after this one, so it is alive. Both
-   * beat about equally often, so the one that started later finds the other, and processes that start together find each other.
-   */
-  async #look(found: Shown['twin']): Promise<void> {
-    this.#looks--;
-    const { instance } = this.shown;
-    const last = (await this.history.instances()).find((record) => record.instance === instance);
-    if (last === undefined || last.left || last.startedAt === this.#startedAt) return;
-    if (++this.#sightings < SIGHTINGS) return;
-    this.#looks = 0;
-    found?.(last.startedAt);
   }
 
   async #beat(left: boolean, every: number): Promise<void> {

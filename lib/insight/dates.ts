@@ -47,12 +47,17 @@ function expectedOf(facts: JobFacts): number | undefined {
   return due;
 }
 
-/** Until when nobody had to start a tick: it found a run of the job, or found the job paused, or off everywhere. `undefined`: it found none of these. */
+/**
+ * Until when nobody had to start a tick: it found a run of the job, or its lock kept by `atLeast`, or the job paused, or off everywhere.
+ * `undefined`: it found none of these.
+ */
 export function excusedUntil(
-  { runs, pauses = [], offUntil = -Infinity }: JobFacts,
+  { known: { atLeast = 0 }, runs, pauses = [], offUntil = -Infinity }: JobFacts,
   tick: number,
 ): number | undefined {
-  const ends = runs.filter((run) => wentOn(run, tick)).map(endOf);
+  const kept = runs.filter(({ startedAt }) => startedAt <= tick && startedAt + atLeast > tick);
+  const ends = kept.map(({ startedAt }) => startedAt + atLeast);
+  ends.push(...runs.filter((run) => wentOn(run, tick)).map(endOf));
   const pause = pauseAt(pauses, tick);
   if (pause !== undefined) ends.push(pause.until);
   if (offUntil >= tick) ends.push(offUntil);

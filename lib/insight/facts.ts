@@ -70,10 +70,8 @@ export interface JobFacts {
 
 /** What an instance sees without asking the store: by its own runs, and by the refusals of its calls. */
 export interface OwnFacts {
-  /** The newest tick that was started; or found a run of the job, as far as the store has not answered since. */
+  /** The newest tick that was started. */
   readonly tick: number;
-  /** The newest tick that found a run of the job: nobody had to start it, whichever run that was. */
-  readonly found?: number;
   /** When an interval is due again. */
   readonly due?: number;
   /** How the run of that tick has ended, if it was here. */
@@ -119,8 +117,7 @@ export const lastStartOf = ({ known, lock }: Pick<JobFacts, 'known' | 'lock'>): 
 
 /** Whether the store says that this tick, or a newer one, was started. */
 export function wasStarted(facts: JobFacts, tick: number): boolean {
-  const { tick: seen = -Infinity, found = -Infinity } = facts.seen ?? {};
-  const last = Math.max(lastStartOf(facts)?.tick ?? -Infinity, seen, found);
+  const last = Math.max(lastStartOf(facts)?.tick ?? -Infinity, facts.seen?.tick ?? -Infinity);
   return last >= tick || facts.runs.some((run) => (run.tick ?? -Infinity) >= tick);
 }
 

@@ -6,7 +6,7 @@ import { given, type JobFacts, type KnownBy, type OwnFacts } from './facts.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import type { Judgement } from './judgement.js';
-import { RARELY, RECHECK } from './recheck.js';
+import { RARELY } from './recheck.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 
@@ -60,14 +60,8 @@ export class SeenJob implements Announced {
   #seen: OwnFacts = { tick: -Infinity };
   /** Whether the newest start that it has seen was its own. */
   #ranHere = false;
-  /** When a refusal, or a start here, last proved that the job runs, by the store's clock. */
-  #provedAt = -Infinity;
   /** Until when the job was stopped here, as far as this instance knows, by the store's clock. */
   #stoppedUntil: number | undefined;
-  /** The newest tick that found a run of the job. */
-  #found = -Infinity;
-  /** When a taken lock was last believed to be held by a run of the job. */
-  #believedAt = -Infinity;
 
   /**
    * @param since from when on its scheduler may fire it, by this machine's clock
@@ -85,7 +79,7 @@ export class SeenJob implements Announced {
     this.judgement = undefined;
   }
 
-  /** The instance has seen that a tick was started, or that it found a run of the job. @param due when an interval is due again */
+  /** The instance has seen that a tick was started. @param due when an interval is due again */
   see(tick: number, due = -Infinity): void {
     this.#isWell();
     const { tick: last, due: lastDue = -Infinity } = this.#seen;
@@ -97,17 +91,6 @@ export class SeenJob implements Announced {
     this.judgement = undefined;
     this.skips = undefined;
     this.#forgetPause();
-  }
-
-  /**
-   * A tick found its lock taken by a run of the job: one of this tick, or an older one that goes on. The next answer of the store tells
-   * which.
-   */
-  #find(tick: number, due: number, now: number): void {
-    this.#isWell();
-    this.#believedAt = now;
-    this.#found = Math.max(this.#found, tick);
-    this.#seen = { ...this.#seen, due: Math.max(this.#seen.due ?? -Infinity, due) };
   }
 
   /**
@@ -126,16 +109,6 @@ export class SeenJob implements Announced {
     this.judgement = undefined;
   }
 
-  /** The newest tick that was started, or found a run of the job. */
-  get #newest(): number {
-    return Math.max(this.#seen.tick, this.#found);
-  }
-
-  /** The newest start, as far as is known. */
-  get #newestStart(): number {
-    return (this.asOf ?? -Infinity) > this.#believedAt ? this.#seen.tick : this.#newest;
-  }
-
   /** A pause in the store's last answer is over: somebody has started the job. */
   #forgetPause(): void {
     if (pauseNow(this.told.lock) !== undefined) this.told = { entries: this.told.entries };
@@ -144,7 +117,6 @@ export class SeenJob implements Announced {
   /** A run of the job begins here. @param now by the store's clock */
   began(tick: number | undefined, now: number): void {
     this.see(tick ?? now, now + (this.job.interval ?? 0));
-    this.#provedAt = now;
     this.#ranHere = true;
     this.afterLease = Infinity;
   }
@@ -174,17 +146,11 @@ export class SeenJob implements Announced {
    * @param withTicks whether the store is asked only when ticks come anyway
    */
   refused(tick: number | undefined, why: Refused, { now, own, withTicks }: Refusal): void {
-    const { interval = 0, sharesLock } = this.job;
     this.afterLease = Infinity;
     if (why.tick !== undefined) this.see(why.tick);
     if (why.reason === 'already-ran') return this.#hasRun(tick, why, now);
-    const isNamed = tick !== undefined && why.tick !== undefined && why.tick >= tick;
-    if (isNamed) this.#provedAt = now;
-    if (isNamed || !sharesLock) this.#lookAfterLease(why, now, withTicks);
-    if (!sharesLock && this.#isHeldByRun(why.reason, now)) {
-      // A run of the job goes on, or has just ended.
-      this.#find(tick ?? now, now + interval, now);
-    } else this.skips = { ...oneMore(this.skips, why, own), tick };
+    this.#lookAfterLease(why, now, withTicks);
+    this.skips = { ...oneMore(this.skips, why, own), tick };
   }
 
   /**
@@ -202,33 +168,10 @@ export class SeenJob implements Announced {
   }
 
   #hasRun(tick: number | undefined, { expiresIn = Infinity }: Refused, now: number): void {
-    this.#provedAt = now;
     if (tick !== undefined) return;
     const { interval = 0 } = this.job;
     // An interval may come early by a part of it: so it is due that much later than the store says.
     this.see(now, now + Math.min(expiresIn, interval) + interval * INTERVAL_ALLOWANCE);
-  }
-
-  /**
-   * Whether a refusal shows that the job runs. A lock that cools down has had a run. One that is held may be held by somebody else, for ever:
-   * to ask the store each time would cost each instance that comes too late a look at each tick. So it is believed once after each proof,
-   * and for five minutes; then the store is asked. A proof is a start here, a refusal that names the tick, or an answer of the store
-   * that shows the tick, or a run of the job. Once the job is overdue, it takes a start.
-   */
-  #isHeldByRun(reason: string, now: number): boolean {
-    if (reason !== 'held') return reason === 'cooling-down';
-    const newest = this.#newestTold();
-    if ((this.noted ?? -Infinity) > Math.max(this.#newest, newest)) return false;
-    const { lock } = this.told;
-    const isShown = newest >= this.#newest || (lock?.state === 'held' && lock.job === this.job.job);
-    const provedAt = Math.max(this.#provedAt, isShown ? (this.asOf ?? -Infinity) : -Infinity);
-    return this.#believedAt <= provedAt || now - provedAt < RECHECK;
-  }
-
-  /** The newest start in the store's last answer: its tick, or when the interval is due after it. */
-  #newestTold(): number {
-    const last = this.told.lock?.jobs.find(({ job }) => job === this.job.job);
-    return Math.max(last?.tick ?? -Infinity, last?.due ?? -Infinity);
   }
 
   facts({ watcher, time, fleet, here: runs, refusal }: Known): JobFacts {
@@ -247,9 +190,7 @@ export class SeenJob implements Announced {
       stoppedUntil: this.#stoppedUntil,
     };
     const others = fleet?.get(job.job)?.filter((by) => by.instance !== instance) ?? [];
-    const [tick, found] = [this.#newestStart, this.#found];
-    const isOwn = this.#ranHere && tick === this.#seen.tick;
-    const outcome = isOwn ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
+    const outcome = this.#ranHere ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
     const facts = factsOf(
       [own, ...others],
       { ...told, ...given({ refusal }) },
@@ -257,7 +198,7 @@ export class SeenJob implements Announced {
         time,
         // Only the other instances show whether a tick was expected, and whether the job is off.
         ...(asOf !== undefined && fleet !== undefined && { asOf }),
-        seen: { ...this.#seen, tick, found, ...(outcome && { outcome }) },
+        seen: { ...this.#seen, ...(outcome && { outcome }) },
         ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
       },
     );
@@ -272,6 +213,6 @@ export class SeenJob implements Announced {
 
   /** Whether a run in the store's last answer may still go on: not if the instance has seen a newer start. */
   #isOpen({ outcome, hung, tick, startedAt }: RunInfo): boolean {
-    return outcome !== 'running' || hung === true || (tick ?? startedAt) >= this.#newestStart;
+    return outcome !== 'running' || hung === true || (tick ?? startedAt) >= this.#seen.tick;
   }
 }

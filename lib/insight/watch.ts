@@ -56,7 +56,8 @@ export class Watch {
   /** The judgement of each job that is watched. */
   get judgements(): ReadonlyMap<string, Judgement> {
     this.#here = this.watcher.runs();
-    return new Map([...this.#states].map(([job, state]) => [job, this.#judged(state)]));
+    const there = [...this.#states].filter(([, state]) => state.job.isThere());
+    return new Map(there.map(([job, state]) => [job, this.#judged(state)]));
   }
 
   /** The jobs that are watched. */
@@ -64,8 +65,9 @@ export class Watch {
     return [...this.#states.keys()];
   }
 
-  has(job: string): boolean {
-    return this.#states.has(job);
+  /** Whether each tick of a job is heard of here: it is watched, and may be overdue. */
+  hasTicks(job: string): boolean {
+    return (this.#states.get(job)?.job.grace ?? false) !== false;
   }
 
   /** Watches a job from now on, instead of an earlier one with its name. */

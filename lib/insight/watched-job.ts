@@ -9,8 +9,6 @@ export interface WatchedJob {
   readonly job: string;
   /** Name of its lock. */
   readonly lock: string;
-  /** Whether other jobs share its lock: then a taken lock says nothing about this job. */
-  readonly sharesLock: boolean;
   /** Whether a tick that was skipped may still run. */
   readonly comesLate: boolean;
   /** For how long a lease of it lasts unless it is renewed, ms. */

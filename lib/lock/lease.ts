@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.js';
 import { LockLostError, LockTimeoutError, type LostReason } from '../base/errors.js';
 import type { ExtendResult, LeaseRef, Writable } from '../contract/lock-store.js';
 import type { Emit } from '../contract/events/events.js';
-import type { LeaseFacts } from '../contract/events/lease-events.js';
+import type { AcquiredEvent, LeaseFacts } from '../contract/events/lease-events.js';
 import type { Cause, LockSettings, QueuedCallFacts } from './lock-call.js';
 
 /** How a lease is kept. */
@@ -27,6 +27,8 @@ export class Lease {
   lostReason: LostReason | undefined;
   /** Whether the lease was lost or has ended, as of the last check. */
   over = false;
+  /** What its event `acquired` says of the job's schedule. */
+  mismatch: AcquiredEvent['mismatch'];
 
   /** The renewal under way, if any. Never rejects. Calls for one lease must not overtake each other. */
   renewal: Promise<unknown> | undefined;
@@ -150,9 +152,8 @@ export class Lease {
     this.#deadline = leaseDeadline(sent, this.ref.ttl);
     if (this.timing.heartbeat !== false && now < this.#stopAt) this.#renewAt = sent + this.timing.heartbeat;
     const restored = result.restored === true;
-    // Before its deadline a lock cannot have expired by itself.
-    if (result.deleted === true) this.emit({ type: 'lock-deleted', ...this.facts(), noticedBy: 'renewal' });
     const renewed = { type: 'renewed', ...this.facts(), restored, expiresIn: this.expiresIn(now) } as const;
+    // Before its deadline a lock cannot have expired by itself.
     this.emit(result.deleted === true ? { ...renewed, deleted: true as const } : renewed);
   }
 

@@ -248,7 +248,7 @@ export class LockRunner {
     engine.limits.keepAlive();
     const running = this.#runs().map(unfinished);
     if (running.length > 0)
-      emit({ type: 'shutdown-waiting', runs: running, instance, at: clock.now(), timeout: limit });
+      emit({ type: 'shutdown', phase: 'waiting', runs: running, instance, at: clock.now(), timeout: limit });
     if (limit > 0) await this.#drained(limit);
     for (const lease of heartbeat.leases()) {
       lease.stopRenewing();
@@ -261,7 +261,7 @@ export class LockRunner {
         ? { ...unfinished(lease), expiresIn: lease.expiresIn(now) }
         : unfinished(lease),
     );
-    if (left.length > 0) emit({ type: 'shutdown-left', runs: left, instance, at: clock.now() });
+    if (left.length > 0) emit({ type: 'shutdown', phase: 'left', runs: left, instance, at: clock.now() });
     await engine.close();
   }
 

@@ -3,7 +3,13 @@ import type { AcquiredEvent, ReleasedEvent } from '../contract/events/lease-even
 import type { JobStart } from '../base/job-start.js';
 import { given } from '../base/shared.js';
 import { displayName } from '../base/lock-name.js';
-import type { AcquireResult, RefusalFacts, ReleaseResult, Writable } from '../contract/lock-store.js';
+import type {
+  AcquireResult,
+  LeaseRef,
+  RefusalFacts,
+  ReleaseResult,
+  Writable,
+} from '../contract/lock-store.js';
 import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
 import { carry, isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
@@ -77,8 +83,8 @@ export function reportNoHints(
 }
 
 export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): void {
-  if (!hears('acquired')) return;
-  const { ref } = lease;
+  const { ref, mismatch } = lease;
+  if (mismatch === undefined && !hears('acquired')) return;
   const event: Writable<AcquiredEvent> = {
     type: 'acquired',
     lock: ref.name,
@@ -88,6 +94,7 @@ export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): vo
     expiresIn: lease.expiresIn(lease.startedAt),
   };
   if (lease.waited > 0) event.waited = lease.waited;
+  if (mismatch !== undefined) event.mismatch = mismatch;
   emit(ofRun(event, ref));
 }
 
@@ -95,14 +102,15 @@ export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): vo
 export const isConfirmed = (answer: ReleaseResult | Error): boolean =>
   !(answer instanceof Error) && answer.released;
 
-/** @param confirmed whether the store has said in time that the lease was held up to its end */
+/** @param confirmed whether the store has said in time that the lease was held up to its end. @param deleted that the lock was gone */
 export function reportReleased(
   { clock, emit, hears }: Engine,
   { ref }: Lease,
   { outcome, duration, ended, skippedTicks }: EndOfRun,
   confirmed: boolean,
+  deleted = false,
 ): void {
-  if (!hears('released')) return;
+  if (!deleted && !hears('released')) return;
   const event: Writable<ReleasedEvent> = {
     type: 'released',
     lock: ref.name,
@@ -115,6 +123,7 @@ export function reportReleased(
   };
   if ('error' in ended) event.error = ended.error;
   if (skippedTicks > 0) event.skippedTicks = skippedTicks;
+  if (deleted) event.deleted = true;
   emit(ofRun(event, ref));
 }
 
@@ -130,11 +139,10 @@ export function reportDead(
   emit({ ...event, ...given({ key, error }) });
 }
 
-/** Reports if the release has found that the lock was gone, or another holder's, before it could expire. */
-export function reportDeleted({ clock, emit }: Engine, lease: Lease, answer: ReleaseResult | Error): void {
-  if (answer instanceof Error || answer.released || answer.reason === 'ended') return;
-  if (lease.lostReason !== undefined || lease.expiresIn(clock.monotonic()) <= 0) return;
-  emit({ type: 'lock-deleted', ...lease.facts(), noticedBy: 'release' });
+/** Whether a release has found that the lock was gone, or another holder's, before it could expire. */
+export function wasDeleted({ clock }: Engine, lease: Lease, answer: ReleaseResult | Error): boolean {
+  if (answer instanceof Error || answer.released || answer.reason === 'ended') return false;
+  return lease.lostReason === undefined && lease.expiresIn(clock.monotonic()) > 0;
 }
 
 /** Reports that the lease before a granted one has ended by itself. */
@@ -147,16 +155,15 @@ export function reportInterrupted(
   emit({ type: 'interrupted', lock, instance, at: clock.now(), run, ...given({ job }) });
 }
 
-/** Reports, once per job, if instances disagree about its schedule. */
-export function reportMismatch(
-  { mismatched, emit }: Engine,
-  lease: Lease,
+/** The schedules of a job about which instances disagree: once for each job. */
+export function mismatchOf(
+  { mismatched }: Engine,
+  { job, name }: LeaseRef,
   { schedule, meant }: JobStart = {},
   previousSchedule: string | undefined,
-): void {
-  const job = lease.ref.job ?? lease.ref.name;
-  if (schedule === undefined || previousSchedule === undefined || mismatched.has(job)) return;
-  mismatched.add(job);
-  const event = { type: 'schedule-mismatch', schedule, previousSchedule } as const;
-  emit({ ...lease.facts(), ...event, ...given({ meant }) });
+): AcquiredEvent['mismatch'] {
+  if (schedule === undefined || previousSchedule === undefined || mismatched.has(job ?? name))
+    return undefined;
+  mismatched.add(job ?? name);
+  return { schedule, previousSchedule, ...given({ meant }) };
 }

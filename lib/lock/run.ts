@@ -6,7 +6,7 @@ import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { type Others, Take } from './take.js';
 import type { EndOfRun } from './recorder.js';
 import { Release } from './releases.js';
-import { isConfirmed, reportAcquired, reportDeleted, reportReleased, reportSkipped } from './reports.js';
+import { isConfirmed, reportAcquired, reportReleased, reportSkipped, wasDeleted } from './reports.js';
 import { refuseUndone } from './job.js';
 import { LockTimeoutError } from '../base/errors.js';
 import { given } from '../base/shared.js';
@@ -69,8 +69,7 @@ export class Run {
         // Calls for one lease must not overtake each other.
         if (lease.renewal !== undefined) await lease.renewal;
         const answer = await this.giveBack(lease, end.outcome, end);
-        reportDeleted(engine, lease, answer);
-        reportReleased(engine, lease, end, isConfirmed(answer));
+        reportReleased(engine, lease, end, isConfirmed(answer), wasDeleted(engine, lease, answer));
       }
       if ('error' in ended) throw ended.error;
       return { ran: true, value: ended.value };

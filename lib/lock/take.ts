@@ -16,13 +16,7 @@ import {
   type Skipped,
 } from './lock-call.js';
 import type { Release } from './releases.js';
-import {
-  type Interrupted,
-  reportInterrupted,
-  reportMismatch,
-  reportNoHints,
-  reportWaiting,
-} from './reports.js';
+import { type Interrupted, mismatchOf, reportInterrupted, reportNoHints, reportWaiting } from './reports.js';
 import { type Next, NO_LINES, type WaitingCall } from './waits.js';
 
 /**
@@ -232,7 +226,7 @@ export class Take {
     if (this.#isUnwanted(now, asked.sentAt)) return this.#giveBack(result.fencingToken);
     const ref = leaseRefOf(this.#request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, asked.sentAt, engine.clock, engine.emit, causeOf(call));
-    reportMismatch(engine, lease, call.start, result.previousSchedule);
+    lease.mismatch = mismatchOf(engine, ref, call.start, result.previousSchedule);
     return lease;
   }
 

@@ -1,5 +1,4 @@
-import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import type { Timer } from '../base/clock.js';
+import { Injectable } from '@nestjs/common';
 import { nameProblem } from '../base/lock-name.js';
 import type { LockStore } from '../contract/lock-store.js';
 import { storeLabel } from '../lock/access/safe-store.js';
@@ -8,8 +7,7 @@ import { NO_QUEUED_CALLS } from '../lock/queue/queues.js';
 import { NO_LINES } from '../lock/waits.js';
 import { type BoundJob, type Found, hasOwnJob, isFired, isSameMethod, whereOf } from './bound-job.js';
 import { LockHost } from './lock-host.js';
-import { logWarning } from './log/log-phrases.js';
-import { losesTicks, sharedLocks, tellOfUnkeptRules } from './start-warnings.js';
+import { losesTicks, sharedLocks, tellOf } from './start-warnings.js';
 
 /** A store that may make a key of each name. */
 type KeyedStore = LockStore & {
@@ -28,7 +26,7 @@ const FEW = 100;
  * its name or its lock, not with all.
  */
 @Injectable()
-export class JobRegistry implements OnModuleDestroy {
+export class JobRegistry {
   #decorated: readonly BoundJob[] = [];
   /** By their jobs; of several instances of a class the first. */
   #named: ReadonlyMap<string, BoundJob> = new Map();
@@ -43,7 +41,6 @@ export class JobRegistry implements OnModuleDestroy {
   #room = FEW;
   /** Shared locks that were named in the log. */
   readonly #told = new Set<string>();
-  #rules: Timer | undefined;
 
   constructor(private readonly host: LockHost) {}
 
@@ -104,12 +101,6 @@ export class JobRegistry implements OnModuleDestroy {
     return this.get(name) !== undefined;
   }
 
-  /** Whether other jobs have the lock of this one. */
-  sharesLock({ job, name }: Facts): boolean {
-    for (const other of this.#under(name)) if (other.job !== job) return true;
-    return false;
-  }
-
   /** Why a job cannot be made at run time: one sentence each. */
   clashesOf(facts: Facts): string[] {
     return this.#clashesOf(facts, this.has(facts.job));
@@ -119,12 +110,18 @@ export class JobRegistry implements OnModuleDestroy {
     return this.host.settings;
   }
 
-  /** The application has started: warns of what its jobs may lose. */
+  /** The application has started. */
   start(): void {
     // When a constructor made its jobs, it was not known yet whether the store keeps queued calls.
     for (const bound of this.made) this.#takeQueued(bound);
-    this.#tellOfShared(this.all);
-    this.#rules = tellOfUnkeptRules(this.all, this.settings.clock);
+  }
+
+  /** A warning about jobs that share a lock, once for each lock. */
+  sharedLocks(jobs: readonly BoundJob[] = this.all): string[] {
+    return sharedLocks(
+      jobs.filter((job) => !this.#unfired.has(job)),
+      this.#told,
+    );
   }
 
   /**
@@ -136,28 +133,16 @@ export class JobRegistry implements OnModuleDestroy {
     if (this.#told.has(String(bound.name))) return;
     const mayLose = losesTicks(bound.settings);
     let others = 0;
-    for (const other of this.#under(bound.name)) {
+    for (const other of this.under(bound.name)) {
       if (other !== bound && !this.#unfired.has(other)) others++;
       if (others > 1 && !mayLose) return;
     }
-    if (others > 0) this.#tellOfShared([...this.#under(bound.name)]);
+    if (others > 0) tellOf(this.sharedLocks([...this.under(bound.name)]));
   }
 
   /** Queued calls of the job can run here from now on. */
   #takeQueued(bound: BoundJob): void {
     this.host.addQueueJob(bound, () => !isThere(bound));
-  }
-
-  onModuleDestroy(): void {
-    this.#rules?.cancel();
-  }
-
-  #tellOfShared(jobs: readonly BoundJob[]): void {
-    const warning = sharedLocks(
-      jobs.filter((job) => !this.#unfired.has(job)),
-      this.#told,
-    );
-    if (warning !== undefined) logWarning(() => warning);
   }
 
   #clashesOf(facts: Facts, isTaken: boolean): string[] {
@@ -198,7 +183,7 @@ export class JobRegistry implements OnModuleDestroy {
     const other = this.#locks.get(this.#keyOf(lock));
     if (other === undefined || other === lock) return undefined;
     if (this.host.elections.declaredAt.has(other)) return other;
-    for (const _job of this.#under(other)) return other;
+    for (const _job of this.under(other)) return other;
     return undefined;
   }
 
@@ -211,7 +196,7 @@ export class JobRegistry implements OnModuleDestroy {
   }
 
   /** The jobs under a lock. A decorated one stays, whatever becomes of its cron job. */
-  *#under(lock: unknown): Iterable<BoundJob> {
+  *under(lock: unknown): Iterable<BoundJob> {
     for (const job of this.#sharing.get(lock) ?? [])
       if (this.#made.get(job.job) !== job || isThere(job)) yield job;
   }

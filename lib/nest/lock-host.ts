@@ -1,6 +1,6 @@
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../base/errors.js';
-import { logWarning, textOf } from './log/log-phrases.js';
+import { textOf } from './log/log-phrases.js';
 import { SchedulerLockEvents } from './log/scheduler-lock.events.js';
 import { Elections } from '../lock/leader/elections.js';
 import { currentLock, following, type Lock, type LockHandle } from '../lock/current-lock.js';
@@ -39,6 +39,8 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   readonly queues: Queues;
   /** Calls go by {@link execute} and {@link acquire}, which open the store first. */
   readonly runner: LockRunner;
+  /** What is wrong with the store, for the message at the start. */
+  readonly warnings: string[] = [];
   /** The record of who ran what, if the store and the options allow it. */
   readonly history: HistoryStore | undefined;
   /** Whether the store remembers runs, as far as is known. */
@@ -206,7 +208,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   async #passOnWarning(): Promise<void> {
     if (this.store.warning === undefined) return;
     const warning = await this.#within(this.store.warning(), HISTORY_LIMIT).catch(() => undefined);
-    if (warning !== undefined) logWarning(() => warning);
+    if (warning !== undefined) this.warnings.push(warning);
   }
 
   /** A store that cannot remember runs does not stop the start: no lock depends on its history. */
@@ -220,9 +222,8 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     if (problem === undefined) return;
     this.runner.remember(undefined);
     this.remembers = false;
-    logWarning(
-      () =>
-        `Runs are not remembered, and jobs that do not run are not noticed (\`insight: false\` turns this off): ${problem}`,
+    this.warnings.push(
+      `Runs are not remembered, and jobs that do not run are not noticed (\`insight: false\` turns this off): ${problem}`,
     );
   }
 

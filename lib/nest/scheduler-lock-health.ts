@@ -146,18 +146,19 @@ export class SchedulerLockHealth {
   /** What is known at this moment. @internal */
   state(): HealthState {
     const { away, answeredAt: ofLocks, failing } = this.#host.runner.condition;
-    const { answeredAt: ofBeats, failedAt } = this.#insight.lastBeats;
+    const { presence, runs } = this.#insight;
+    const { answeredAt: ofBeats, failedAt } = presence?.lastBeats ?? {};
     const answeredAt = Math.max(ofLocks ?? -Infinity, ofBeats ?? -Infinity);
     // Where no job asks for a lock, only a failed beat notices.
     const silent = failedAt !== undefined && failedAt > answeredAt;
-    const { clockOffset, runs } = this.#insight;
+    const clockOffset = presence?.clockOffset;
     return {
       away: away || silent,
       answeredAt: answeredAt === -Infinity ? undefined : answeredAt,
-      jobs: this.#insight.judgements,
+      jobs: presence?.judgements ?? new Map(),
       lost: this.#lostOfLate(),
       failing,
-      failingHere: [...failing].filter((job) => !this.#insight.hasTicks(job)),
+      failingHere: [...failing].filter((job) => presence?.hasTicks(job) !== true),
       elections: this.#host.elections.names,
       led: this.#host.elections.led,
       runs,

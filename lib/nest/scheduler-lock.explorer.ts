@@ -40,7 +40,15 @@ import { LockHost } from './lock-host.js';
 import { MODULE_SETTINGS } from './module-definition.js';
 import { BOUND_ALREADY, readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { type GuardedJob, names, startLine, startWarnings, withoutProvider } from './start-warnings.js';
+import {
+  type GuardedJob,
+  names,
+  startLine,
+  startWarnings,
+  tellOf,
+  tellOfHooks,
+  withoutZone,
+} from './start-warnings.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -96,8 +104,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     this.#keepMethods();
     // A scheduler whose hooks run after ours has found its methods meanwhile, and makes their timers next.
     this.leader.guard(this.#orchestrators);
-    this.#tellOfStart();
-    const runsJobs = this.#runsJobs();
+    const cannotLead = this.#cannotLead();
+    this.#tellOfStart(cannotLead);
     for (const found of this.#found) {
       if (isFired(found)) this.#undo.push(markByHand(found.instance, found.method.key));
     }
@@ -107,7 +115,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     this.host.queues.start(history !== undefined && remembers && settings.insight?.beat === 'with-ticks');
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);
-    if (runsJobs) this.leader.standBy();
+    if (cannotLead === undefined) this.leader.standBy();
   }
 
   /** From now on another application may bind these instances. Until then, calls are skipped as `shutting-down`. */
@@ -135,36 +143,36 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       : [`the ticks of ${names(ticked.map(({ bound }) => bound.job))} cannot be known ${use}`];
   }
 
-  /** Whether all jobs can run here. If they cannot, and this instance led, they would run nowhere. */
-  #runsJobs(): boolean {
-    if (this.leader.election === undefined || this.host.settings.given.enabled === false) return true;
+  /** Why not all jobs can run here: if this instance led, they would run nowhere. */
+  #cannotLead(): string | undefined {
+    if (this.leader.election === undefined || this.host.settings.given.enabled === false) return undefined;
     const { options, jobs } = unmadeJobs(this.#wrappers(), this.#orchestrators, (prototype) =>
       new MetadataScanner().getAllMethodNames(prototype),
     );
     const notInElection = `This instance takes no part in the election "${this.leader.election}"`;
     if (jobs.length === 0) {
-      if (this.leader.hasJobs) return true;
+      if (this.leader.hasJobs) return undefined;
       const why = 'if it led now, the jobs of other instances would run nowhere';
       this.#logger.log(
         `${notInElection} until it has a scheduled job: ${why}. For other work use @LeaderElection().`,
       );
-      return true;
+      return undefined;
     }
     const off = options.map((option) => `${option}: false`).join(', ');
     const why = this.#orchestrators.length === 0 ? 'no module imports it' : `it was given ${off}`;
-    this.#logger.warn(
+    return (
       `${notInElection}, and runs no scheduled job: ScheduleModule.forRoot() ` +
-        `fires no ${names(jobs)} here (${why}), which would run nowhere if this instance led.`,
+      `fires no ${names(jobs)} here (${why}), which would run nowhere if this instance led.`
     );
-    return false;
   }
 
-  /** Logs what may be wrong, and what is guarded. An application may make its first job later. */
-  #tellOfStart(): void {
-    for (const warning of startWarnings(this.#found, this.#orchestrators.length > 0))
-      this.#logger.warn(warning);
-    const left = withoutProvider(this.#found.length);
-    if (left !== undefined) this.#logger[left.level](left.text);
+  /** Logs what is wrong, in one message, and what is guarded. An application may make its first job later. */
+  #tellOfStart(cannotLead: string | undefined): void {
+    const { jobs } = this.dynamic;
+    const ofMethods = startWarnings(this.#found, this.#orchestrators.length > 0);
+    const ofJobs = [cannotLead, withoutZone(jobs.all)].flatMap((problem) => problem ?? []);
+    tellOf([...this.host.warnings, ...ofMethods, ...ofJobs, ...jobs.sharedLocks()]);
+    this.#undo.push(tellOfHooks(jobs.all, this.host.settings.clock));
     if (!this.#tellOfJobs()) this.dynamic.onFirst(() => this.#tellOfJobs());
   }
 

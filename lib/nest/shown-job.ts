@@ -4,6 +4,7 @@ import { AND } from '../schedule/tick-finder.js';
 import type { KnownJob } from '../contract/history-store.js';
 import type { BoundJob } from './bound-job.js';
 import type { LockHost } from './lock-host.js';
+import type { Presence } from '../insight/presence.js';
 
 /** A job, as this instance shows it to the fleet. */
 export function shownJob(bound: BoundJob, host: LockHost): ShownJob {
@@ -19,9 +20,30 @@ export function shownJob(bound: BoundJob, host: LockHost): ShownJob {
     // One that has no dates left has stopped by itself.
     ...(bound.state() === 'stopped' && next !== undefined && { stopped: true }),
     overdue: overdueAfter(bound),
+    ...(settings.atLeast > 0 && { atLeast: settings.atLeast }),
     ...(host.takesCallsOf(bound) && { takesCalls: true }),
     next,
     addedAt: schedule?.madeAt && Math.round(now - (clock.monotonic() - schedule.madeAt)),
+  };
+}
+
+/** A job, as this instance watches it. */
+export function watchedJob(bound: BoundJob, host: LockHost): Parameters<Presence['add']>[0] {
+  const { job, name, schedule, settings, state } = bound;
+  return {
+    job,
+    lock: typeof name === 'string' ? name : undefined,
+    comesLate: settings.catchUp !== false,
+    ttl: settings.ttl,
+    grace: schedule !== undefined && overdueAfter(bound),
+    interval: schedule?.every,
+    shown: () => shownJob(bound, host),
+    dates: {
+      newest: (at) => schedule?.newestBefore(at),
+      next: (at) => schedule?.nextAfter(at) ?? Infinity,
+    },
+    isThere: () => state() !== 'gone',
+    initialDelay: schedule?.initialDelay ?? 0,
   };
 }
 
@@ -35,10 +57,6 @@ function describe(
   const expressions = [first, ...more].map(({ expression }) => expression);
   return { kind: 'cron', schedule: expressions.join(AND), timeZone: first.zone };
 }
-
-/** How long after its tick a job is overdue, ms; `false`: never, as without ticks. */
-export const graceOf = (bound: BoundJob): number | false =>
-  bound.schedule !== undefined && overdueAfter(bound);
 
 /** How long after its tick a job counts as overdue, ms. A call may stand in line for all of its `wait`. */
 function overdueAfter({ settings }: BoundJob): number | false {

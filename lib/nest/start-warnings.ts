@@ -2,17 +2,22 @@ import { isBypassed, neverBound } from './decorators/locked-method.js';
 import { byMethod, type Found, hasOwnJob, isFired, whereOf, type BoundJob } from './bound-job.js';
 import { mayWait } from '../lock/lock-call.js';
 import { isScheduled, schedulesOf } from '../schedule/scheduler-parts.js';
-import type { Clock, Timer } from '../base/clock.js';
+import type { Clock } from '../base/clock.js';
 import { logWarning } from './log/log-phrases.js';
 import { isTool } from './options/application.js';
 import { counted } from '../base/wording.js';
-import { formatDuration } from '../base/duration.js';
-import type { Shown } from '../insight/beats.js';
-import type { Renamed } from '../insight/renamed.js';
-import type { Stranger } from '../insight/strangers.js';
+
+/** All that is wrong at the start, in one message. */
+export function tellOf(problems: readonly string[]): void {
+  if (problems.length === 0) return;
+  const list = problems.map((problem) => `\n  - ${problem}`).join('');
+  logWarning(() =>
+    problems.length === 1 ? problems[0] : `${problems.length} problems at the start:${list}`,
+  );
+}
 
 /**
- * What may be wrong with the guarded methods, one line each.
+ * What is wrong with the guarded methods, so that runs are lost or doubled: one line each.
  *
  * @param hasScheduler whether anything fires them
  */
@@ -23,16 +28,17 @@ export function startWarnings(found: readonly Found[], hasScheduler: boolean): s
     schedulesLost,
     severalInstances,
     ...(hasScheduler ? [] : [neverFired]),
+    ...(found.length === 0 ? [noneBound] : []),
   ];
   return warnings.flatMap((warn) => warn(found) ?? []);
 }
 
 /**
- * A warning about scheduled jobs that share a lock, in one line; `undefined` if that cannot lose a tick.
+ * A warning about scheduled jobs that share a lock, in one line; none if that cannot lose a tick.
  *
  * @param known the locks that were named before: they are left out, and new ones are added
  */
-export function sharedLocks(scheduled: readonly BoundJob[], known: Set<string>): string | undefined {
+export function sharedLocks(scheduled: readonly BoundJob[], known: Set<string>): string[] {
   const jobs = new Map<string, Set<string>>();
   const losing = new Set<string>();
   for (const { name, job, settings } of scheduled) {
@@ -41,13 +47,13 @@ export function sharedLocks(scheduled: readonly BoundJob[], known: Set<string>):
     if (losesTicks(settings)) losing.add(name);
   }
   const shared = [...jobs].filter(([name, { size }]) => size > 1 && losing.has(name) && !known.has(name));
-  if (shared.length === 0) return undefined;
+  if (shared.length === 0) return [];
   for (const [name] of shared) known.add(name);
   const list = shared.map(([name, sharing]) => `"${name}" (${[...sharing].join(', ')})`).join(', ');
-  return (
+  return [
     `Scheduled jobs share a lock: ${list}. Of two ticks at one time one is skipped as held, unless its job has wait or catchUp. ` +
-    'Jobs that may run side by side need locks of their own.'
-  );
+      'Jobs that may run side by side need locks of their own.',
+  ];
 }
 
 /** Whether a tick that is skipped as held is lost. */
@@ -123,29 +129,27 @@ const HOOKS_LIMIT = 1_000;
 const UTC = /^(Etc\/)?(UTC|UCT|GMT|Zulu|Universal)$/;
 
 /**
- * Warns of what the process of an application leaves out, and what nobody would notice before a deploy goes wrong. A test is no
- * application.
+ * Warns of shutdown hooks that are off, when `main.ts` has had the time to call them. A test is no application.
  *
- * @param jobs those that there are at the start
- * @returns what waits for `main.ts`: to be cancelled when the application closes
+ * @returns what waits for `main.ts`: to be called when the application closes
  */
-export function tellOfUnkeptRules(jobs: readonly BoundJob[], clock: Clock): Timer | undefined {
-  if (jobs.length === 0 || isTool(process.argv[1])) return undefined;
-  const zone = withoutZone(jobs, new Intl.DateTimeFormat().resolvedOptions().timeZone);
-  if (zone !== undefined) logWarning(() => zone);
-  return clock.setTimer(() => {
+export function tellOfHooks({ length }: readonly BoundJob[], clock: Clock): () => void {
+  if (length === 0 || isTool(process.argv[1])) return () => undefined;
+  const timer = clock.setTimer(() => {
     if (process.listenerCount('SIGTERM') === 0) logWarning(() => NO_HOOKS);
   }, HOOKS_LIMIT);
+  return () => timer.cancel();
 }
 
 const NO_HOOKS =
   'Shutdown hooks are off: nothing listens to SIGTERM, so a deploy kills this instance in the middle of its jobs, and nobody runs them ' +
   'until their ttl is over. Call app.enableShutdownHooks() in main.ts.';
 
-/** Cron jobs whose dates depend on the zone of the process. */
-function withoutZone(jobs: readonly BoundJob[], zone: string): string | undefined {
+/** A warning about cron jobs whose dates depend on the zone of the process, in one line. */
+export function withoutZone(jobs: readonly BoundJob[]): string | undefined {
+  const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zoneless = new Set(jobs.filter(({ schedule }) => schedule?.isZoneless).map(({ job }) => job));
-  if (zoneless.size === 0 || UTC.test(zone)) return undefined;
+  if (zoneless.size === 0 || UTC.test(zone) || isTool(process.argv[1])) return undefined;
   const [run, each] = zoneless.size === 1 ? ['runs', 'it'] : ['run', 'each'];
   return (
     `The time zone of this process, ${zone}, decides when ${names([...zoneless])} ${run}. On an instance with another one they run at other ` +
@@ -165,7 +169,7 @@ export interface GuardedJob {
 }
 
 /**
- * The log line at the start: what is guarded, on which instance, and in which store. `undefined` if nothing is
+ * The log line at the start: what is guarded, on which instance, in which store, and what is in no providers. `undefined` if nothing is
  * guarded.
  */
 export function startLine(
@@ -184,7 +188,14 @@ export function startLine(
     leader === undefined || scheduled.length === 0 || others.length > 0 ? '' : `, which leads "${leader}"`;
   const run = jobs.length === 1 ? 'runs' : 'run';
   const all = names([...scheduled, ...others].map(({ job }) => job));
-  return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}`;
+  return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}${notProvided()}`;
+}
+
+function notProvided(): string {
+  const methods = unbound();
+  return methods.length === 0
+    ? ''
+    : `. In no providers of this application, so never scheduled here: ${names(methods)}`;
 }
 
 function notHere(jobs: readonly GuardedJob[]): string {
@@ -201,60 +212,15 @@ export function names(jobs: readonly string[]): string {
   return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
 }
 
-function twinOf(instance: string, startedAt: number): string {
+/** Guarded methods that are in no provider of this application. */
+const unbound = (): string[] => (isBypassed() ? [] : [...new Set(neverBound())]);
+
+/** A warning if no guarded method is in a provider. */
+function noneBound(): string | undefined {
+  const methods = unbound();
+  if (methods.length === 0) return undefined;
   return (
-    `instanceId: another live process is called "${instance}" too (started ${new Date(startedAt).toISOString()} by its clock). ` +
-    'Locks keep the two apart, but people cannot: status, histories and logs take them for one. ' +
-    'Give each process an instanceId of its own, such as the name of its pod, or leave it out.'
+    `${counted(methods.length, 'method')} ${methods.length === 1 ? 'is' : 'are'} guarded by @SchedulerLock(), and none is bound: ${names(methods)}. ` +
+    'Their classes are in no providers or controllers of this application, so nothing schedules them.'
   );
-}
-
-export function strangerOf(application: string, { application: other, instance, jobs }: Stranger): string {
-  return (
-    `The application "${other}" (instance ${instance}) has jobs of the same names in this store as "${application}": ${names(jobs)}. ` +
-    'Each of their ticks runs in one of the two applications, not in both. ' +
-    'Give each application a place of its own: keyPrefix on Redis, schema or table in a database. ' +
-    'If they shall share these jobs, give both the same insight.application.'
-  );
-}
-
-export const warnings = (instance: string): Pick<Shown, 'skewed' | 'twin'> => ({
-  skewed: (offset) => logWarning(() => skewedBy(offset)),
-  twin: (startedAt) => logWarning(() => twinOf(instance, startedAt)),
-});
-
-/** @param renamed of a job of this instance */
-export const renamedAs = ({ job, other, instance }: Renamed): string =>
-  `Was ${other} renamed? The live instance ${instance} has it, and this one has ${job} with the same schedule: each tick runs under ` +
-  `both names. Give the method a fixed job: '${other}', or have the bundler keep the names of classes.`;
-
-function skewedBy(offset: number): string {
-  const differs = `${formatDuration(Math.abs(offset))} ${offset < 0 ? 'ahead of' : 'behind'}`;
-  const so =
-    offset < 0
-      ? 'Its first tick is newer than those that come in that time, so no other instance runs these any more.'
-      : 'Other instances start each tick before it, so it runs none.';
-  return `The clock of this machine is ${differs} that of the store. ${so} Keep the clocks of all machines in step (NTP).`;
-}
-
-/**
- * About guarded methods that are in no provider of this application.
- *
- * @param bound how many are
- */
-export function withoutProvider(bound: number): { level: 'warn' | 'log'; text: string } | undefined {
-  const methods = [...new Set(neverBound())];
-  if (methods.length === 0 || isBypassed()) return undefined;
-  const are = methods.length === 1 ? 'method is' : 'methods are';
-  if (bound > 0)
-    return {
-      level: 'log',
-      text: `In no providers of this application, so never scheduled here: ${names(methods)}`,
-    };
-  return {
-    level: 'warn',
-    text:
-      `${methods.length} ${are} guarded by @SchedulerLock(), and none is bound: ${names(methods)}. ` +
-      'Their classes are in no providers or controllers of this application, so nothing schedules them.',
-  };
 }

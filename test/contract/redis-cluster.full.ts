@@ -41,7 +41,7 @@ for (const prefix of [undefined, 'app:', '{app}:']) {
         const record = { kept, duration: tick };
         expect(await store.release(lease, { outcome: 'failed', record })).toEqual({ released: true });
         const miss = { name, job: name, instance: 'here', reason: 'held', count: 1, kept, tick: tick + 1 };
-        expect(await store.history.miss(miss)).toMatchObject({ missed: true, first: true });
+        expect(await store.history.miss(miss)).toMatchObject({ missed: true });
         const entries = await store.history.entries({ name, limit: 9 });
         expect(entries.map(({ type }) => type).sort()).toEqual(['miss', 'run']);
       });

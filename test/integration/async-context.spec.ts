@@ -139,7 +139,7 @@ describe('the async context of a request', () => {
         await locks.run('other', () => undefined);
       }),
     );
-    const types = ['acquired', 'lost', 'outage-ended', 'outage-started', 'released', 'renewal-failed'];
+    const types = ['acquired', 'lost', 'outage', 'released', 'renewal-failed'];
     expect([...seen.keys()].sort()).toEqual([...types, 'renewed', 'skipped', 'timeout']);
     for (const contexts of seen.values()) expect(contexts).toStrictEqual([undefined, undefined]);
   });

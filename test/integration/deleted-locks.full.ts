@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { SchedulerLockService } from '../../lib/index.js';
-import type { LockDeletedEvent } from '../../lib/contract/events/lease-events.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';
@@ -19,7 +18,7 @@ afterEach(closeApps);
 afterAll(() => server.stop());
 
 const KEY = 'scheduler:job:lock';
-const told = (): LockDeletedEvent[] => app.events.filter((event) => event.type === 'lock-deleted');
+const told = () => app.events.filter((event) => 'deleted' in event);
 const restored = (): number =>
   app.events.filter((event) => event.type === 'renewed' && event.restored).length;
 const warnings = (): string[] => app.logs.own.filter((line) => line.startsWith('warn'));
@@ -44,10 +43,10 @@ test('a lock that somebody deletes between two beats is told of, in the log once
     expect.objectContaining({
       lock: 'job',
       job: 'Jobs.run',
-      noticedBy: 'renewal',
+      type: 'renewed',
       fencingToken: expect.any(Number),
     }),
-    expect.objectContaining({ noticedBy: 'renewal' }),
+    expect.objectContaining({ type: 'renewed' }),
   ]);
   expect(warnings()).toEqual([
     expect.stringMatching(
@@ -58,7 +57,7 @@ test('a lock that somebody deletes between two beats is told of, in the log once
 
 test('so is one that was deleted, taken and given back during a run that is never renewed', async () => {
   await run(intrude, false);
-  expect(told()).toMatchObject([{ lock: 'job', noticedBy: 'release' }]);
+  expect(told()).toMatchObject([{ lock: 'job', type: 'released' }]);
   expect(warnings()).toEqual([expect.stringMatching(/somebody has deleted it, or the store has lost data/)]);
 });
 

@@ -29,7 +29,7 @@ test('a dynamic job with a timeZone that gets another schedule is told of once, 
   expect(linesOf(app)).toEqual([
     'log: report: scheduled as "*/1 * * * * * (UTC)" now; its last start came from "* * * * * * (UTC)".',
   ]);
-  expect(app.events.filter(({ type }) => type === 'schedule-mismatch')).toMatchObject([{ meant: true }]);
+  expect(app.events.filter((event) => 'mismatch' in event)).toMatchObject([{ mismatch: { meant: true } }]);
 });
 
 test('one in the zone of the machine is warned about: instances may be in different ones', async () => {

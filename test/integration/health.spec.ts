@@ -16,6 +16,7 @@ import { FakeLockStore, ManualClock } from '../../lib/testing/index.js';
 import { closeApps, gate, LogLines, serve, startApp, type TestApp } from './app.js';
 import { EmptyHistory } from './support/empty-history.js';
 import { locksOnly } from '../support/locks-only.js';
+import { isEvent } from '../support/events.js';
 
 const MINUTE = 60_000;
 
@@ -100,7 +101,7 @@ describe('from memory', () => {
     expect(await health.check()).toMatchObject({ schedulerLock: { store: 'away' } });
     await clock.advance(MINUTE);
     expect(await health.check()).toMatchObject({ schedulerLock: { status: 'up', store: 'up' } });
-    expect(app.events.filter(({ type }) => type === 'outage-ended')).toHaveLength(1);
+    expect(app.events.filter(isEvent('outage-ended'))).toHaveLength(1);
   });
 
   test('a store that is away is degraded, and down only for those who say so', async () => {

@@ -13,6 +13,7 @@ import { DATABASES, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { freePort } from '../support/machine.js';
 import { closeApps, NotedStore, startApp, startFailure } from './app.js';
+import { isEvent } from '../support/events.js';
 
 afterEach(closeApps);
 
@@ -144,7 +145,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       expect(skipped).toMatchObject({ ran: false, reason: 'invalid-name' });
       const { message = '' } = (skipped as { error?: Error }).error ?? {};
       expect(message).toContain(`"${LONG}"`);
-      expect(app.events.filter(({ type }) => type === 'outage-started')).toEqual([]);
+      expect(app.events.filter(isEvent('outage-started'))).toEqual([]);
       const [, statement = ''] = /run this, and start all instances again: (.*?);?$/.exec(message) ?? [];
       await pool.write(statement);
       await app.close();

@@ -14,6 +14,7 @@ import {
 } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, NotedStore, startApp, startFailure, type TestApp } from './app.js';
+import { kindOf } from '../support/events.js';
 
 afterEach(closeApps);
 
@@ -38,7 +39,7 @@ function feedOf(ttl = 600) {
 
 const leads = (app: TestApp): boolean => app.get(SchedulerLeader).isLeader('feed');
 const types = (app: TestApp, lock = 'feed'): string[] =>
-  app.events.flatMap((event) => (event.lock === lock ? [event.type] : []));
+  app.events.flatMap((event) => (event.lock === lock ? [kindOf(event)] : []));
 
 describe('@LeaderElection()', () => {
   test('calls the hooks of one instance, and of the next one when that resigns', async () => {
@@ -54,7 +55,7 @@ describe('@LeaderElection()', () => {
     expect(await second.get(SchedulerLeader).resign('feed')).toBe(false);
     expect(first.get(Feed).story).toEqual(['elected under feed', 'aborted', 'revoked resigned']);
     await until(() => leads(second));
-    expect(types(first)).toEqual(['acquired', 'elected', 'revoked', 'released']);
+    expect(types(first)).toEqual(['acquired', 'leader-elected', 'leader-revoked', 'released']);
     expect(second.get(Feed).lease?.fencingToken).toBeGreaterThan(first.get(Feed).lease?.fencingToken ?? 0);
     // Nest's logger is one for the whole process.
     const lines = apps.flatMap(({ logs }) => logs.own).filter((line) => !line.startsWith('debug'));
@@ -128,7 +129,14 @@ describe('@LeaderElection()', () => {
     }
     const app = await startApp([Feed]);
     await until(() => types(app).includes('released'));
-    expect(types(app)).toEqual(['acquired', 'elected', 'hook-failed', 'revoked', 'hook-failed', 'released']);
+    expect(types(app)).toEqual([
+      'acquired',
+      'leader-elected',
+      'leader-hook-failed',
+      'leader-revoked',
+      'leader-hook-failed',
+      'released',
+    ]);
     const lines = app.logs.own.filter((line) => /^(error|warn)/.test(line));
     expect(lines).toEqual([
       expect.stringMatching(/^error: feed: onElected\(\) failed; it resigns: Error: no feed\n\s+at /),

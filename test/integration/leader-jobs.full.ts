@@ -18,6 +18,7 @@ import { until } from '../support/until.js';
 import { closeApps, gate, NotedStore, startApp, startModule, type TestApp } from './app.js';
 import { elected, Idle, leads, occupied } from './leader-support.js';
 import { skipped } from './tick-support.js';
+import { isEvent } from '../support/events.js';
 
 /** The classes that `@nestjs/schedule` fires by: its own copy of `cron`. */
 const { CronJob, CronTime } = createRequire(createRequire(import.meta.url).resolve('@nestjs/schedule'))(
@@ -299,7 +300,9 @@ describe('the elected instance', () => {
     const app = await startApp([jobsOf(runs)], options(new MemoryLockStore()));
     await until(() => runs.includes('interval'));
     const during: string[][] = [];
-    app.get(SchedulerLockEvents).on('revoked', () => void during.push(runs.splice(0)));
+    app
+      .get(SchedulerLockEvents)
+      .on('leader', ({ phase }) => void (phase === 'revoked' && during.push(runs.splice(0))));
     runs.length = 0;
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * TTL);
     await until(() => during.length > 0);
@@ -322,7 +325,7 @@ describe('the elected instance', () => {
       }
     }
     const app = await startApp([Jobs], options(new MemoryLockStore()));
-    app.get(SchedulerLockEvents).on('elected', () => void (terms += 1));
+    app.get(SchedulerLockEvents).on('leader', ({ phase }) => void (terms += Number(phase === 'elected')));
     terms = 1;
     await until(() => seen.filter((run) => run.terms === 2).length > 2);
     expect(seen.filter(({ aborted }) => aborted)).toEqual([]);
@@ -356,7 +359,7 @@ describe('the elected instance', () => {
     await closed;
     expect(seen).toEqual(['began', 'ended false']);
     await elected(second);
-    expect(first.events.filter(({ type }) => type === 'revoked')).toMatchObject([{ reason: 'shutdown' }]);
+    expect(first.events.filter(isEvent('leader-revoked'))).toMatchObject([{ reason: 'shutdown' }]);
   });
 });
 
@@ -384,7 +387,7 @@ test('a leader that resigns while a job hangs takes part again, and later runs, 
   const closed = app.close();
   job.open();
   await closed;
-  expect(app.events.filter(({ type }) => type === 'revoked')).toMatchObject([
+  expect(app.events.filter(isEvent('leader-revoked'))).toMatchObject([
     { reason: 'resigned' },
     { reason: 'shutdown' },
   ]);

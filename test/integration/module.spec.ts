@@ -227,7 +227,7 @@ describe("a user's Cluster client", () => {
       ),
     );
     expect(results.every(({ ran }) => ran)).toBe(true);
-    expect(app.events.filter(({ type }) => type === 'lost' || type === 'outage-started')).toEqual([]);
+    expect(app.events.filter(({ type }) => type === 'lost' || type === 'outage')).toEqual([]);
     await app.close();
     expect(await client.ping()).toBe('PONG');
     client.disconnect();

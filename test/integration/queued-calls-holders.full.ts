@@ -69,9 +69,7 @@ describe.each(QUEUED_CALL_STORES)('on %s', (_, open) => {
     await until(() => own.events.some(({ type }) => type === 'waiting'));
     await own.close();
     expect(await call).toBeUndefined();
-    expect(own.events.filter(({ type }) => type === 'queued' || type === 'skipped')).toMatchObject([
-      { type: 'queued' },
-    ]);
+    expect(own.events.filter(({ type }) => type === 'skipped')).toMatchObject([{ reason: 'queued' }]);
     await letGo();
     await start([Calendar]);
     await until(() => ran.length === 1);

@@ -6,6 +6,7 @@ import { currentLock, type LockStore, SchedulerLock, SchedulerLockService } from
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
 import { QUEUED_CALL_STORES, type QueuedCallFleet } from './support/queued-call-stores.js';
+import { isEvent } from '../support/events.js';
 
 /*
  * Calls that are queued at the very moment at which their lock becomes free: because its holder lets it go, or because the last queued call
@@ -131,7 +132,7 @@ describe.each(QUEUED_CALL_STORES)('on %s', (_, open) => {
     });
     const message = (): string => {
       const failures = apps.flatMap(({ events }) =>
-        events.flatMap((event) => (event.type === 'outage-started' ? [String(event.error)] : [])),
+        events.flatMap((event) => (isEvent('outage-started')(event) ? [String(event.error)] : [])),
       );
       return [`${ran.length} of ${ROUNDS} to have run`, ...failures].join('; ');
     };
@@ -143,7 +144,9 @@ describe.each(QUEUED_CALL_STORES)('on %s', (_, open) => {
     await all;
     expect(new Set(ran).size).toBe(ROUNDS);
     expect(ran).toHaveLength(ROUNDS);
-    const queued = apps.flatMap(({ events }) => events.filter(({ type }) => type === 'queued'));
+    const queued = apps.flatMap(({ events }) =>
+      events.filter((event) => event.type === 'skipped' && event.reason === 'queued'),
+    );
     expect(queued).toHaveLength(ROUNDS);
   });
 });

@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis';
 import { SchedulerLock, type SchedulerLockModuleOptions, SchedulerLockService } from '../../lib/index.js';
 import { ownRedis } from '../unit/stores/redis/support/own-redis.js';
 import { closeApps, startApp, startFailure } from './app.js';
+import { isEvent } from '../support/events.js';
 
 let connection: Redis;
 
@@ -107,6 +108,6 @@ describe.each([
       'ran',
       'ran',
     ]);
-    expect(app.events.filter(({ type }) => type === 'outage-started')).toEqual([]);
+    expect(app.events.filter(isEvent('outage-started'))).toEqual([]);
   });
 });

@@ -6,6 +6,7 @@ import { DATABASES } from '../support/database.js';
 import { until } from '../support/until.js';
 import { startApp } from './app.js';
 import { useTable } from './support/sql-table.js';
+import { kindOf } from '../support/events.js';
 
 const missed = (column: string) => ({
   code: 'STORE_UNAVAILABLE',
@@ -50,7 +51,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   test('a column that is missing is one outage until attempts succeed again, though a job that runs is renewed', async () => {
     const app = await startApp([], { store: used.store, ttl: 60_000, heartbeat: 50 });
     const locks = app.get(SchedulerLockService);
-    const heard = (wanted: string): number => app.events.filter(({ type }) => type === wanted).length;
+    const heard = (wanted: string): number => app.events.filter((event) => kindOf(event) === wanted).length;
     const run = (): Promise<{ ran: boolean }> => locks.run('another', () => undefined);
     await locks.run('job', async () => {
       await drop('version');

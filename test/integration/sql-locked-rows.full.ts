@@ -9,6 +9,8 @@ import { until } from '../support/until.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { provideMysql, testMysqlPool } from '../support/mysql-server.js';
 import { closeApps, startApp } from './app.js';
+import { isEvent } from '../support/events.js';
+import { kindOf } from '../support/events.js';
 
 const NAMES = Array.from({ length: 10 }, (_, index) => `job-${index}`);
 const LOCKED = 'job-3';
@@ -66,7 +68,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     const ended = new Promise<void>((resolve) => (end = resolve));
     const runs = NAMES.map((name) => locks.run(name, () => ended));
     const heard = (wanted: string, name: string): number =>
-      app.events.filter((event) => event.type === wanted && event.lock === name).length;
+      app.events.filter((event) => kindOf(event) === wanted && event.lock === name).length;
     /** Until each of these has been renewed three more times. */
     const renewals = async (names: readonly string[]): Promise<void> => {
       const before = names.map((name) => heard('renewed', name));
@@ -86,7 +88,8 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     const outages = app.events.filter(({ type }) => type.startsWith('outage'));
     expect(outages).toMatchObject([
       {
-        type: 'outage-started',
+        type: 'outage',
+        phase: 'started',
         lock: LOCKED,
         error: { code: 'LOCK_STATE', message: expect.stringContaining(table) },
       },
@@ -129,7 +132,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       );
       expect(app.events.filter(({ type }) => type === 'lost')).toEqual([]);
       expect(asked).not.toContain('ran');
-      const outages = app.events.filter(({ type }) => type === 'outage-started');
+      const outages = app.events.filter(isEvent('outage-started'));
       expect(outages.length).toBeLessThanOrEqual(1);
       await stranger.write('ROLLBACK');
       await until(async () => (await locks.run(LOCKED, () => undefined)).ran);

@@ -136,6 +136,35 @@ test('a method with two schedules of one kind, one above and one below the lock,
   ]);
 });
 
+test('all that is wrong at the start is told in one message, beside the one line of what is guarded', async () => {
+  class Weak extends MemoryLockStore {
+    async warning(): Promise<string> {
+      return 'This store evicts locks.';
+    }
+  }
+  @Injectable()
+  class Jobs {
+    @Cron('0 3 * * *', { timeZone: 'UTC' })
+    @SchedulerLock('shared')
+    @Cron('0 4 * * *', { timeZone: 'UTC' })
+    async nightly(): Promise<void> {}
+    @Interval(60_000)
+    @SchedulerLock('shared')
+    async often(): Promise<void> {}
+  }
+  const app = await startApp([Jobs, Mails], { store: new Weak() });
+  expect(app.logs.own).toEqual([
+    [
+      'warn: 3 problems at the start:',
+      '  - This store evicts locks.',
+      '  - A method has one schedule, that of the decorator on top: Jobs.nightly is fired by @Cron(), not by another @Cron(). Give the other schedule a method of its own.',
+      '  - Scheduled jobs share a lock: "shared" (Jobs.nightly, Jobs.often). Of two ticks at one time one is skipped as held, unless its job has wait or catchUp. ' +
+        'Jobs that may run side by side need locks of their own.',
+    ].join('\n'),
+    expect.stringMatching(/^log: 3 scheduled jobs run on one instance at a time /),
+  ]);
+});
+
 test.each([
   [10_000, '10 s behind'],
   [-75_000, '1.3 min ahead of'],

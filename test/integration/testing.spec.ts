@@ -10,6 +10,8 @@ import {
 import { FakeLockStore, ManualClock, runAllUnlocked, runUnlocked } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp } from './app.js';
+import { isEvent } from '../support/events.js';
+import { kindOf } from '../support/events.js';
 
 afterEach(closeApps);
 
@@ -128,8 +130,8 @@ describe('FakeLockStore', () => {
     expect(await locks.run('report', () => 1)).toMatchObject({ ran: false, reason: 'store-unavailable' });
     store.comeBack();
     expect(await locks.run('report', () => 1)).toEqual({ ran: true, value: 1 });
-    const types = app.events.map(({ type }) => type);
-    expect(types).toEqual(expect.arrayContaining(['outage-started', 'outage-ended']));
+    const kinds = app.events.map(kindOf);
+    expect(kinds).toEqual(expect.arrayContaining(['outage-started', 'outage-ended']));
   });
 
   it('remembers who ran what, unless it is away', async () => {
@@ -195,15 +197,15 @@ describe('the option clock', () => {
     } as const;
     const app = await startApp([Jobs], options);
     await clock.advance(0);
-    expect(app.events.map(({ type }) => type)).toContain('elected');
+    expect(app.events.map(kindOf)).toContain('leader-elected');
     await options.store.lose('main', 'blue');
     await clock.advance(0);
     expect(app.events).toContainEqual(
-      expect.objectContaining({ type: 'revoked', reason: 'taken', at: clock.now() }),
+      expect.objectContaining({ type: 'leader', phase: 'revoked', reason: 'taken', at: clock.now() }),
     );
     await options.store.free('main');
     await clock.advance(60_000);
-    expect(app.events.filter(({ type }) => type === 'elected')).toHaveLength(2);
+    expect(app.events.filter(isEvent('leader-elected'))).toHaveLength(2);
   });
 });
 

@@ -54,8 +54,7 @@ function newJobs({ expression, lock = {} }: Version) {
 }
 
 const ticksOf = (...apps: TestApp[]): (number | undefined)[] => acquired(...apps).map(({ tick }) => tick);
-const mismatches = (app: TestApp): number =>
-  app.events.filter(({ type }) => type === 'schedule-mismatch').length;
+const mismatches = (app: TestApp): number => app.events.filter((event) => 'mismatch' in event).length;
 
 /** A daily expression (UTC) and its newest tick, `seconds` ago. */
 function dailyAgo(seconds: number): { expression: string; tick: number } {

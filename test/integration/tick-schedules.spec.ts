@@ -35,7 +35,7 @@ async function runNewTick(app: TestApp): Promise<void> {
 const lines = (level: string, ...apps: TestApp[]): string[] =>
   apps.flatMap(({ logs }) => logs.own).filter((line) => line.startsWith(`${level}: `));
 
-const mismatches = (app: TestApp) => app.events.filter(({ type }) => type === 'schedule-mismatch');
+const mismatches = (app: TestApp) => app.events.filter((event) => 'mismatch' in event);
 
 test('instances that disagree on the schedule of a job each say so once, in an event and a warning', async () => {
   const options = shared();
@@ -47,10 +47,10 @@ test('instances that disagree on the schedule of a job each say so once, in an e
   }
   const [inBerlin, inKolkata] = ['Europe/Berlin', 'Asia/Kolkata'].map((zone) => `* * * * * * (${zone})`);
   expect(mismatches(kolkata)).toEqual([
-    expect.objectContaining({ job: 'report', schedule: inKolkata, previousSchedule: inBerlin }),
+    expect.objectContaining({ job: 'report', mismatch: { schedule: inKolkata, previousSchedule: inBerlin } }),
   ]);
   expect(mismatches(berlin)).toEqual([
-    expect.objectContaining({ job: 'report', schedule: inBerlin, previousSchedule: inKolkata }),
+    expect.objectContaining({ job: 'report', mismatch: { schedule: inBerlin, previousSchedule: inKolkata } }),
   ]);
   const warning = (here: string | undefined, before: string | undefined): string =>
     `warn: report: scheduled as "${here}" here, but its last start came from "${before}". ` +

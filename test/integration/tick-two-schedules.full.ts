@@ -5,6 +5,7 @@ import { SchedulerLock, SchedulerLockModule } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, startModule, type TestApp } from './app.js';
 import { acquired, fleetsOnRedis, skipped } from './tick-support.js';
+import { isEvent } from '../support/events.js';
 
 afterEach(closeApps);
 const shared = fleetsOnRedis();
@@ -66,5 +67,5 @@ test('a schedule that is left out does not keep an instance from leading', async
     ],
     providers: [Jobs],
   });
-  await until(() => app.events.some(({ type }) => type === 'elected'));
+  await until(() => app.events.some(isEvent('leader-elected')));
 });

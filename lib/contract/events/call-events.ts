@@ -24,7 +24,7 @@ export interface WaitingEvent extends CallFacts, Pick<RefusalFacts, 'holder'> {
   readonly problem?: string;
 }
 
-/** A call did not run its job. */
+/** A call did not run its job, or not yet: one with the reason `queued` is kept until its lock is free (`onHeld: 'queue'`). */
 export interface SkippedEvent extends CallFacts, RefusalFacts {
   readonly type: 'skipped';
   readonly reason: SkipReason;
@@ -32,16 +32,10 @@ export interface SkippedEvent extends CallFacts, RefusalFacts {
   readonly waited?: number;
   /** What went wrong, for `store-unavailable` and `invalid-name`. */
   readonly error?: Error;
-}
-
-/** A call found its lock taken, and was queued until the lock is free (`onHeld: 'queue'`). */
-export interface QueuedEvent extends LockFacts {
-  readonly type: 'queued';
-  readonly job: string;
-  /** Absent if it has none. */
+  /** Of a queued call. Absent if it has none. */
   readonly key?: string;
-  /** How many calls besides the first one it stands for: the run for all of them has not begun. */
-  readonly merged: number;
+  /** How many calls besides the first one a queued call stands for: the run for all of them has not begun. */
+  readonly merged?: number;
 }
 
 /** A queued call will not be run any more. `inspect()` shows it, and `redeliver(lock)` puts it back. */

@@ -8,9 +8,7 @@ import type * as leases from './lease-events.js';
 
 type AnyEvent =
   | leases.AcquiredEvent
-  | leases.ScheduleMismatchEvent
   | leases.RenewedEvent
-  | leases.LockDeletedEvent
   | leases.RenewalFailedEvent
   | leases.ReleasedEvent
   | leases.LostEvent
@@ -20,7 +18,6 @@ type AnyEvent =
   | leases.HungEvent
   | calls.WaitingEvent
   | calls.SkippedEvent
-  | calls.QueuedEvent
   | calls.DeadLetteredEvent
   | calls.InterruptedEvent
   | calls.OverdueEvent
@@ -35,7 +32,7 @@ type AnyEvent =
 
 type EventsByType = { [Event in AnyEvent as Event['type']]: Event };
 
-/** Every event, told apart by `type`. `SchedulerLockEvent<'overdue'>` is the one of that type. */
+/** Every event, told apart by `type`, and some by `phase` as well. `SchedulerLockEvent<'overdue'>` is the one of that type. */
 export type SchedulerLockEvent<Type extends keyof EventsByType = keyof EventsByType> = EventsByType[Type];
 
 /** Sends an event to all listeners. Never throws. */

@@ -6,7 +6,8 @@ type InstanceFacts = Pick<LockFacts, 'instance' | 'at'>;
 
 /** The store began to fail: as a whole, on one server, for one kind of call, or for one broken lock. Emitted once until the outage ends. */
 export interface OutageStartedEvent extends InstanceFacts {
-  readonly type: 'outage-started';
+  readonly type: 'outage';
+  readonly phase: 'started';
   /** The one lock that fails; absent if the store itself does. */
   readonly lock?: string;
   readonly error: Error;
@@ -20,7 +21,8 @@ export interface OutageStartedEvent extends InstanceFacts {
  * any answered call.
  */
 export interface OutageEndedEvent extends InstanceFacts {
-  readonly type: 'outage-ended';
+  readonly type: 'outage';
+  readonly phase: 'ended';
   readonly lock?: string;
   /** How long it lasted, milliseconds. */
   readonly duration: number;
@@ -33,7 +35,8 @@ export type UnfinishedRun = Pick<LockFacts, 'lock' | 'job'>;
 
 /** A shutdown begins while jobs run, and waits for them. */
 export interface ShutdownWaitingEvent extends InstanceFacts {
-  readonly type: 'shutdown-waiting';
+  readonly type: 'shutdown';
+  readonly phase: 'waiting';
   readonly lock?: undefined;
   readonly runs: readonly UnfinishedRun[];
   /** How long the shutdown waits at most before it aborts their signals, milliseconds: the option `shutdownTimeout`. */
@@ -42,7 +45,8 @@ export interface ShutdownWaitingEvent extends InstanceFacts {
 
 /** A shutdown waits no longer for jobs that still run. Their leases are left to expire, so that no other instance runs beside them. */
 export interface ShutdownLeftEvent extends InstanceFacts {
-  readonly type: 'shutdown-left';
+  readonly type: 'shutdown';
+  readonly phase: 'left';
   readonly lock?: undefined;
   readonly runs: readonly (UnfinishedRun & {
     /** Milliseconds until the lease expires, and another instance can take the lock; absent if it was lost before. */
@@ -52,12 +56,14 @@ export interface ShutdownLeftEvent extends InstanceFacts {
 
 /** This instance leads: it won the election that `lock` names. */
 export interface ElectedEvent extends LeaseFacts {
-  readonly type: 'elected';
+  readonly type: 'leader';
+  readonly phase: 'elected';
 }
 
 /** This instance leads no longer. The signal of its lease has aborted; its hook is called next. */
 export interface RevokedEvent extends LeaseFacts {
-  readonly type: 'revoked';
+  readonly type: 'leader';
+  readonly phase: 'revoked';
   readonly reason: RevokedReason;
   /** How long it led, milliseconds. */
   readonly duration: number;
@@ -65,7 +71,8 @@ export interface RevokedEvent extends LeaseFacts {
 
 /** A hook of a class with `@LeaderElection()` failed. After `onElected` the instance resigns. */
 export interface HookFailedEvent extends LeaseFacts {
-  readonly type: 'hook-failed';
+  readonly type: 'leader';
+  readonly phase: 'hook-failed';
   readonly hook: 'onElected' | 'onRevoked';
   readonly error: unknown;
 }

@@ -25,17 +25,15 @@ export interface AcquiredEvent extends LeaseFacts {
   readonly expiresIn: number;
   /** How long the call stood in line, milliseconds. Absent if it did not. */
   readonly waited?: number;
-}
-
-/** The last start of a job came from another schedule: instances, or their time zones, differ. */
-export interface ScheduleMismatchEvent extends LeaseFacts {
-  readonly type: 'schedule-mismatch';
-  /** This instance's schedule. */
-  readonly schedule: string;
-  /** The schedule of the last start. */
-  readonly previousSchedule: string;
-  /** Given for a job of `cron()` with a `timeZone` or `utcOffset`: the application has changed its schedule. */
-  readonly meant?: true;
+  /** The last start of the job came from another schedule: instances, or their time zones, differ. Told once for each job. */
+  readonly mismatch?: {
+    /** This instance's schedule. */
+    readonly schedule: string;
+    /** The schedule of the last start. */
+    readonly previousSchedule: string;
+    /** Given for a job of `cron()` with a `timeZone` or `utcOffset`: the application has changed its schedule. */
+    readonly meant?: true;
+  };
 }
 
 /** The heartbeat renewed a lease. */
@@ -43,20 +41,13 @@ export interface RenewedEvent extends LeaseFacts {
   readonly type: 'renewed';
   /** Whether the store had forgotten the lease, and the renewal wrote it back. */
   readonly restored: boolean;
-  /** Whether the lock alone was gone: {@link LockDeletedEvent} reports it. */
+  /**
+   * Whether the lock alone was gone, though its lease was live: somebody has deleted it, such as a client that unlocks by a plain `DEL`.
+   * The renewal wrote it back; another holder may have run meanwhile. If one has the lock, {@link LostEvent} is sent instead.
+   */
   readonly deleted?: true;
   /** Milliseconds until the lease is lost unless it is renewed again. */
   readonly expiresIn: number;
-}
-
-/**
- * A lock was gone though its lease was live: somebody has deleted it, such as a client that unlocks by a plain `DEL`. Another holder may
- * have run meanwhile. If a renewal finds another holder, {@link LostEvent} is sent instead.
- */
-export interface LockDeletedEvent extends LeaseFacts {
-  readonly type: 'lock-deleted';
-  /** What found it: a renewal, which wrote the lock back, or the release. A release cannot tell a deleted lock from a store that lost data. */
-  readonly noticedBy: 'renewal' | 'release';
 }
 
 /** A renewal failed; it is tried again until the lease is lost. */
@@ -79,6 +70,8 @@ export interface ReleasedEvent extends LeaseFacts {
   readonly skippedTicks?: number;
   /** Whether the store confirmed it. `false`: the lease was no longer ours, or the release is tried again until the lease has expired. */
   readonly confirmed: boolean;
+  /** Whether the lock was gone before its time: somebody has deleted it, or the store has lost data. Another holder may have run meanwhile. */
+  readonly deleted?: true;
 }
 
 /** A lease ended under a running job. */

@@ -124,7 +124,7 @@ export class Outages {
     const facts = { since, failedAt: since, skipped: 0, unwritten: false };
     const outage: Outage = { ...facts, refused: new Set(), locks: new Set() };
     this.#outages.set(key, outage);
-    this.emit({ type: 'outage-started', ...this.#facts(key), error, atStart });
+    this.emit({ type: 'outage', phase: 'started', ...this.#facts(key), error, atStart });
     return outage;
   }
 
@@ -143,7 +143,7 @@ export class Outages {
     const now = this.clock.monotonic();
     this.#outages.delete(key);
     const duration = Math.round(now - outage.since);
-    this.emit({ type: 'outage-ended', ...this.#facts(key), duration, skipped: outage.skipped });
+    this.emit({ type: 'outage', phase: 'ended', ...this.#facts(key), duration, skipped: outage.skipped });
   }
 
   #facts(key: string) {

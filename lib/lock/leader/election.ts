@@ -157,7 +157,7 @@ export class Election {
       const error = grant.signal.reason as Error;
       void this.#revoke(leadership, error instanceof LockLostError ? error.reason : 'shutdown', error);
     });
-    this.parts.emit({ type: 'elected', ...this.#facts(leadership) });
+    this.parts.emit({ type: 'leader', phase: 'elected', ...this.#facts(leadership) });
     // A listener may have resigned at once.
     if (leadership.over) return;
     leadership.elected = this.#call(leadership, () => hooks.elected(lease)).catch((error: unknown) => {
@@ -180,7 +180,7 @@ export class Election {
     const { clock, emit, hooks, patience, ttl } = this.parts;
     leadership.lease.abort(error);
     const duration = Math.round(clock.monotonic() - leadership.since);
-    emit({ type: 'revoked', ...this.#facts(leadership), reason, duration });
+    emit({ type: 'leader', phase: 'revoked', ...this.#facts(leadership), reason, duration });
     const told = leadership.elected !== undefined;
     const revoked = this.#call(leadership, () => (told ? hooks.revoked(reason) : undefined)).catch(
       (failure: unknown) => this.#failed(leadership, 'onRevoked', failure),
@@ -202,7 +202,7 @@ export class Election {
   }
 
   #failed(leadership: Leadership, hook: 'onElected' | 'onRevoked', error: unknown): void {
-    this.parts.emit({ type: 'hook-failed', ...this.#facts(leadership), hook, error });
+    this.parts.emit({ type: 'leader', phase: 'hook-failed', ...this.#facts(leadership), hook, error });
   }
 
   #facts({ lease: { name: lock, holder: instance, fencingToken = 0 } }: Leadership) {

@@ -5,7 +5,6 @@
 import { newId } from '../../base/shared.js';
 import { AlarmClock, type Clock, inModuleContext, noLongerThan } from '../../base/clock.js';
 import type { Emit } from '../../contract/events/events.js';
-import type { QueuedEvent } from '../../contract/events/call-events.js';
 import type { Drainer, QueueJob } from '../drain.js';
 import type { LockCall, LockSettings, Skipped } from '../lock-call.js';
 import type { LockRunner } from '../lock-runner.js';
@@ -126,8 +125,8 @@ export class Queues {
       return this.#skipped({ name, job }, { reason: 'store-unavailable', error: outcome.error });
     const { result } = outcome;
     if (!result.queued) return this.#skipped({ name, job }, { reason: 'queue-full' });
-    const facts = { type: 'queued', ...this.#facts({ name, job }), merged: result.merged } as const;
-    this.emit((key === undefined ? facts : { ...facts, key }) satisfies QueuedEvent);
+    const facts = { type: 'skipped', reason: 'queued', merged: result.merged } as const;
+    this.emit({ ...facts, ...this.#facts({ name, job }), ...(key !== undefined && { key }) });
     inModuleContext(() => this.#want(name, result.place, settings));
     return { ran: false, reason: 'queued' };
   }

@@ -2,6 +2,7 @@ import { formatDuration } from '../../base/duration.js';
 import { StoreUnavailableError } from '../../base/errors.js';
 import type { OverdueEvent } from '../../contract/events/call-events.js';
 import type { ShutdownLeftEvent } from '../../contract/events/instance-events.js';
+import type { AcquiredEvent } from '../../contract/events/lease-events.js';
 import { ConsoleLogger, Logger } from '@nestjs/common';
 
 /** How many instances a line names: a fleet may have hundreds. */
@@ -48,6 +49,28 @@ export function skew({
     "store's; either may be wrong. Correct that clock."
   );
 }
+
+/** A lock was gone before its time. @param noticedBy a release cannot tell a deleted lock from a store that lost data */
+export function deleted(noticedBy: 'renewal' | 'release'): string {
+  const [lost, then] =
+    noticedBy === 'renewal' ? ['', '. It was written back'] : [', or the store has lost data', ''];
+  return (
+    `its lock was gone before its time: somebody has deleted it${lost}, and another holder may have run meanwhile${then}. A client ` +
+    "that unlocks by a plain DEL does that, such as ShedLock's RedisLockProvider: give it safeUpdate(true); others have to compare " +
+    'the value before they delete.'
+  );
+}
+
+/** Instances disagree about a job's schedule, or the application has changed it. */
+export const mismatched = ({
+  schedule,
+  previousSchedule,
+  meant,
+}: NonNullable<AcquiredEvent['mismatch']>): string =>
+  meant
+    ? `scheduled as "${schedule}" now; its last start came from "${previousSchedule}".`
+    : `scheduled as "${schedule}" here, but its last start came from "${previousSchedule}". If this is no deploy of a new schedule, ` +
+      'give the job one expression and one timeZone on all instances: they have to agree on its ticks.';
 
 /** Two calls that wait for each other's locks: this shows both halves. */
 export function whileHolding({ holding }: { holding?: readonly string[] }): string {

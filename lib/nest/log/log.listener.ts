@@ -1,11 +1,13 @@
 import { Logger } from '@nestjs/common';
 import { formatDuration } from '../../base/duration.js';
 import { counted } from '../../base/wording.js';
-import type { SchedulerLockEvent, Wanted } from '../../contract/events/events.js';
+import type { Hears, SchedulerLockEvent } from '../../contract/events/events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
 import {
+  deleted,
   isDebugRead,
   left,
+  mismatched,
   ofKey,
   reasonsOf,
   skew,
@@ -16,7 +18,6 @@ import {
   withoutLock,
 } from './log-phrases.js';
 
-type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
 type Level = 'debug' | 'log' | 'warn' | 'error';
 
 /** How an event is logged. */
@@ -31,19 +32,26 @@ interface Line<E> {
  * Levels by urgency. `debug`: what happens all day. `warn`: what a person should look into in working hours. `error`: what keeps jobs
  * from running, once when it starts; its end is `log`.
  */
-const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = {
+const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<SchedulerLockEvent<T>> } = {
   acquired: {
-    level: 'debug',
-    text: (event) => `${subject(event)}: acquired, fencing token ${event.fencingToken}`,
+    level({ mismatch }) {
+      if (mismatch === undefined) return 'debug';
+      return mismatch.meant ? 'log' : 'warn';
+    },
+    text: ({ mismatch, ...event }) =>
+      `${subject(event)}: ${mismatch === undefined ? `acquired, fencing token ${event.fencingToken}` : mismatched(mismatch)}`,
   },
   renewed: {
-    level: (event) => (wasForgotten(event) ? 'warn' : 'debug'),
-    text: (event) =>
-      `${subject(event)}: ${event.restored ? 'the store had forgotten the lease; it was written back' : 'renewed'}`,
+    level: (event) => (event.restored ? 'warn' : 'debug'),
+    text(event) {
+      if (event.deleted) return `${subject(event)}: ${deleted('renewal')}`;
+      return `${subject(event)}: ${event.restored ? 'the store had forgotten the lease; it was written back' : 'renewed'}`;
+    },
   },
   released: {
-    level: 'debug',
+    level: (event) => (event.deleted ? 'warn' : 'debug'),
     text(event) {
+      if (event.deleted) return `${subject(event)}: ${deleted('release')}`;
       const ran = `${event.outcome} after ${formatDuration(event.duration)}`;
       return `${subject(event)}: ${ran}, ${event.confirmed ? 'released' : 'release not confirmed'}`;
     },
@@ -68,17 +76,14 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
       return holding === undefined || reason !== 'held' ? 'debug' : 'warn';
     },
     text(event) {
+      if (event.reason === 'queued')
+        return `${subject(event)}: queued${ofKey(event)}${event.merged ? `, as one with ${event.merged} before it` : ''}`;
       const holder = event.holder === undefined ? '' : ` by ${event.holder}`;
       const waited = event.waited === undefined ? '' : ` after ${formatDuration(event.waited)} in line`;
       const line = `${subject(event)}: skipped (${event.reason}${holder})${waited}${whileHolding(event)}`;
       if (event.reason === 'invalid-name') return `${line}: ${event.error?.message}`;
       return event.reason === 'clock-skew' ? `${line}: ${skew(event)}` : line;
     },
-  },
-  queued: {
-    level: 'debug',
-    text: (event) =>
-      `${subject(event)}: queued${ofKey(event)}${event.merged === 0 ? '' : `, as one with ${event.merged} before it`}`,
   },
   'dead-lettered': {
     level: 'error',
@@ -87,18 +92,6 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
       // The last thing of the line: an error has a stack.
       const error = event.error === undefined ? '' : ` ${textOf(event.error)}`;
       return `${subject(event)}: the queued call${ofKey(event)} will not be run any more (${event.reason}, ${times}). See inspect(); redeliver('${event.lock}') puts it back.${error}`;
-    },
-  },
-  'lock-deleted': {
-    level: 'warn',
-    text({ noticedBy, ...event }) {
-      const [lost, then] =
-        noticedBy === 'renewal' ? ['', '. It was written back'] : [', or the store has lost data', ''];
-      return (
-        `${subject(event)}: its lock was gone before its time: somebody has deleted it${lost}, and another holder may have run ` +
-        `meanwhile${then}. A client that unlocks by a plain DEL does that, such as ShedLock's RedisLockProvider: give it ` +
-        'safeUpdate(true); others have to compare the value before they delete.'
-      );
     },
   },
   interrupted: {
@@ -166,33 +159,25 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     text: (event) =>
       `${subject(event)}: its run of ${new Date(event.since).toISOString()} hangs: it should be over, and goes on. This instance starts no other run of the job until it is restarted`,
   },
-  elected: {
-    level: 'log',
-    text: (event) => `${subject(event)}: this instance leads, fencing token ${event.fencingToken}`,
-  },
-  revoked: {
-    level: ({ reason }) => (reason === 'resigned' || reason === 'shutdown' ? 'log' : 'warn'),
-    text: (event) =>
-      `${subject(event)}: this instance leads no longer (${event.reason}) after ${formatDuration(event.duration)}`,
-  },
-  'hook-failed': {
-    level: 'error',
+  leader: {
+    level(event) {
+      if (event.phase === 'hook-failed') return 'error';
+      const isLoss = event.phase === 'revoked' && event.reason !== 'resigned' && event.reason !== 'shutdown';
+      return isLoss ? 'warn' : 'log';
+    },
     text(event) {
+      if (event.phase === 'elected')
+        return `${subject(event)}: this instance leads, fencing token ${event.fencingToken}`;
+      if (event.phase === 'revoked')
+        return `${subject(event)}: this instance leads no longer (${event.reason}) after ${formatDuration(event.duration)}`;
       const then = event.hook === 'onElected' ? '; it resigns' : '';
       return `${subject(event)}: ${event.hook}() failed${then}: ${textOf(event.error)}`;
     },
   },
-  'schedule-mismatch': {
-    level: ({ meant }) => (meant ? 'log' : 'warn'),
-    text: (event) =>
-      event.meant
-        ? `${subject(event)}: scheduled as "${event.schedule}" now; its last start came from "${event.previousSchedule}".`
-        : `${subject(event)}: scheduled as "${event.schedule}" here, but its last start came from "${event.previousSchedule}". ` +
-          'If this is no deploy of a new schedule, give the job one expression and one timeZone on all instances: they have to agree on its ticks.',
-  },
-  'shutdown-waiting': {
+  shutdown: {
     level: 'log',
     text(event) {
+      if (event.phase === 'left') return `Shutdown: ${event.runs.map(left).join(', ')}`;
       const runs = event.runs.map(subject).join(', ');
       if (event.timeout === 0)
         return `Shutdown: does not wait for ${runs} (shutdownTimeout: 0), and aborts at once`;
@@ -202,25 +187,25 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
       );
     },
   },
-  'shutdown-left': { level: 'log', text: (event) => `Shutdown: ${event.runs.map(left).join(', ')}` },
-  'outage-started': {
+  outage: {
     // Also at the start, where nothing was skipped yet: Nest's testing module shows nothing else.
-    level: 'error',
+    level: ({ phase }) => (phase === 'started' ? 'error' : 'log'),
     // Does not say what happens to the jobs: that depends on the onStoreError of each.
-    text: ({ lock, error }) =>
-      lock === undefined
-        ? `The lock store is not available: ${whatFails(error)}. ${error.message}`
-        : `Lock "${lock}" cannot be taken or renewed: ${withoutLock(error.message, lock)}`,
-  },
-  'outage-ended': {
-    level: 'log',
     text(event) {
-      const what = event.lock === undefined ? 'The lock store' : `Lock "${event.lock}"`;
+      const { lock } = event;
+      if (event.phase === 'started')
+        return lock === undefined
+          ? `The lock store is not available: ${whatFails(event.error)}. ${event.error.message}`
+          : `Lock "${lock}" cannot be taken or renewed: ${withoutLock(event.error.message, lock)}`;
+      const what = lock === undefined ? 'The lock store' : `Lock "${lock}"`;
       const runs = `${event.skipped} run${event.skipped === 1 ? ' was' : 's were'} skipped`;
       return `${what} is available again after ${formatDuration(event.duration)}; ${runs}`;
     },
   },
 };
+
+/** What is mostly at the level `debug`: made for the log only if somebody reads that. */
+const MOSTLY_DEBUG: ReadonlySet<string> = new Set(['acquired', 'released', 'refusal']);
 
 /** The first listener: writes events to Nest's logger, under the context `SchedulerLock`. */
 export class LogListener {
@@ -229,23 +214,17 @@ export class LogListener {
   readonly #deleted = new Set<string>();
 
   /** @param log the types of events to write; `undefined`: the default */
-  constructor(events: SchedulerLockEvents, log: ReadonlySet<string> | undefined) {
-    events.listen(
-      (event) => {
-        // By default renewals are not logged: with a hundred jobs, the log would be full of them.
-        if (log !== undefined || event.type !== 'renewed' || wasForgotten(event)) this.#write(event);
-      },
-      (wanted) => this.#wants(wanted, log),
-    );
+  constructor(
+    events: SchedulerLockEvents,
+    private readonly log: ReadonlySet<string> | undefined,
+  ) {
+    events.listen((event) => this.#write(event), this.#wants);
   }
 
-  /** An event that is never written need not even be made. Those about refusals by a lease are written at the level `debug`. */
-  #wants(wanted: Wanted, log: ReadonlySet<string> | undefined): boolean {
-    const type = wanted === 'refusal' ? 'skipped' : wanted;
-    if (log !== undefined && !log.has(type)) return false;
-    const isDebug = wanted === 'refusal' || LINES[type].level === 'debug';
-    return !isDebug || isDebugRead();
-  }
+  readonly #wants: Hears = (wanted) => {
+    if (this.log !== undefined && !this.log.has(wanted === 'refusal' ? 'skipped' : wanted)) return false;
+    return !MOSTLY_DEBUG.has(wanted) || isDebugRead();
+  };
 
   #isKnown(lock: string): boolean {
     if (this.#deleted.has(lock)) return true;
@@ -254,16 +233,16 @@ export class LogListener {
   }
 
   #write(event: SchedulerLockEvent): void {
-    if (event.type === 'lock-deleted' && this.#isKnown(event.lock)) return;
+    // By default renewals are not logged: with a hundred jobs, the log would be full of them.
+    if (this.log === undefined ? event.type === 'renewed' && !event.restored : !this.log.has(event.type))
+      return;
+    if ('deleted' in event && this.#isKnown(event.lock)) return;
     const line = LINES[event.type] as Line<SchedulerLockEvent>;
     const level = typeof line.level === 'function' ? line.level(event) : line.level;
     if (level === undefined || (level === 'debug' && !isDebugRead())) return;
     this.#logger[level](line.text(event));
   }
 }
-
-/** The event `lock-deleted` reports a lock that somebody has deleted. */
-const wasForgotten = ({ restored, deleted }: EventOf<'renewed'>): boolean => restored && deleted !== true;
 
 /** The most locks that the log names as deleted: names may come from arguments. */
 const MAX_DELETED = 1_000;

@@ -37,11 +37,14 @@ export class SchedulerLockEvents {
       return this.listen(first as SchedulerLockListener, () => true);
     }
     const wants: Hears = (wanted) => wanted === first || (wanted === 'refusal' && first === 'skipped');
-    return this.listen(second as SchedulerLockListener, wants);
+    const listener = second as SchedulerLockListener;
+    return this.listen((event) => (event.type === first ? listener(event) : undefined), wants);
   }
 
   /**
-   * Listens to events of the types that `wants` accepts at that moment.
+   * Listens to all events that are made.
+   *
+   * @param wants which have to be made for this listener, asked each time
    *
    * @internal
    */
@@ -64,9 +67,8 @@ export class SchedulerLockEvents {
 
   /** @internal */
   readonly emit = (event: SchedulerLockEvent): void => {
-    for (const { listener, wants } of this.#listeners) {
+    for (const { listener } of this.#listeners) {
       try {
-        if (!wants(event.type)) continue;
         const result: unknown = inModuleContext(listener, event);
         if (result instanceof Promise) result.catch((error: unknown) => failed(event, error));
       } catch (error) {

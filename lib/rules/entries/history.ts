@@ -121,12 +121,12 @@ export class EntryHistory implements HistoryStore {
     const seen = await this.look(miss.name);
     const tick = missedTick(seen, seen.now, miss);
     if (tick !== undefined) {
-      const [, first = false] = await this.#keeper.put([missEntry(miss, tick), firstEntry(miss, tick)]);
-      return { missed: true, first, tick };
+      await this.#keeper.put([missEntry(miss, tick)]);
+      return { missed: true, tick };
     }
     // For people only.
     if (isHidden(seen, miss)) await this.#keeper.put([missEntry(miss, miss.tick)]);
-    return { missed: false, first: false };
+    return { missed: false };
   }
 
   async told(alarm: Alarm): Promise<boolean> {
@@ -166,15 +166,11 @@ export class EntryHistory implements HistoryStore {
  *   id                          kind                  version                   body
  *   run, the fencing token      completed or wrong    ended, late, interrupted  the rest of a RunEntry
  *   miss, job, tick, instance   miss                  the same for each         the rest of a MissEntry
- *   first, job, tick            first                 the same for each         nothing: whoever writes it is the first to report the tick
  *   told, job                   told                  the tick                  nothing: an instance has reported this tick, and older ones
  *
  * These are the kinds that people see. So many of each are kept, so completed runs do not push out those that went wrong.
  */
 const SHOWN = ['completed', 'wrong', 'miss'] as const;
-
-/** How many times as many marks as misses are kept: an instance may note a tick long after the first one did. */
-const MARKS = 10;
 
 const [INTERRUPTED, LATE, ENDED, ONCE] = ['interrupted', 'late', 'ended', 'once'];
 
@@ -222,19 +218,10 @@ function runEntry(
 function missEntry(miss: Miss, tick: number): NewEntry {
   const { name: lock, job, instance, reason, count, holder, since, until, kept } = miss;
   const body = asciiJson({ job, tick, instance, reason, count, holder, since, until });
-  return { lock, id: idOf('miss', job, tick, instance), kind: 'miss', ...once(kept), body };
+  const { age: keep, count: most } = kept;
+  const id = idOf('miss', job, tick, instance);
+  return { lock, id, kind: 'miss', version: ONCE, over: [null], keep, most, body };
 }
-
-/** The mark of the first instance that reports a missed tick. */
-const firstEntry = ({ name: lock, job, kept }: Miss, tick: number): NewEntry => ({
-  lock,
-  id: idOf('first', job, tick),
-  kind: 'first',
-  ...once({ ...kept, count: kept.count * MARKS }),
-  body: '',
-});
-
-const once = ({ age: keep, count: most }: Retention) => ({ version: ONCE, over: [null], keep, most });
 
 /** The mark of a job that an instance has reported a missed tick. @param known the mark that it replaces */
 const toldEntry = ({ name: lock, job, tick, kept }: Alarm, known: Entry | undefined): NewEntry => ({

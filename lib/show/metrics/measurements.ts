@@ -49,6 +49,10 @@ const SECOND = 1_000;
 /** What a job may be, whether its last run was killed or not. */
 const HIDES_RUN: ReadonlySet<Judgement['status']> = new Set(['overdue', 'paused', 'off']);
 
+const one = (instrument: InstrumentKey, job: string): Measurement[] => [
+  { instrument, value: 1, attributes: { [JOB]: job } },
+];
+
 /** Turns events of locks, and their state at a moment, into values of instruments. */
 export class Measurements {
   readonly #jobs: Names;
@@ -140,10 +144,9 @@ export class Measurements {
     // A leader's lease is not a run.
     acquired: ({ lock, tick, at }, job) => {
       if (this.health.isElection(lock)) return [];
-      const began: Measurement = { instrument: 'active', value: 1, attributes: { [JOB]: job } };
-      if (tick === undefined) return [began];
+      if (tick === undefined) return one('active', job);
       const delay = Math.max(0, at - tick) / SECOND;
-      return [began, { instrument: 'delay', value: delay, attributes: { [JOB]: job } }];
+      return [...one('active', job), { instrument: 'delay', value: delay, attributes: { [JOB]: job } }];
     },
     released: (event, job) => {
       if (this.health.isElection(event.lock)) return [];
@@ -158,20 +161,17 @@ export class Measurements {
         { instrument: 'duration', value: event.duration / SECOND, attributes },
       ];
     },
-    skipped: ({ reason }, job) => [
-      { instrument: 'skips', value: 1, attributes: { [JOB]: job, [SKIP_REASON]: reason } },
-    ],
+    // A queued call runs later.
+    skipped: ({ reason }, job) => {
+      const attributes = { [JOB]: job, [SKIP_REASON]: reason };
+      return reason === 'queued' ? [] : [{ instrument: 'skips', value: 1, attributes }];
+    },
     lost: ({ reason }, job) => [
       { instrument: 'losses', value: 1, attributes: { [JOB]: job, [LOSS_REASON]: reason } },
     ],
-    'renewal-failed': (_event, job) => [
-      { instrument: 'renewalFailures', value: 1, attributes: { [JOB]: job } },
-    ],
-    interrupted: ({ lock }, job) =>
-      this.health.isElection(lock)
-        ? []
-        : [{ instrument: 'interruptions', value: 1, attributes: { [JOB]: job } }],
-    unlocked: (_event, job) => [{ instrument: 'unlocked', value: 1, attributes: { [JOB]: job } }],
+    'renewal-failed': (_event, job) => one('renewalFailures', job),
+    interrupted: ({ lock }, job) => (this.health.isElection(lock) ? [] : one('interruptions', job)),
+    unlocked: (_event, job) => one('unlocked', job),
   };
 
   #errorTypeOf(event: EventOf<'released'>): string | undefined {

@@ -34,8 +34,6 @@ export class ReferenceHistory implements HistoryStore {
   readonly beats = new Map<string, Beat & { readonly seenAt: number }>();
   /** The newest tick of each job of which people were told. */
   readonly alarms = new Map<string, number>();
-  /** The misses that count: those of ticks that were missed when they were noted. */
-  readonly #counting = new WeakSet<HistoryEntry>();
   readonly catalogues = new Map<string, readonly KnownJob[]>();
 
   constructor(protected readonly store: ReferenceStore) {}
@@ -69,13 +67,10 @@ export class ReferenceHistory implements HistoryStore {
     const entry = { type: 'miss', lock: name, job, ...reason, at: this.now() } as const;
     if (tick === undefined || this.isRunning(miss)) {
       if (late && (start?.tick ?? -Infinity) > miss.tick && !this.isTold(entry)) this.keep(entry, kept);
-      return { missed: false, first: false };
+      return { missed: false };
     }
-    const first = this.isFirst(miss, tick);
     if (!this.isTold({ ...entry, tick })) this.keep({ ...entry, tick }, kept);
-    const own = this.log.find((each) => isSameMiss(each, { ...entry, tick }));
-    if (own !== undefined) this.#counting.add(own);
-    return { missed: true, first, tick };
+    return { missed: true, tick };
   }
 
   async told({ name, job, tick }: Alarm): Promise<boolean> {
@@ -198,17 +193,6 @@ export class ReferenceHistory implements HistoryStore {
   protected isRunning({ name, job }: Miss): boolean {
     const state = this.store.states.get(this.store.key(name));
     return this.store.lock(name) !== undefined && state?.ended === false && state.job === job;
-  }
-
-  protected isFirst({ name, job }: Miss, tick: number): boolean {
-    return !this.log.some(
-      (entry) =>
-        entry.type === 'miss' &&
-        entry.lock === name &&
-        entry.job === job &&
-        entry.tick === tick &&
-        this.#counting.has(entry),
-    );
   }
 
   protected listOf({ catalogue }: Beat): string {

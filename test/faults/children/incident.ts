@@ -15,6 +15,7 @@ import { childMain, type Parent } from '../../support/child.js';
 import type { Gauges, MemberJob, MemberOptions } from '../support/incident-stage.js';
 import { createApp } from './application.js';
 import { type OpenedStore, openStore } from './open-store.js';
+import { kindOf } from '../../support/events.js';
 
 /*
  * One instance of a fleet with a scheduled job, `nightly`, of which it says what its health and its metrics are. It starts when it is told
@@ -83,8 +84,8 @@ async function start({ store: address, ...given }: MemberOptions, job: MemberJob
 
   isOver = false;
   const app = await createApp(AppModule);
-  app.get(SchedulerLockEvents).on(({ type, ...facts }) => {
-    void parent.send({ ...JSON.parse(JSON.stringify(facts)), type: `event:${type}` });
+  app.get(SchedulerLockEvents).on((event) => {
+    void parent.send({ ...JSON.parse(JSON.stringify(event)), type: `event:${kindOf(event)}` });
   });
   const started: Running = {
     app,

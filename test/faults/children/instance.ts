@@ -12,6 +12,7 @@ import { childMain, type Parent } from '../../support/child.js';
 import type { InstanceOptions } from '../support/instance.js';
 import { closeOnDemand, createApp } from './application.js';
 import { openStore } from './open-store.js';
+import { kindOf } from '../../support/events.js';
 
 /*
  * One instance of a fleet: a Nest application with one job, which ends when the parent says so. Started by
@@ -69,9 +70,8 @@ childMain(async (channel) => {
   parent = channel;
   const app = await createApp(AppModule);
   app.get(SchedulerLockEvents).on((event) => {
-    const { type, ...facts } = event;
-    const error = 'error' in facts ? describe(facts.error) : {};
-    void parent.send({ ...facts, ...error, type: `event:${type}` });
+    const error = 'error' in event ? describe(event.error) : {};
+    void parent.send({ ...event, ...error, type: `event:${kindOf(event)}` });
   });
   const jobs = app.get(Jobs);
   parent.on('run', async ({ blockFor }) => {

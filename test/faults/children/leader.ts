@@ -63,8 +63,10 @@ class Witness implements OnModuleInit {
       }
       return results;
     };
-    this.events.on('elected', ({ lock }) => tell('elected', { lock, wall: Date.now() }));
-    this.events.on('revoked', ({ lock, reason }) => tell('revoked', { lock, reason }));
+    this.events.on('leader', (event) => {
+      if (event.phase === 'elected') tell('elected', { lock: event.lock, wall: Date.now() });
+      if (event.phase === 'revoked') tell('revoked', { lock: event.lock, reason: event.reason });
+    });
   }
 }
 

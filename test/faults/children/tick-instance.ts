@@ -6,6 +6,7 @@ import { childMain, type Parent } from '../../support/child.js';
 import type { InstanceOptions, TickJob } from '../support/instance.js';
 import { closeOnDemand, createApp } from './application.js';
 import { openStore } from './open-store.js';
+import { kindOf } from '../../support/events.js';
 
 /*
  * One instance of a fleet with a scheduled job, `nightly`. Started by `startTickInstance` in ../support/instance.ts,
@@ -44,8 +45,8 @@ class AppModule {}
 childMain(async (channel) => {
   parent = channel;
   const app = await createApp(AppModule);
-  app.get(SchedulerLockEvents).on(({ type, ...facts }) => {
-    void parent.send({ ...JSON.parse(JSON.stringify(facts)), type: `event:${type}` });
+  app.get(SchedulerLockEvents).on((event) => {
+    void parent.send({ ...JSON.parse(JSON.stringify(event)), type: `event:${kindOf(event)}` });
   });
   parent.on('run', () => void app.get(SchedulerRegistry).getCronJob('nightly').fireOnTick());
   parent.on('end', () => end());

@@ -49,8 +49,9 @@ childMain(async (channel) => {
   parent = channel;
   const app = await createApp(AppModule);
   app.get(SchedulerLockEvents).on((event) => {
-    if (event.type === 'queued' || event.type === 'dead-lettered')
-      void parent.send({ type: `event:${event.type}`, ...('reason' in event && { reason: event.reason }) });
+    if (event.type === 'dead-lettered')
+      void parent.send({ type: 'event:dead-lettered', reason: event.reason });
+    if (event.type === 'skipped' && event.reason === 'queued') void parent.send({ type: 'event:queued' });
   });
   parent.on('hold', async () => {
     await app.get(SchedulerLockService).run('calendar', async () => {

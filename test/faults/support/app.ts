@@ -10,8 +10,7 @@ import {
   SchedulerLockService,
 } from '../../../lib/index.js';
 import { until } from '../../support/until.js';
-
-type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
+import { type EventKind, type EventOf, isEvent, kindOf } from '../../support/events.js';
 
 /** Nest's logger is one for the whole process, so this one is too. */
 const lines: { level: string; text: string }[] = [];
@@ -42,25 +41,23 @@ export class TestApp {
     return this.context.get(SchedulerLockService);
   }
 
-  /** The events of this type so far, of one lock or of all. */
-  heard<T extends SchedulerLockEvent['type']>(type: T, lock?: string): EventOf<T>[] {
-    return this.events.filter(
-      (event): event is EventOf<T> => event.type === type && (lock === undefined || event.lock === lock),
-    );
+  /** The events of this kind so far, of one lock or of all. */
+  heard<K extends EventKind>(kind: K, lock?: string): EventOf<K>[] {
+    return this.events.filter(isEvent(kind)).filter((event) => lock === undefined || event.lock === lock);
   }
 
-  /** Resolves with the first event of this type, once there have been `count` of them. */
-  async event<T extends SchedulerLockEvent['type']>(type: T, lock?: string, count = 1): Promise<EventOf<T>> {
+  /** Resolves with the first event of this kind, once there have been `count` of them. */
+  async event<K extends EventKind>(kind: K, lock?: string, count = 1): Promise<EventOf<K>> {
     const message = (): string =>
-      `${count} × the event ${type}${lock === undefined ? '' : ` of ${lock}`}; heard: ${this.events.map((event) => event.type).join(', ')}`;
+      `${count} × the event ${kind}${lock === undefined ? '' : ` of ${lock}`}; heard: ${this.events.map(kindOf).join(', ')}`;
     const heard = await until(
       () => {
-        const events = this.heard(type, lock);
+        const events = this.heard(kind, lock);
         return events.length >= count && events;
       },
       { message },
     );
-    return heard[0] as EventOf<T>;
+    return heard[0] as EventOf<K>;
   }
 
   async close(): Promise<void> {

@@ -23,7 +23,7 @@ export class EmptyHistory implements HistoryStore {
   }
 
   miss(): Promise<MissResult> {
-    return Promise.resolve({ missed: true, first: true });
+    return Promise.resolve({ missed: true });
   }
 
   told(): Promise<boolean> {

@@ -10,6 +10,7 @@ import {
 import { FakeLockStore } from '../../../lib/testing/index.js';
 import { until } from '../../support/until.js';
 import { gate, startModule, type TestApp } from '../app.js';
+import { isEvent } from '../../support/events.js';
 
 /** Jobs of which each does one thing that is measured. */
 @Injectable()
@@ -65,7 +66,7 @@ export async function measuredApp(metrics: DynamicModule): Promise<TestApp> {
     providers: [Measured, Feed],
   });
   const jobs = app.get(Measured);
-  await until(() => jobs.ran > 0 && app.events.some(({ type }) => type === 'elected'));
+  await until(() => jobs.ran > 0 && app.events.some(isEvent('leader-elected')));
   const seen = (type: string): boolean => app.events.some((event) => event.type === type);
   await jobs.failing().catch(() => undefined);
   await store.hold('failing');
@@ -88,7 +89,7 @@ export async function measuredApp(metrics: DynamicModule): Promise<TestApp> {
   await lost;
   await until(() => app.events.some((event) => event.type === 'released' && event.lock === 'lost'));
   await app.get(SchedulerLockService).run('one for Alice', { job: 'import' }, () => 'done');
-  await until(() => app.events.some((event) => event.type === 'outage-ended'));
+  await until(() => app.events.some(isEvent('outage-ended')));
   void jobs.going();
   await until(() => app.events.some((event) => event.type === 'acquired' && event.lock === 'going'));
   return app;

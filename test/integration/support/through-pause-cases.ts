@@ -128,7 +128,7 @@ export function throughPauseCases(name: string, open: () => Promise<QueuedCallFl
       const { app, control, insight, ran } = await start(undefined, undefined, [Receipts]);
       await control.pause({ lock: 'invoices', ...ANNA });
       await app.get(Receipts).print();
-      await until(() => app.events.some(({ type }) => type === 'queued'));
+      await until(() => app.events.some((event) => event.type === 'skipped' && event.reason === 'queued'));
       const shell = await elsewhere();
       expect(await shell.runNow(THROUGH)).toMatchObject({ result: 'started', pausedAgain: true });
       expect(ran).toHaveLength(1);

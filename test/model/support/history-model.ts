@@ -51,9 +51,6 @@ export class HistoryModel {
   #aged = 0;
   /** The newest tick of each job of which people were told, and when that was noted. */
   readonly #told = new Map<string, { tick: number; time: number }>();
-  /** The missed ticks of each job that were noted; the entries of them. */
-  readonly #noted = new Set<string>();
-  readonly #counting = new Set<string>();
 
   get isTaken(): boolean {
     return this.#has !== undefined;
@@ -101,7 +98,7 @@ export class HistoryModel {
     this.#keep({ id: idOf(run), what: 'interrupted', facts: { ...factsOf(run), outcome: 'interrupted' } });
   }
 
-  /** What has to be answered: without `first` if nobody can know. */
+  /** What has to be answered. */
   miss({ job, tick, instance, late, facts }: ModelMiss): Partial<MissResult> {
     const last = this.starts.last({ job }).tick ?? -Infinity;
     const goesOn = this.#has === 'live' && this.#last?.job === job;
@@ -109,18 +106,10 @@ export class HistoryModel {
     const entry = { id, what: 'miss', facts: { type: 'miss', job, tick, instance, ...facts } } as const;
     if (last >= tick || goesOn) {
       if (late && last > tick && this.#find(id) === undefined) this.#keep(entry);
-      return { missed: false, first: false };
+      return { missed: false };
     }
-    // Who told of it too late for a miss does not count.
-    const noted = this.entries.filter(
-      (each) => this.#counting.has(each.id) && each.id.startsWith(`miss ${job} ${tick} `),
-    );
-    const first = !this.#noted.has(`${job} ${tick}`);
     if (this.#find(id) === undefined) this.#keep(entry);
-    this.#noted.add(`${job} ${tick}`);
-    this.#counting.add(id);
-    const isSure = first || noted.some((each) => this.isSure(each));
-    return { missed: true, ...(isSure && { first }) };
+    return { missed: true };
   }
 
   /** Whether nobody was told of the tick, or a newer one; `undefined`: nobody can know. */

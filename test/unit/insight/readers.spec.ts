@@ -18,7 +18,7 @@ import {
 import { entry, FakeStore, instance, lockInfo } from './support/store.js';
 
 /*
- * Each pattern of facts through all five readers: `status`, `why`, the event `overdue`, health and the gauges. The first two ask the
+ * Each pattern of facts through all six readers: `status`, the list of jobs, `why`, the event `overdue`, health and the gauges. The first two ask the
  * store; the others are those of an instance `probe`, which has just started and knows what the store tells it.
  */
 
@@ -86,6 +86,25 @@ const patterns: Record<string, Pattern> = {
       instances: [api1],
       locks: [started(YESTERDAY)],
       entries: [entry(at('02:59'), { at: at('03:01'), duration: 120_000 }), lastNight],
+    },
+  },
+  'its tick came while its lock was kept by atLeast': {
+    status: 'ok',
+    own: { ...JOB, atLeast: 2 * 3_600_000 },
+    store: {
+      instances: [instance('api-1', { jobs: [{ ...JOB, atLeast: 2 * 3_600_000 }] })],
+      locks: [started(YESTERDAY)],
+      entries: [entry(at('02:00'), { at: at('02:01') }), lastNight],
+    },
+  },
+  'its tick came when its lock was kept by atLeast no longer': {
+    status: 'overdue',
+    tick: T,
+    own: { ...JOB, atLeast: 1_800_000 },
+    store: {
+      instances: [instance('api-1', { jobs: [{ ...JOB, atLeast: 1_800_000 }] })],
+      locks: [started(YESTERDAY)],
+      entries: [entry(at('02:00'), { at: at('02:01') }), lastNight],
     },
   },
   'it is never overdue': {
@@ -314,12 +333,28 @@ const patterns: Record<string, Pattern> = {
   },
 };
 
-describe('all five readers agree', () => {
+describe('all six readers agree', () => {
   test.each(Object.keys(patterns))('%s', async (name) => {
     const pattern = patterns[name]!;
     const answers = await ask(pattern);
     expect({ dissenting: dissenting(answers, pattern), answers }).toEqual({ dissenting: [], answers });
   });
+
+  const REFUSALS = { held: { reason: 'held', expiresIn: 1_000 }, 'cooling-down': { reason: 'cooling-down' } };
+  const lived = Object.keys(patterns).flatMap((name) =>
+    Object.entries(REFUSALS).map(([reason, refused]) => [name, reason, refused] as const),
+  );
+  test.each(lived)(
+    '%s, and the tick was refused as %s where they are asked',
+    async (name, _reason, refused) => {
+      const answers = await ask({ ...patterns[name]!, refused });
+      // That this instance was up may change what is so: then it does for all.
+      const { status = 'unknown', overdue } = answers.status ?? {};
+      const agreed = { ...patterns[name]!, status, ...(overdue !== undefined && { tick: overdue }) };
+      if (overdue === undefined) delete (agreed as { tick?: number }).tick;
+      expect({ dissenting: dissenting(answers, agreed), answers }).toEqual({ dissenting: [], answers });
+    },
+  );
 
   test('on every status that an instance can know', () => {
     const seen = new Set(Object.values(patterns).map(({ status }) => status));
@@ -360,6 +395,6 @@ test('what is not known is unknown to all that an instance can ask', async () =>
     health: (await health.check()).schedulerLock,
     gauges: new Measurements(health).now(),
   };
-  expect(dissenting(answers, { ...pattern, status: 'unknown' })).toEqual(['status', 'why']);
+  expect(dissenting(answers, { ...pattern, status: 'unknown' })).toEqual(['status', 'jobs', 'why']);
   watch.stop();
 });

@@ -67,7 +67,6 @@ function job(wanted: Fields = {}): WatchedJob {
   return {
     job: name,
     lock: 'report-lock',
-    sharesLock: false,
     comesLate: false,
     ttl: MINUTE,
     grace,
@@ -98,12 +97,11 @@ beforeEach(() => {
   clock = new ManualClock(Date.UTC(2026, 0, 1) + 1_000);
   [asked, events, entries, idle, offset] = [[], [], [], undefined, 0];
   [locks, instances, inspected, alarms, runs] = [[], [], [], [], []];
-  [isFirst, away, entriesFail, failed, runsRefused] = [false, false, false, new Set(), undefined];
+  [isFirst, away, entriesFail, failed, runsRefused] = [true, false, false, new Set(), undefined];
   [withTicks, fleetAsked] = [false, 0];
   fleetAnswers = Promise.resolve();
   answer = ({ tick: of }) => ({
     missed: true,
-    first: true,
     ...(of === undefined ? undefined : { tick: of }),
   });
   const history: HistoryStore = {
@@ -173,18 +171,17 @@ test('a tick that nobody has called is told of when its grace is over, and not b
   expect(overdue()).toEqual(new Map([['report', tick]]));
 });
 
-test('nothing is asked about a tick that began here, that others have started, or that found a run of its job', async () => {
-  for (const name of ['report', 'others', 'busy']) watch.add(job({ job: name }));
+test('nothing is asked about a tick that began here, or that others have started', async () => {
+  for (const name of ['report', 'others']) watch.add(job({ job: name }));
   await pass(0);
   watch.began('report', tick);
   watch.refused('others', tick, { reason: 'already-ran', tick });
-  watch.refused('busy', tick, { reason: 'held' });
   await pass(2 * MINUTE);
   expect(asked).toEqual([]);
   expect(overdue().size).toBe(0);
 });
 
-test('a taken lock is believed to be held by a run of the job once; at the next tick the store is asked, until the job starts', async () => {
+test('a taken lock says nothing of who has it: the store is asked at each tick, and tells with the first one', async () => {
   const held = (n: number) =>
     watch.refused('report', tick + n * PERIOD, { reason: 'held', holder: 'stranger' });
   watch.add(job());
@@ -192,47 +189,44 @@ test('a taken lock is believed to be held by a run of the job once; at the next 
   for (const n of [0, 1, 2]) {
     await pass(n * PERIOD);
     held(n);
+    await pass(n * PERIOD + 2 * MINUTE);
+    expect(overdue()).toEqual(new Map([['report', tick + n * PERIOD]]));
   }
-  await pass(2 * PERIOD + 2 * MINUTE);
-  expect(asked).toMatchObject(
-    [1, 2].map((n) => ({ tick: tick + n * PERIOD, reason: 'held', holder: 'stranger' })),
-  );
-  expect(overdue()).toEqual(new Map([['report', tick + 2 * PERIOD]]));
-  // From a start of the job on, it is believed again.
+  const ticks = [0, 1, 2].map((n) => ({ tick: tick + n * PERIOD, reason: 'held', holder: 'stranger' }));
+  expect(asked).toMatchObject(ticks);
   await pass(3 * PERIOD);
   watch.began('report', tick + 3 * PERIOD);
-  await pass(4 * PERIOD);
-  held(4);
-  await pass(4 * PERIOD + 2 * MINUTE);
-  expect(asked).toHaveLength(2);
+  await pass(3 * PERIOD + 2 * MINUTE);
+  expect(asked).toHaveLength(3);
   expect(overdue().size).toBe(0);
 });
 
-test('an answer of the store that does not show the job is no proof, while it comes and after it', async () => {
-  watch.add(job());
+test('a tick that finds its lock kept by atLeast is not missed', async () => {
+  const atLeast = 2 * PERIOD + 3 * MINUTE;
+  watch.add({ ...job(), shown: () => ({ ...job().shown(), atLeast }) });
   await pass(0);
-  watch.refused('report', tick, { reason: 'held' });
-  await pass(PERIOD);
-  watch.refused('report', tick + PERIOD, { reason: 'held' });
-  let answer!: () => void;
-  fleetAnswers = new Promise((resolve) => (answer = resolve));
-  await pass(PERIOD + 2 * MINUTE);
-  expect(inspected).not.toEqual([]);
-  watch.refused('report', tick + 2 * PERIOD, { reason: 'held' });
-  answer();
-  await pass(PERIOD + 3 * MINUTE);
-  expect(asked).toMatchObject([{ tick: tick + PERIOD, reason: 'held' }]);
-});
-
-test('a lock that cools down has had a run, however often', async () => {
-  watch.add(job());
-  await pass(0);
-  for (const n of [0, 1, 2, 3]) {
+  entries = [
+    {
+      type: 'run',
+      lock: 'report-lock',
+      job: 'report',
+      instance: 'there',
+      fencingToken: tick * 1_000,
+      tick,
+      attempt: 1,
+      outcome: 'completed',
+      at: tick + 1_000,
+      duration: 1_000,
+    },
+  ];
+  for (const n of [1, 2]) {
     await pass(n * PERIOD);
     watch.refused('report', tick + n * PERIOD, { reason: 'cooling-down' });
   }
-  await pass(3 * PERIOD + 2 * MINUTE);
+  await pass(2 * PERIOD + 2 * MINUTE);
   expect(asked).toEqual([]);
+  await pass(3 * PERIOD + 2 * MINUTE);
+  expect(asked).toMatchObject([{ tick: tick + 3 * PERIOD }]);
 });
 
 test('refusals that name the tick prove that the job runs, however many there are', async () => {
@@ -247,8 +241,8 @@ test('refusals that name the tick prove that the job runs, however many there ar
   expect(asked).toEqual([]);
 });
 
-test('a lock that is taken says nothing if jobs share it: the store is asked, with who was in the way', async () => {
-  watch.add(job({ sharesLock: true }));
+test('of a tick that found its lock taken, the store is asked, with who was in the way', async () => {
+  watch.add(job());
   await pass(0);
   watch.refused('report', tick, { reason: 'held', holder: 'there' });
   await pass(2 * MINUTE);
@@ -263,7 +257,7 @@ test('an older start is no evidence for a tick', async () => {
   expect(asked).toMatchObject([{ tick, reason: 'clock-skew' }]);
 });
 
-test('the instance that is first tells the fleet, once, with the reasons of all', async () => {
+test('the instance that marks the miss first tells the fleet, once, with the reasons of all', async () => {
   watch.add(job());
   await pass(MINUTE);
   const miss = { type: 'miss', lock: 'report-lock', job: 'report', tick, at: clock.now() } as const;
@@ -281,7 +275,7 @@ test('the instance that is first tells the fleet, once, with the reasons of all'
 });
 
 test('an instance that is not the first tells nothing, but knows', async () => {
-  answer = ({ tick: of = 0 }) => ({ missed: true, first: false, tick: of });
+  isFirst = false;
   watch.add(job());
   await pass(3 * MINUTE);
   expect(events).toEqual([]);
@@ -289,7 +283,7 @@ test('an instance that is not the first tells nothing, but knows', async () => {
 });
 
 test('a tick that the store knows to be started is not overdue, and is not asked for again', async () => {
-  answer = () => ({ missed: false, first: false });
+  answer = () => ({ missed: false });
   watch.add(job());
   await pass(9 * MINUTE);
   expect(asked).toHaveLength(1);
@@ -325,7 +319,7 @@ test('while the store is away nobody knows: it is asked again until it answers, 
   answer = () => new Error('away again');
   await pass(4 * MINUTE);
   expect(asked.length).toBeGreaterThan(2);
-  answer = () => ({ missed: true, first: true, tick });
+  answer = () => ({ missed: true, tick });
   await pass(5 * MINUTE);
   expect(asked.at(-1)).toMatchObject({ tick, reason: 'store-unavailable', count: 1, since: tick });
   expect(events).toMatchObject([{ type: 'overdue', tick }]);
@@ -353,7 +347,7 @@ test('the ticks that an outage has cost are told of when their grace is over, al
   watch.add(job({ job: 'catches-up', comesLate: true }));
   await pass(0);
   for (const name of ['report', 'catches-up']) watch.refused(name, tick, { reason: 'store-unavailable' });
-  answer = () => ({ missed: false, first: false });
+  answer = () => ({ missed: false });
   watch.available();
   watch.available();
   await pass(30_000);
@@ -371,7 +365,7 @@ test('an outage is over before others start the tick: that is no alarm, as its g
   watch.available();
   await pass(MINUTE - 1);
   expect(asked).toEqual([]);
-  answer = () => ({ missed: false, first: false });
+  answer = () => ({ missed: false });
   await pass(2 * MINUTE);
   expect(asked).toMatchObject([{ tick }, { tick, late: true }]);
   expect(events).toEqual([]);
@@ -537,7 +531,7 @@ test('what is fired each second is judged once a minute, by all instances at the
 });
 
 test('an interval is overdue when it has not run for its length and its grace', async () => {
-  answer = () => ({ missed: true, first: true, tick: 42 });
+  answer = () => ({ missed: true, tick: 42 });
   watch.add(job({ interval: PERIOD }));
   await clock.advance(PERIOD / 2);
   watch.began('report', undefined);
@@ -553,7 +547,7 @@ test('an interval is overdue when it has not run for its length and its grace', 
 });
 
 test('an interval that the store knows to be fine is not asked for again until it should have run', async () => {
-  answer = () => ({ missed: false, first: false });
+  answer = () => ({ missed: false });
   watch.add(job({ interval: PERIOD }));
   await clock.advance(2 * PERIOD);
   expect(asked).toHaveLength(1);
@@ -586,16 +580,6 @@ test('a job that takes the name of a deleted one is watched by its own schedule'
   watch.add(job());
   await pass(MINUTE + 1);
   expect(asked).toMatchObject([{ job: 'report', tick }]);
-});
-
-test('an instance that shuts down before it has told tells at once: no other one will', async () => {
-  watch.add(job());
-  await pass(MINUTE + 1);
-  watch.stop();
-  const reasons = [{ missedBy: 'here', reason: 'not-fired', count: 1 }];
-  expect(events).toMatchObject([{ type: 'overdue', job: 'report', tick, reasons }]);
-  await clock.advance(MINUTE);
-  expect(events).toHaveLength(1);
 });
 
 /* Incidents. */
@@ -767,18 +751,7 @@ test.each([true, false])(
   },
 );
 
-test('whoever notes a miss and dies before it has told: another one tells, and only one of them', async () => {
-  answer = ({ tick: of }) => ({ missed: true, first: false, tick: of });
-  isFirst = true;
-  watch.add(job());
-  await pass(MINUTE + 9_000);
-  expect(events).toEqual([]);
-  await pass(MINUTE + 11_000);
-  expect(alarms).toMatchObject([{ name: 'report-lock', job: 'report', tick }]);
-  expect(events).toMatchObject([{ type: 'overdue', tick, reasons: [{ missedBy: 'here' }] }]);
-});
-
-test('the first one marks what it has told, so that no other one tells', async () => {
+test('who tells has marked it, so that no other one tells', async () => {
   watch.add(job());
   await pass(MINUTE + 4_000);
   expect(events).toHaveLength(1);
@@ -1129,7 +1102,7 @@ test('a run elsewhere that has ended when its lease should end costs one look un
   expect(ofStatus('ok')).toHaveLength(1);
 });
 
-test('a run elsewhere that goes past its next tick and is killed then is known as killed, and no tick as missed', async () => {
+test('a run elsewhere that goes past its next tick, and is killed then, has cost that tick', async () => {
   await foundRun(30_000);
   locks = [leased(MINUTE)];
   await pass(DAY);
@@ -1138,8 +1111,9 @@ test('a run elsewhere that goes past its next tick and is killed then is known a
   expect(ofStatus('overrun')).toHaveLength(1);
   locks = killed();
   await pass(DAY + 2 * HOUR);
-  expect(ofStatus('interrupted')).toHaveLength(1);
-  expect([...asked, ...events]).toEqual([]);
+  expect(ofStatus('overdue')).toEqual([['report', tick + DAY]]);
+  expect(asked).toMatchObject([{ tick: tick + DAY, reason: 'held' }]);
+  expect(events).toMatchObject([{ type: 'overdue', tick: tick + DAY }]);
 });
 
 test('an instance that was killed and starts under its old id knows soon after the lease that its run was killed', async () => {

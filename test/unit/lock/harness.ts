@@ -4,6 +4,7 @@ import type { SchedulerLockEvent } from '../../../lib/contract/events/events.js'
 import { LockRunner } from '../../../lib/lock/lock-runner.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { ScriptedStore } from './scripted-store.js';
+import { type EventKind, type EventOf, isEvent } from '../../support/events.js';
 
 /** ttl 10 s, so drift is 102 ms: a lease that was sent at 0 is lost at 9,898. */
 export const SETTINGS: LockSettings = {
@@ -107,11 +108,9 @@ export class Harness {
     return job;
   }
 
-  /** The events of one type, in order. */
-  of<T extends SchedulerLockEvent['type']>(type: T): Extract<SchedulerLockEvent, { type: T }>[] {
-    return this.events.filter(
-      (event): event is Extract<SchedulerLockEvent, { type: T }> => event.type === type,
-    );
+  /** The events of one kind, in order. */
+  of<K extends EventKind>(kind: K): EventOf<K>[] {
+    return this.events.filter(isEvent(kind));
   }
 }
 

@@ -10,6 +10,7 @@ import { LOOK_FOR_QUEUED, type NewQueuedCall } from '../../../lib/contract/queue
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { gate, SETTINGS } from './harness.js';
 import { locksOnly } from '../../support/locks-only.js';
+import { isEvent } from '../../support/events.js';
 
 /** Calls that are queued, and run for nobody: what the lease tells of them. */
 
@@ -193,7 +194,10 @@ test('a call that could not be queued counts as skipped by the outage', async ()
   for (const id of ['one', 'two']) expect(await enqueue(id)).toEqual({ error: notConnected });
   store.queuedCalls.enqueue = put;
   expect(await enqueue('three')).toMatchObject({ result: { queued: true } });
-  expect(events).toMatchObject([{ type: 'outage-started' }, { type: 'outage-ended', skipped: 2 }]);
+  expect(events).toMatchObject([
+    { type: 'outage', phase: 'started' },
+    { type: 'outage', phase: 'ended', skipped: 2 },
+  ]);
 });
 
 test('a store that delivers no queued call until it is repaired is away until then, whatever else it answers', async () => {
@@ -204,11 +208,11 @@ test('a store that delivers no queued call until it is repaired is away until th
     void drain(() => undefined);
     await clock.advance(1_000);
   }
-  expect(events).toMatchObject([{ type: 'outage-started', error: refused }]);
+  expect(events).toMatchObject([{ type: 'outage', phase: 'started', error: refused }]);
   store.queuedCalls.next = deliver;
   void drain(() => undefined);
   await clock.advance(0);
-  expect(events.filter(({ type }) => type === 'outage-ended')).toMatchObject([{ duration: 3_000 }]);
+  expect(events.filter(isEvent('outage-ended'))).toMatchObject([{ duration: 3_000 }]);
 });
 
 test('a store that takes no queued call until it is repaired is away until then, whatever else it answers', async () => {
@@ -219,10 +223,10 @@ test('a store that takes no queued call until it is repaired is away until then,
     void drain(() => undefined);
     await clock.advance(1_000);
   }
-  expect(events).toMatchObject([{ type: 'outage-started', error: refused }]);
+  expect(events).toMatchObject([{ type: 'outage', phase: 'started', error: refused }]);
   store.queuedCalls.enqueue = put;
   await enqueue('four');
-  expect(events.slice(1)).toMatchObject([{ type: 'outage-ended', duration: 3_000, skipped: 3 }]);
+  expect(events.slice(1)).toMatchObject([{ type: 'outage', phase: 'ended', duration: 3_000, skipped: 3 }]);
 });
 
 test('a lock whose queue cannot be written is told of once, though attempts that find it taken are answered', async () => {
@@ -235,10 +239,10 @@ test('a lock whose queue cannot be written is told of once, though attempts that
     void runner.run(call, () => undefined);
     await enqueue(id);
   }
-  expect(events).toMatchObject([{ type: 'outage-started', lock: 'lock', error }]);
+  expect(events).toMatchObject([{ type: 'outage', phase: 'started', lock: 'lock', error }]);
   store.queuedCalls.enqueue = put;
   await enqueue('four');
-  expect(events.slice(1)).toMatchObject([{ type: 'outage-ended', lock: 'lock', skipped: 3 }]);
+  expect(events.slice(1)).toMatchObject([{ type: 'outage', phase: 'ended', lock: 'lock', skipped: 3 }]);
 });
 
 test('a lock whose queued calls cannot be asked for is given back, once', async () => {

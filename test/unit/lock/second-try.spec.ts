@@ -12,6 +12,7 @@ import {
   notConnected,
   silence,
 } from './scripted-store.js';
+import { kindOf } from '../../support/events.js';
 
 const TICK = 1_760_000_000_000;
 const LIMIT = SETTINGS.storeTimeout;
@@ -51,7 +52,7 @@ describe('an attempt of a tick whose connection has died', () => {
     expect(result).toMatchObject({ ran: false, reason: 'store-unavailable' });
     expect(attempts.map(({ at }) => at)).toEqual([0, LIMIT]);
     // This store answers the release of the attempts before the skipped call goes on.
-    expect(app.events.map(({ type }) => type)).toEqual(['outage-started', 'outage-ended', 'skipped']);
+    expect(app.events.map(kindOf)).toEqual(['outage-started', 'outage-ended', 'skipped']);
     expect(app.of('outage-ended')).toMatchObject([{ skipped: 1 }]);
   });
 

@@ -5,6 +5,7 @@ import type { LockSettings } from '../../../lib/lock/lock-call.js';
 import { pauseHolder } from '../../../lib/contract/pause.js';
 import { Harness } from './harness.js';
 import { notConnected } from './scripted-store.js';
+import { type EventKind } from '../../support/events.js';
 
 /** Every outcome of a call of the scheduler says whose it is: job, tick, attempt, and who has the lock. */
 
@@ -27,7 +28,7 @@ function fire(on: Harness, start: JobStart = { tick }, settings: Partial<LockSet
 }
 
 /** The event of this type, without the time and what is only said of errors. */
-function event(on: Harness, type: SchedulerLockEvent['type']): Partial<SchedulerLockEvent> | undefined {
+function event(on: Harness, type: EventKind): Partial<SchedulerLockEvent> | undefined {
   const found = on.of(type).at(-1);
   if (found === undefined) throw new Error(`no ${type} event`);
   return found;
@@ -87,10 +88,9 @@ test('a schedule that differs', async () => {
   await here.clock.advance(0);
   fire(here, { tick, schedule: 'new' });
   await here.clock.advance(0);
-  expect(event(here, 'schedule-mismatch')).toMatchObject({
+  expect(event(here, 'acquired')).toMatchObject({
     ...lease(),
-    schedule: 'new',
-    previousSchedule: 'old',
+    mismatch: { schedule: 'new', previousSchedule: 'old' },
   });
 });
 

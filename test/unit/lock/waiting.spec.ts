@@ -16,6 +16,7 @@ import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { gate, SETTINGS } from './harness.js';
 import { locksOnly } from '../../support/locks-only.js';
+import { type EventKind, type EventOf, isEvent } from '../../support/events.js';
 
 /** One call, whose job ends when the test says so. */
 interface Call {
@@ -135,10 +136,8 @@ class Fleet {
     await this.clock.advance(5_000);
   }
 
-  of<T extends SchedulerLockEvent['type']>(type: T) {
-    return this.events.filter(
-      (event): event is Extract<SchedulerLockEvent, { type: T }> => event.type === type,
-    );
+  of<K extends EventKind>(kind: K): EventOf<K>[] {
+    return this.events.filter(isEvent(kind));
   }
 }
 
@@ -754,7 +753,7 @@ describe('calls that wait', () => {
     const drained = runner.drain({ kind: 'drain', name: 'lock', job: undefined, settings }, drainer);
     await fleet.clock.advance(0);
     expect(await drained).toMatchObject({ ran: false, reason: 'store-unavailable' });
-    expect(events).toEqual(['outage-started']);
+    expect(events).toEqual(['outage']);
   });
 
   test('for nobody, to run queued calls: a run whose lease was over when it ended is not confirmed', async () => {

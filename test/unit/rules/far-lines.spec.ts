@@ -10,6 +10,7 @@ import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js'
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { SETTINGS } from '../lock/harness.js';
+import { isEvent } from '../../support/events.js';
 
 /** How far away the database is, there and back, ms. Its time is the clock's, which stands still while this process computes. */
 const ROUND_TRIP = 100;
@@ -92,7 +93,7 @@ test('of a volley of waiting calls each one runs, without an outage, and after a
   for (let i = 0; results.length < 2 * INSTANCES && i < 600; i++) await clock.advance(100);
   expect(results.map(({ ran }) => ran)).toEqual(Array(2 * INSTANCES).fill(true));
   const events = fleet.flatMap((each) => each.events);
-  expect(events.filter(({ type }) => type === 'outage-started')).toEqual([]);
+  expect(events.filter(isEvent('outage-started'))).toEqual([]);
   const start = clock.now() - clock.monotonic();
   const released = events
     .filter(({ type }) => type === 'released')
@@ -133,7 +134,7 @@ test('a call whose wait ends during an ask is refused, and reports no outage', a
   expect(reasons).toEqual(waits.map(() => 'held'));
   // Long before its ask would be given up, whatever the pauses between tries were.
   expect(Math.max(...late)).toBeLessThan(SETTINGS.storeTimeout);
-  expect(waiter.events.filter(({ type }) => type === 'outage-started')).toEqual([]);
+  expect(waiter.events.filter(isEvent('outage-started'))).toEqual([]);
   await pass10();
   await Promise.all(held);
 });

@@ -51,26 +51,15 @@ class LooksThenNotes extends ReferenceHistory {
   }
 }
 
-/** Two operations: others come in between. */
-class LooksThenKeeps extends ReferenceHistory {
-  override async miss(miss: Miss): Promise<MissResult> {
-    const first = this.isFirst(miss, miss.tick);
-    await Promise.resolve();
-    return { ...(await super.miss(miss)), first };
-  }
-}
-
 class NotesEachAlarm extends ReferenceHistory {
   override async told(alarm: Alarm): Promise<boolean> {
     return super.told({ ...alarm, job: `${alarm.job} ${alarm.tick}` });
   }
 }
 
-class CountsLateOnes extends ReferenceHistory {
-  protected override isFirst(miss: Miss, tick: number): boolean {
-    return (
-      super.isFirst(miss, tick) && !this.log.some((entry) => entry.type === 'miss' && entry.tick === tick)
-    );
+class ForgetsLateOnes extends ReferenceHistory {
+  override async miss(miss: Miss): Promise<MissResult> {
+    return super.miss({ ...miss, late: false });
   }
 }
 
@@ -126,22 +115,22 @@ export const brokenMisses: readonly BrokenStore[] = [
   ),
   broken(
     'a tick was not missed if it or a newer one was started',
-    "a miss of a tick before the last should answer {'missed':false,'first':false}, but answered {'missed':true,'first':true,'tick':1759996400000}",
+    "a miss of a tick before the last should answer {'missed':false}, but answered {'missed':true,'tick':1759996400000}",
     LooksForTheVeryTick,
   ),
   broken(
     'a tick was not missed while a run of the job goes on',
-    "a miss while a run of the job goes on should answer {'missed':false,'first':false}, but answered {'missed':true,'first':true,'tick':1760003600000}",
+    "a miss while a run of the job goes on should answer {'missed':false}, but answered {'missed':true,'tick':1760003600000}",
     IgnoresRuns,
   ),
   broken(
     'a tick was missed while a run of another job has the lock',
-    "a miss while another job has the lock should answer {'missed':true,'first':true}, but answered {'missed':false,'first':false}",
+    "a miss while another job has the lock should answer {'missed':true}, but answered {'missed':false}",
     TakesAnyRunForThisJob,
   ),
   broken(
     'the very first tick of a job can be missed',
-    "a miss under an unknown lock should answer {'missed':true,'first':true}, but answered {'missed':false,'first':false}",
+    "a miss under an unknown lock should answer {'missed':true}, but answered {'missed':false}",
     MissesOnlyWhatItKnows,
   ),
   broken(
@@ -155,18 +144,13 @@ export const brokenMisses: readonly BrokenStore[] = [
     NotesEachAlarm,
   ),
   broken(
-    'an instance that notes a tick late is not the first, if the tick is missed after all',
-    "a miss of the tick, as nothing newer was started should answer {'missed':true,'first':true}, but answered {'missed':true,'first':false,'tick':1760000000000}",
-    CountsLateOnes,
-  ),
-  broken(
-    'of many instances that note one tick, exactly one is the first',
-    'of 20 misses of one tick one should be the first, but of 20 20 were',
-    LooksThenKeeps,
+    'a tick that is noted late is kept, and can be missed after all',
+    'a late miss should be kept for people, but got []',
+    ForgetsLateOnes,
   ),
   broken(
     'an interval was missed when its grace has passed since it was due, and not before',
-    "a miss of an interval within its grace should answer {'missed':false,'first':false}, but answered {'missed':true,'first':true,'tick':1767225600030}",
+    "a miss of an interval within its grace should answer {'missed':false}, but answered {'missed':true,'tick':1767225600030}",
     IgnoresGrace,
   ),
 ];

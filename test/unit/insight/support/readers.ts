@@ -5,15 +5,19 @@ import { given } from '../../../../lib/insight/facts.js';
 import { Reader } from '../../../../lib/insight/read.js';
 import type { JobStatus, JobView, RunInfo, Why } from '../../../../lib/insight/types.js';
 import { Watch } from '../../../../lib/insight/watch.js';
+import type { Refused } from '../../../../lib/insight/watched-job.js';
 import { type Measurement, Measurements } from '../../../../lib/show/metrics/measurements.js';
 import { type LockHealth, SchedulerLockHealth } from '../../../../lib/nest/scheduler-lock-health.js';
 import type { KnownJob } from '../../../../lib/contract/history-store.js';
 import type { LockStore } from '../../../../lib/contract/lock-store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
-import { JOB, ticks } from './facts.js';
+import { at, JOB, ticks } from './facts.js';
 import { FakeStore, instance, NOW } from './store.js';
 
-/* The five readers of one pattern of facts, and whether they say the same. */
+/** A tick, and since when an instance is up that has lived through it. */
+const [TICK, UP] = [at('03:00'), at('02:59')];
+
+/* The six readers of one pattern of facts, and whether they say the same. */
 
 /** What a store knows of a job, and an instance that has just started; and what the readers have to say. */
 export interface Pattern {
@@ -26,12 +30,16 @@ export interface Pattern {
   readonly runs?: readonly RunInfo[];
   /** Whether the last run where the probe is has failed. */
   readonly failed?: boolean;
+  /** Absent: the probe has just started. Else it was up at the tick, which was refused there: since then the store is away, up to now. */
+  readonly refused?: Refused;
   readonly store: Partial<FakeStore>;
 }
 
 /** What each reader says of a job. */
 export interface Answers {
   readonly status: JobView | undefined;
+  /** The job among all of them. */
+  readonly jobs: JobView | undefined;
   readonly why: Why;
   readonly events: readonly SchedulerLockEvent[];
   readonly health: LockHealth;
@@ -40,16 +48,24 @@ export interface Answers {
 
 export function probe(
   fake: FakeStore,
-  { own = JOB, clockOffset = 0, runs = [], failed = false }: Partial<Pattern>,
+  { own = JOB, clockOffset = 0, runs = [], failed = false, refused }: Partial<Pattern>,
   events: SchedulerLockEvent[],
 ) {
-  const clock = new ManualClock(NOW - clockOffset);
+  const clock = new ManualClock((refused === undefined ? NOW : UP) - clockOffset);
   const { history } = fake.store as Required<LockStore>;
+  const { inspect } = fake.store;
+  /** What the store says is true now; before, nobody can ask it. */
+  const unlessAway =
+    <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
+    (...args: A): Promise<R> =>
+      clock.now() + clockOffset < NOW ? Promise.reject(new Error('away')) : call(...args);
   Object.assign(history, {
-    miss: ({ tick }: { tick: number }) => Promise.resolve({ missed: true, first: true, tick }),
+    miss: ({ tick }: { tick: number }) => Promise.resolve({ missed: true, tick }),
     told: () => Promise.resolve(true),
+    entries: unlessAway(history.entries.bind(history)),
+    instances: unlessAway(history.instances.bind(history)),
   });
-  const watch = new Watch(new Reader(history, fake.store.inspect), history, clock, {
+  const watch = new Watch(new Reader(history, unlessAway(inspect)), history, clock, {
     instance: 'probe',
     kept: { count: 100, age: 1 },
     emit: (event) => void events.push(event),
@@ -61,7 +77,6 @@ export function probe(
   watch.add({
     job: own.job,
     lock: own.lock ?? '',
-    sharesLock: false,
     comesLate: false,
     ttl: 60_000,
     grace: own.overdue,
@@ -76,16 +91,15 @@ export function probe(
     runner: { condition: { away: false, answeredAt: NOW, failing: new Set(failed ? [own.job] : []) } },
     elections: { names: [], led: [] },
   };
-  const insight = {
+  const presence = {
     get judgements() {
       return watch.judgements;
     },
     lastBeats: {},
-    runs,
     clockOffset,
-    knows: () => true,
-    hasTicks: (job: string) => watch.has(job) && own.overdue !== false,
+    hasTicks: (job: string) => watch.hasTicks(job),
   };
+  const insight = { presence, runs, knows: () => true };
   const health = new SchedulerLockHealth(host as never, insight as never, new SchedulerLockEvents());
   return { clock, watch, health };
 }
@@ -94,9 +108,10 @@ export function probe(
 export async function ask(pattern: Pattern): Promise<Answers> {
   const { own = JOB, clockOffset = 0, runs = [], store } = pattern;
   const fake = Object.assign(new FakeStore(), store);
+  const { refused } = pattern;
   const hung = runs.map(({ fencingToken, tick }) => ({ job: own.job, fencingToken, ...given({ tick }) }));
   const self = instance('probe', {
-    startedAt: NOW - clockOffset,
+    startedAt: (refused === undefined ? NOW : UP) - clockOffset,
     seenAt: NOW,
     jobs: [own],
     clockOffset,
@@ -106,9 +121,15 @@ export async function ask(pattern: Pattern): Promise<Answers> {
   const insight = new Insight(fake.store, { ticks });
   const events: SchedulerLockEvent[] = [];
   const { clock, watch, health } = probe(fake, pattern, events);
+  if (refused !== undefined) {
+    await clock.advance(TICK - UP);
+    watch.refused(own.job, own.interval === undefined ? TICK : undefined, refused);
+    await clock.advance(NOW - TICK);
+  }
   await clock.advance(10_000);
   const answers = {
     status: await insight.job(own.job),
+    jobs: (await insight.jobs()).find(({ job }) => job === own.job),
     why: await insight.why(own.job),
     events,
     health: (await health.check()).schedulerLock,
@@ -154,6 +175,8 @@ export const READERS: Readonly<
   Record<keyof Answers, (answers: Answers, status: JobStatus, tick: number | undefined) => boolean>
 > = {
   status: ({ status: view }, status, tick) =>
+    view?.status === status && view.attention === ATTENTION.has(status) && view.overdue === tick,
+  jobs: ({ jobs: view }, status, tick) =>
     view?.status === status && view.attention === ATTENTION.has(status) && view.overdue === tick,
   why: ({ why }, status, tick) =>
     CAUSES[status].includes(why.cause) && (tick === undefined || why.tick === tick),

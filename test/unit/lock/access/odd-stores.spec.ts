@@ -8,6 +8,7 @@ import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { Harness, SETTINGS } from '../harness.js';
 import { silence } from '../scripted-store.js';
 import { locksOnly } from '../../../support/locks-only.js';
+import { isEvent } from '../../../support/events.js';
 
 /** A runner over a store of somebody's own, which does not keep to its types. */
 function over(odd: Partial<Record<keyof LockStore, unknown>>) {
@@ -111,7 +112,7 @@ describe('a store that rejects with something that is no error', () => {
     });
     expect(await run()).toEqual({ ran: true, value: 'ran' });
     expect(events.find(({ type }) => type === 'released')).toMatchObject({ confirmed: false });
-    expect(events.find(({ type }) => type === 'outage-started')).toBeDefined();
+    expect(events.find(isEvent('outage-started'))).toBeDefined();
     // It is tried again.
     await clock.advance(SETTINGS.ttl);
     expect(rejections).toBeGreaterThan(1);

@@ -14,6 +14,7 @@ import {
   notConnected,
   silence,
 } from '../scripted-store.js';
+import { kindOf } from '../../../support/events.js';
 
 describe('an outage of the store', () => {
   it('begins and ends with one event each, however many runs fall into it', async () => {
@@ -38,7 +39,7 @@ describe('an outage of the store', () => {
     app.store.next('extend', brokenConnection, brokenConnection);
     await app.start();
     await app.clock.advance(5_000);
-    expect(app.events.map(({ type }) => type)).toEqual([
+    expect(app.events.map(kindOf)).toEqual([
       'acquired',
       'outage-started',
       'renewal-failed',
@@ -116,7 +117,7 @@ describe('an outage of the store', () => {
     app.store.next('acquire', notConnected, failsWith(new LockStateError('broken', 'wrong type')));
     await app.start('broken');
     await app.start('broken');
-    expect(app.events.map((event) => [event.type, 'lock' in event ? event.lock : undefined])).toEqual([
+    expect(app.events.map((event) => [kindOf(event), 'lock' in event ? event.lock : undefined])).toEqual([
       ['outage-started', undefined],
       ['skipped', 'broken'],
       ['outage-ended', undefined],

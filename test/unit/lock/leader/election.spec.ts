@@ -4,6 +4,7 @@ import { currentLock } from '../../../../lib/lock/current-lock.js';
 import { Harness } from '../harness.js';
 import { hold, silence } from '../scripted-store.js';
 import { Candidate, candidates, PATIENCE, PERIOD, TTL } from './support.js';
+import { isEvent, kindOf } from '../../../support/events.js';
 
 /** Every instance asks in the middle between two multiples of its period. */
 const PHASE = 0.5;
@@ -23,7 +24,7 @@ async function elect(count = 2): Promise<[Candidate, Candidate, ...Candidate[]]>
   }
   return all;
 }
-const types = ({ harness }: Candidate): string[] => harness.events.map(({ type }) => type);
+const types = ({ harness }: Candidate): string[] => harness.events.map(kindOf);
 
 describe('one of the instances', () => {
   test('leads, and the others stand by', async () => {
@@ -38,7 +39,7 @@ describe('one of the instances', () => {
     const [first] = await elect();
     const { lease } = first;
     expect(lease).toMatchObject({ name: 'feed', holder: 'instance-0', live: true });
-    expect(first.harness.of('elected')).toMatchObject([
+    expect(first.harness.of('leader-elected')).toMatchObject([
       { lock: 'feed', instance: 'instance-0', fencingToken: lease?.fencingToken },
     ]);
     expect(() => lease?.assertLocked()).not.toThrow();
@@ -111,7 +112,7 @@ describe('an instance that resigns', () => {
     end();
     expect(await resigned).toBe(true);
     expect(first.harness.store.of('release')).toHaveLength(1);
-    expect(first.harness.of('revoked')).toMatchObject([{ reason: 'resigned', duration: 0 }]);
+    expect(first.harness.of('leader-revoked')).toMatchObject([{ reason: 'resigned', duration: 0 }]);
   });
 
   test('is followed within a third of the ttl', async () => {
@@ -175,7 +176,7 @@ test('an instance whose listener resigns at once never calls its hooks', async (
   const { events } = first.harness;
   const push = events.push.bind(events);
   events.push = (event) => {
-    if (event.type === 'elected') void first.election.resign();
+    if (isEvent('leader-elected')(event)) void first.election.resign();
     return push(event);
   };
   first.election.start();
@@ -241,7 +242,7 @@ describe('hooks', () => {
     await first.harness.clock.advance(0);
     expect(first.story).toEqual(['elected', 'aborted', 'revoked failed']);
     expect(first.lease?.signal.reason).toMatchObject({ code: 'LOCK_RESIGNED', cause: failure });
-    expect(first.harness.of('hook-failed')).toMatchObject([{ hook: 'onElected', error: failure }]);
+    expect(first.harness.of('leader-hook-failed')).toMatchObject([{ hook: 'onElected', error: failure }]);
     second.election.start();
     await first.harness.clock.advance(0);
     expect(second.leads).toBe(true);
@@ -261,7 +262,7 @@ describe('hooks', () => {
     const [first, second] = await elect();
     first.hooks.revoked = () => Promise.reject(new Error('cannot stop'));
     expect(await first.election.resign()).toBe(true);
-    expect(first.harness.of('hook-failed')).toMatchObject([{ hook: 'onRevoked' }]);
+    expect(first.harness.of('leader-hook-failed')).toMatchObject([{ hook: 'onRevoked' }]);
     await first.harness.clock.advance(PERIOD);
     expect(second.leads).toBe(true);
   });

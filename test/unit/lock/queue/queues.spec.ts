@@ -320,7 +320,9 @@ describe('a call that finds its lock taken', () => {
   test('is queued, and this process runs it', async () => {
     answer = { result: { queued: true, place: 7, merged: 2 } };
     expect(await enqueue()).toEqual({ ran: false, reason: 'queued' });
-    expect(events).toMatchObject([{ type: 'queued', lock: 'calendar', job: 'sync', key: 'a', merged: 2 }]);
+    expect(events).toMatchObject([
+      { type: 'skipped', reason: 'queued', lock: 'calendar', job: 'sync', key: 'a', merged: 2 },
+    ]);
     await settled();
     expect(drained()).toEqual([{ name: 'calendar', place: 7 }]);
   });

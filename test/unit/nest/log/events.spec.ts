@@ -204,6 +204,47 @@ describe('the log', () => {
       'warn: Jobs.refresh [auto-refresh]: the store had forgotten the lease; it was written back',
     ],
     [
+      { ...ACQUIRED, mismatch: { schedule: 'new', previousSchedule: 'old', meant: true as const } },
+      'log: Jobs.refresh [auto-refresh]: scheduled as "new" now; its last start came from "old".',
+    ],
+    [
+      { ...ACQUIRED, mismatch: { schedule: 'new', previousSchedule: 'old' } },
+      'warn: Jobs.refresh [auto-refresh]: scheduled as "new" here, but its last start came from "old". If this is no deploy of a new schedule, ' +
+        'give the job one expression and one timeZone on all instances: they have to agree on its ticks.',
+    ],
+    [
+      { type: 'renewed', ...FACTS, restored: true, deleted: true, expiresIn: 9_898 },
+      'warn: Jobs.refresh [auto-refresh]: its lock was gone before its time: somebody has deleted it, and another holder may have run ' +
+        "meanwhile. It was written back. A client that unlocks by a plain DEL does that, such as ShedLock's RedisLockProvider: give it " +
+        'safeUpdate(true); others have to compare the value before they delete.',
+    ],
+    [
+      { type: 'released', ...FACTS, outcome: 'completed', duration: 1_500, confirmed: false, deleted: true },
+      'warn: Jobs.refresh [auto-refresh]: its lock was gone before its time: somebody has deleted it, or the store has lost data, and ' +
+        "another holder may have run meanwhile. A client that unlocks by a plain DEL does that, such as ShedLock's RedisLockProvider: give " +
+        'it safeUpdate(true); others have to compare the value before they delete.',
+    ],
+    [
+      { type: 'skipped', ...FACTS, reason: 'queued', key: 'c', merged: 2 },
+      'debug: Jobs.refresh [auto-refresh]: queued "c", as one with 2 before it',
+    ],
+    [
+      { type: 'leader', phase: 'elected', ...FACTS },
+      'log: Jobs.refresh [auto-refresh]: this instance leads, fencing token 42',
+    ],
+    [
+      { type: 'leader', phase: 'revoked', ...FACTS, reason: 'resigned', duration: 9_000 },
+      'log: Jobs.refresh [auto-refresh]: this instance leads no longer (resigned) after 9 s',
+    ],
+    [
+      { type: 'leader', phase: 'revoked', ...FACTS, reason: 'deadline', duration: 9_000 },
+      'warn: Jobs.refresh [auto-refresh]: this instance leads no longer (deadline) after 9 s',
+    ],
+    [
+      { type: 'leader', phase: 'hook-failed', ...FACTS, hook: 'onElected', error: 'no feed' },
+      'error: Jobs.refresh [auto-refresh]: onElected() failed; it resigns: no feed',
+    ],
+    [
       { type: 'renewal-failed', ...FACTS, error, expiresIn: 6_898 },
       'debug: Jobs.refresh [auto-refresh]: renewal failed, lost in 6.9 s unless a renewal succeeds: Redis is not connected.',
     ],
@@ -269,16 +310,17 @@ describe('the log', () => {
       "warn: Jobs.refresh [auto-refresh]: runs WITHOUT its lock (onStoreError: 'run'): Redis is not connected.",
     ],
     [
-      { type: 'outage-started', ...outage, error, atStart: false },
+      { type: 'outage', phase: 'started', ...outage, error, atStart: false },
       'error: The lock store is not available: no lock can be taken or renewed until it is. Redis is not connected.',
     ],
     [
-      { type: 'outage-started', ...outage, error, atStart: true },
+      { type: 'outage', phase: 'started', ...outage, error, atStart: true },
       'error: The lock store is not available: no lock can be taken or renewed until it is. Redis is not connected.',
     ],
     [
       {
-        type: 'outage-started',
+        type: 'outage',
+        phase: 'started',
         ...outage,
         error: new StoreUnavailableError('It has no column a.', { outcome: 'not-applied', refused: true }),
         atStart: false,
@@ -286,12 +328,13 @@ describe('the log', () => {
       'error: The lock store is not available: it refuses calls until somebody puts that right. It has no column a.',
     ],
     [
-      { type: 'outage-started', ...outage, lock: 'auto-refresh', error, atStart: false },
+      { type: 'outage', phase: 'started', ...outage, lock: 'auto-refresh', error, atStart: false },
       'error: Lock "auto-refresh" cannot be taken or renewed: Redis is not connected.',
     ],
     [
       {
-        type: 'outage-started',
+        type: 'outage',
+        phase: 'started',
         ...outage,
         lock: 'auto-refresh',
         error: new LockStateError('auto-refresh', 'Redis refused the call: WRONGTYPE.'),
@@ -301,7 +344,8 @@ describe('the log', () => {
     ],
     [
       {
-        type: 'shutdown-waiting',
+        type: 'shutdown',
+        phase: 'waiting',
         ...outage,
         runs: [{ lock: 'auto-refresh', job: 'Jobs.refresh' }, { lock: 'import' }],
         timeout: 25_000,
@@ -310,19 +354,24 @@ describe('the log', () => {
         'If this process is killed sooner, the signals never abort, and their leases stay until they expire',
     ],
     [
-      { type: 'shutdown-waiting', ...outage, runs: [{ lock: 'import' }], timeout: 0 },
+      { type: 'shutdown', phase: 'waiting', ...outage, runs: [{ lock: 'import' }], timeout: 0 },
       'log: Shutdown: does not wait for import (shutdownTimeout: 0), and aborts at once',
     ],
     [
-      { type: 'shutdown-left', ...outage, runs: [{ lock: 'import', expiresIn: 7_898 }, { lock: 'lost' }] },
+      {
+        type: 'shutdown',
+        phase: 'left',
+        ...outage,
+        runs: [{ lock: 'import', expiresIn: 7_898 }, { lock: 'lost' }],
+      },
       'log: Shutdown: import still runs (its lease expires in 7.9 s), lost still runs (it had lost its lease)',
     ],
     [
-      { type: 'outage-ended', ...outage, duration: 50_000, skipped: 50 },
+      { type: 'outage', phase: 'ended', ...outage, duration: 50_000, skipped: 50 },
       'log: The lock store is available again after 50 s; 50 runs were skipped',
     ],
     [
-      { type: 'outage-ended', ...outage, lock: 'auto-refresh', duration: 500, skipped: 1 },
+      { type: 'outage', phase: 'ended', ...outage, lock: 'auto-refresh', duration: 500, skipped: 1 },
       'log: Lock "auto-refresh" is available again after 500 ms; 1 run was skipped',
     ],
   ])('of the event %j', (event, line) => {
@@ -350,7 +399,7 @@ describe('the log', () => {
     const events = new SchedulerLockEvents();
     new LogListener(events, logging(false));
     events.emit(ACQUIRED);
-    events.emit({ type: 'outage-started', ...outage, error, atStart: false });
+    events.emit({ type: 'outage', phase: 'started', ...outage, error, atStart: false });
     expect(lines).toEqual([]);
   });
 

@@ -455,13 +455,13 @@ describe('a tick that nobody has started', () => {
   const ran = async (fields: Partial<AcquireRequest>): Promise<void> =>
     void (await store.release(await take({ job: 'a', ...fields })));
 
-  test('is kept as missed for each instance that tells of it; the first one is told', async () => {
+  test('is kept as missed for each instance that tells of it', async () => {
     await ran({ tick: TICK });
     const tick = TICK + 5;
-    expect(await miss({ tick })).toEqual({ missed: true, first: true, tick });
+    expect(await miss({ tick })).toEqual({ missed: true, tick });
     const second = { tick, instance: 'b', reason: 'held', count: 2, holder: 'c' };
-    expect(await miss(second)).toEqual({ missed: true, first: false, tick });
-    expect(await miss({ tick: tick + 1 })).toMatchObject({ missed: true, first: true });
+    expect(await miss(second)).toEqual({ missed: true, tick });
+    expect(await miss({ tick: tick + 1 })).toMatchObject({ missed: true });
     const facts = { type: 'miss', lock: NAME, job: 'a', at: expect.any(Number) };
     expect((await entries()).slice(1)).toEqual([
       { ...facts, ...second },
@@ -470,27 +470,21 @@ describe('a tick that nobody has started', () => {
     expect(await client.pttl(HISTORY)).toBeGreaterThan(29 * DAY);
   });
 
-  test('has one first instance, of all that tell at once', async () => {
-    await ran({ tick: TICK });
-    const answers = await Promise.all(Array.from({ length: 20 }, () => miss({ tick: TICK + 1 })));
-    expect(answers.filter(({ first }) => first)).toHaveLength(1);
-  });
-
   test('was not missed if it or a newer one was started', async () => {
     await ran({ tick: TICK });
-    expect(await miss({ tick: TICK })).toEqual({ missed: false, first: false });
+    expect(await miss({ tick: TICK })).toEqual({ missed: false });
     expect(await miss({ tick: TICK - 1 })).toMatchObject({ missed: false });
     expect(await entries()).toEqual([]);
   });
 
   test('was missed also if no start of the job is known; what is kept of that expires, and changes no lock', async () => {
-    expect(await miss({ tick: TICK })).toEqual({ missed: true, first: true, tick: TICK });
+    expect(await miss({ tick: TICK })).toEqual({ missed: true, tick: TICK });
     expect(await store.history.told({ name: NAME, job: 'a', tick: TICK, kept: KEPT })).toBe(true);
     expect(await client.exists(STATE)).toBe(0);
     expect(await store.inspect([NAME])).toEqual([]);
     await ran({ job: 'another', tick: TICK });
     await store.release(await take({ job: 'a', tick: TICK }), { outcome: 'abandoned' });
-    expect(await miss({ tick: TICK + 1 })).toMatchObject({ missed: true, first: true });
+    expect(await miss({ tick: TICK + 1 })).toMatchObject({ missed: true });
   });
 
   test('was not missed while a run of the job goes on, but while another one does', async () => {
@@ -506,12 +500,12 @@ describe('a tick that nobody has started', () => {
   test('of an interval is missed once it is due for longer than the grace', async () => {
     await ran({ interval: HOUR });
     const due = Number(/next (\d+)/.exec((await client.hget(STATE, 'job:a')) ?? '')?.[1]);
-    expect(await miss({ grace: 1 })).toEqual({ missed: false, first: false });
+    expect(await miss({ grace: 1 })).toEqual({ missed: false });
     const past = due - 2 * HOUR;
     await client.hset(STATE, 'job:a', `next ${past} ${HOUR}`);
     expect(await miss({ grace: 2 * HOUR })).toMatchObject({ missed: false });
-    expect(await miss({ grace: HOUR / 2 })).toEqual({ missed: true, first: true, tick: past });
-    expect(await miss({ grace: HOUR / 2 })).toEqual({ missed: true, first: false, tick: past });
+    expect(await miss({ grace: HOUR / 2 })).toEqual({ missed: true, tick: past });
+    expect(await miss({ grace: HOUR / 2 })).toEqual({ missed: true, tick: past });
     expect(await entries(1)).toMatchObject([{ type: 'miss', tick: past }]);
   });
 });
