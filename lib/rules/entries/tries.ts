@@ -50,8 +50,9 @@ export class Tries {
 
   /** Tries until there is an answer. */
   async of<T>(attempt: (isAgain: boolean) => Promise<T | typeof AGAIN>): Promise<T> {
-    const { limit = WAITS } = this;
-    for (let tries = 0; tries === 0 || this.duration < limit; tries++) {
+    // It may have waited for its turn.
+    const until = this.clock.monotonic() + (this.limit ?? WAITS);
+    for (let tries = 0; tries === 0 || this.clock.monotonic() < until; tries++) {
       const answer = await attempt(tries > 0);
       if (answer !== AGAIN) return answer;
       if (tries >= IMMEDIATE_TRIES) await apart(Math.min(2 ** tries, MAX_RETRY_DELAY), this.clock);
