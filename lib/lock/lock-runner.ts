@@ -30,6 +30,9 @@ import { type Admission, type OpenRun, Run } from './run.js';
 import { UnderWay } from './under-way.js';
 import type { UnfinishedRun } from '../contract/events/instance-events.js';
 
+/** How many locks stay in the map after their runs: overwriting an entry is far cheaper than deleting and adding it each time. */
+const MAX_REMEMBERED = 10_000;
+
 /** How an application's locks are. */
 interface Condition {
   /** Whether an outage of the store goes on. */
@@ -43,8 +46,8 @@ interface Condition {
 /** The locks of one application: decides which calls may ask for their lease, knows which are under way, and shuts down. */
 export class LockRunner {
   readonly #engine: Engine;
-  /** The run of this process for each lock that has one, by lock name. */
-  readonly #busy = new Map<string, Run>();
+  /** The run of this process for each lock, by lock name; `undefined` once it is over. */
+  readonly #busy = new Map<string, Run | undefined>();
   /** The calls under way: a shutdown waits for them. */
   readonly #running = new UnderWay();
   /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
@@ -160,7 +163,7 @@ export class LockRunner {
 
   /** The runs of jobs that go on here. */
   get runs(): OpenRun[] {
-    return [...this.#busy.values()].flatMap(({ info }) => info ?? []);
+    return [...this.#busy.values()].flatMap((run) => run?.info ?? []);
   }
 
   /** The store has answered a call that is for no lock. */
@@ -189,7 +192,10 @@ export class LockRunner {
     granted: (run) => void this.#busy.set(run.call.name, run),
     over: (run) => {
       const { name } = run.call;
-      if (this.#busy.get(name) === run) this.#busy.delete(name);
+      if (this.#busy.get(name) === run) {
+        if (this.#busy.size > MAX_REMEMBERED) this.#busy.delete(name);
+        else this.#busy.set(name, undefined);
+      }
       this.#running.end();
     },
     blocked: (name) => this.#busy.get(name)?.isLive === false,
@@ -225,7 +231,7 @@ export class LockRunner {
       return { ran: false, reason: 'invalid-name', error };
     }
     // The store would answer the same, except for a run here whose lease was lost: that one may still be going on.
-    if (!mayWait(settings) && this.#busy.has(name))
+    if (!mayWait(settings) && this.#busy.get(name) !== undefined)
       return { ran: false, reason: 'held', holder: this.#engine.instance };
     return undefined;
   }
