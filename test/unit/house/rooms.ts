@@ -89,7 +89,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   lock: { ceiling: 4_529, aim: 3_700 },
   schedule: { ceiling: 1_394, aim: 1_250 },
   insight: { ceiling: 5_937, aim: 4_500 },
-  nest: { ceiling: 5_052, aim: 4_300 },
+  nest: { ceiling: 5_059, aim: 4_300 },
   'show/board': { ceiling: 4_430, aim: 2_700 },
   'show/cli': { ceiling: 1_885, aim: 1_500 },
   'show/metrics show/otel show/prometheus': { ceiling: 825, aim: 750 },
