@@ -11,6 +11,9 @@ import { JobRegistry } from './job-registry.js';
 import { LockHost } from './lock-host.js';
 import { names } from './start-warnings.js';
 
+/** How many jobs are remembered at most until the start. */
+const MOST_UNAWAITED = 1_000;
+
 /** The election of `forRoot({ leader })`: the scheduled jobs of this instance run only while it leads. */
 @Injectable()
 export class LeaderJobs {
@@ -68,7 +71,9 @@ export class LeaderJobs {
       added: () => this.#added(),
       ranBefore,
       unawaited: (job) => {
-        if (this.#unawaited.push(job) === 1 && this.#tells) atEndOfTurn(() => this.#tellOfUnawaited());
+        // An instance that takes no part in the election never tells of them.
+        if (this.#tells || this.#unawaited.length < MOST_UNAWAITED) this.#unawaited.push(job);
+        if (this.#tells && this.#unawaited.length === 1) atEndOfTurn(() => this.#tellOfUnawaited());
       },
     };
     for (const orchestrator of orchestrators) {
@@ -115,7 +120,9 @@ export class LeaderJobs {
 
   #tellOfUnawaited(): void {
     // One that was made by `locks.cron()` tells when it ends.
-    const added = this.#unawaited.splice(0).filter((job) => !this.jobs.has(job));
+    const registries = [...this.#jobs.keys()].map(({ schedulerRegistry }) => schedulerRegistry.getCronJobs());
+    const isThere = (job: string): boolean => registries.some((registry) => registry.has(job));
+    const added = this.#unawaited.splice(0).filter((job) => !this.jobs.has(job) && isThere(job));
     if (added.length > 0)
       logWarning(
         () =>

@@ -98,16 +98,17 @@ const named: [string, Given, Given] = [
   { decorator: { name: undefined } },
   { decorator: { name: 'Jobs.report' } },
 ];
-const rows = Object.entries(OPTION_NAMES).flatMap(([place, options]) =>
+const { queue, insight, ...places } = OPTION_NAMES;
+const rows = Object.entries(places).flatMap(([place, options]) =>
   options.map((option): [place: keyof Given, option: string] => [place as keyof Given, option]),
 );
 const parts = [
-  ...['key', 'max', 'redeliver'].map((option): [string, Given, Given] => [
+  ...queue.map((option): [string, Given, Given] => [
     `queue.${option}`,
     { byHand: { onHeld: 'queue', queue: { [option]: undefined } } },
     { byHand: { onHeld: 'queue', queue: {} } },
   ]),
-  ...['keep', 'beat', 'overdue', 'error'].map((option): [string, Given, Given] => [
+  ...insight.map((option): [string, Given, Given] => [
     `insight.${option}`,
     { module: { insight: { [option]: undefined } } },
     { module: { insight: {} } },
