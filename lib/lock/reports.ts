@@ -1,15 +1,9 @@
-import type { DeadLetteredEvent } from '../contract/events/call-events.js';
+import type { DeadLetteredEvent, SkippedEvent } from '../contract/events/call-events.js';
 import type { AcquiredEvent, ReleasedEvent } from '../contract/events/lease-events.js';
 import type { JobStart } from '../base/job-start.js';
 import { given } from '../base/shared.js';
 import { displayName } from '../base/lock-name.js';
-import type {
-  AcquireResult,
-  LeaseRef,
-  RefusalFacts,
-  ReleaseResult,
-  Writable,
-} from '../contract/lock-store.js';
+import type { AcquireResult, LeaseRef, ReleaseResult, Writable } from '../contract/lock-store.js';
 import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
 import { carry, isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
@@ -31,10 +25,13 @@ export function reportSkipped(
   const { name, job, start } = call;
   const { reason, error, waited } = skipped;
   const lock = reason === 'invalid-name' ? displayName(name) : name;
-  const event = { type: 'skipped', lock, instance, at: clock.now(), reason } as const;
-  const held = waited !== undefined && holding.length > 0 ? holding : undefined;
-  const facts = given({ job, callTick: start?.tick, error, waited, holding: held });
-  emit({ ...event, ...facts, ...carry<RefusalFacts>({}, skipped) });
+  const event: Writable<SkippedEvent> = { type: 'skipped', lock, instance, at: clock.now(), reason };
+  if (job !== undefined) event.job = job;
+  if (start?.tick !== undefined) event.callTick = start.tick;
+  if (error !== undefined) event.error = error;
+  if (waited !== undefined) event.waited = waited;
+  if (waited !== undefined && holding.length > 0) event.holding = holding;
+  emit(carry(event, skipped));
 }
 
 /** Whether no job was skipped: the library itself made the call, or the call is queued. */
