@@ -1,5 +1,5 @@
 import type { HistoryStore, Interruption, Retention, RunRecord } from '../contract/history-store.js';
-import type { ReleaseOutcome } from '../contract/lock-store.js';
+import type { ReleaseOutcome, Writable } from '../contract/lock-store.js';
 import { given } from '../base/shared.js';
 import { asClause } from '../base/wording.js';
 import type { Lease } from './lease.js';
@@ -35,10 +35,15 @@ export class Recorder {
   /** The record of a run that has ended; `undefined` if the store is not to remember it. */
   record(lease: Lease, { duration, ended }: EndOfRun): RunRecord | undefined {
     if (!lease.isRemembered) return undefined;
-    const error = ('error' in ended && this.#textOf(ended.error)) || undefined;
-    const { traceId, cause } = lease;
-    const { trigger, by } = cause.started ?? {};
-    return { kept: this.options.kept, duration, ...given({ error, traceId, trigger, by }) };
+    // Field by field, as each run takes this path.
+    const record: Writable<RunRecord> = { kept: this.options.kept, duration };
+    const error = 'error' in ended ? this.#textOf(ended.error) : '';
+    if (error !== '') record.error = error;
+    if (lease.traceId !== undefined) record.traceId = lease.traceId;
+    const { trigger, by } = lease.cause.started ?? {};
+    if (trigger !== undefined) record.trigger = trigger;
+    if (by !== undefined) record.by = by;
+    return record;
   }
 
   /**

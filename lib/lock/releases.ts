@@ -129,6 +129,11 @@ export class Releases {
     return (release.trying ?? this.#try(release)).then((answer) => (isSilence(answer) ? answer : undefined));
   }
 
+  /** Whether an unanswered release of this lock comes before its next acquire. */
+  comesFirst(name: string): boolean {
+    return this.#byName.has(name);
+  }
+
   /** A connection is back: tries the unanswered releases again. */
   reconnected(): void {
     this.#mayWake = false;

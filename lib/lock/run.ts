@@ -54,7 +54,9 @@ export class Run {
     try {
       call.signal?.throwIfAborted();
       // Awaits nothing that is not there: each further turn of promises would add to the cost of each run.
-      const lease = await this.#take.take();
+      const asked = this.#take.ask();
+      let lease = asked && this.#take.afterFirst(asked, await asked.outcome);
+      if (lease === undefined || lease instanceof Promise) lease = await (lease ?? this.#take.take());
       if (!(lease instanceof Lease)) {
         reportSkipped(engine, call, lease, this.#take.holding);
         return lease;

@@ -25,6 +25,9 @@ import { type Next, NO_LINES, type WaitingCall } from './waits.js';
  */
 const LONGEST_COPY = 120_000;
 
+/** One for all calls: each has two of them. */
+const NONE: readonly never[] = [];
+
 /** The other calls of its process, as a call that asks sees them. */
 export interface Others {
   /** Whether a run of the lock goes on here that has lost its lease, or never had one. */
@@ -39,13 +42,13 @@ export class Take {
   #request: AcquireRequest;
   readonly #line: WaitingCall | undefined;
   /** The asks that may still be on their way. */
-  #unsure: Asked<AcquireResult>[] = [];
+  #unsure: readonly Asked<AcquireResult>[] = NONE;
   /** How many were sent with this token. */
   #sent = 0;
   /** Whether the store may have the call in its line. */
   #stands = false;
   /** The locks that the caller holds, if it may wait. */
-  readonly holding: readonly string[] = [];
+  readonly holding: readonly string[] = NONE;
 
   constructor(
     private readonly engine: Engine,
@@ -91,12 +94,26 @@ export class Take {
     });
   }
 
-  #askFirst(): Promise<Lease | Skipped> {
+  async #askFirst(): Promise<Lease | Skipped> {
     const asked = this.#send();
-    return asked.outcome.then((outcome) => {
-      const isLost = 'error' in outcome && !this.engine.closing && isWorthAnother(this.call, outcome.error);
-      return isLost ? this.#askAgain(asked, outcome.error) : this.#answered(asked, outcome);
-    });
+    return this.afterFirst(asked, await asked.outcome);
+  }
+
+  /**
+   * The first ask, if nothing comes before it and the call does not wait: {@link afterFirst} goes on with its outcome. As {@link take}, with
+   * a promise less for each run.
+   */
+  ask(): Asked<AcquireResult> | undefined {
+    const isFirst = this.#line === undefined && !this.engine.releases.comesFirst(this.call.name);
+    return isFirst ? this.#send() : undefined;
+  }
+
+  afterFirst(
+    asked: Asked<AcquireResult>,
+    outcome: Outcome<AcquireResult>,
+  ): Lease | Skipped | Promise<Lease | Skipped> {
+    const isLost = 'error' in outcome && !this.engine.closing && isWorthAnother(this.call, outcome.error);
+    return isLost ? this.#askAgain(asked, outcome.error) : this.#answered(asked, outcome);
   }
 
   /** Asks a second time, over another connection. Both together have twice the limit of one. */
@@ -158,7 +175,7 @@ export class Take {
     if ('error' in outcome && !(outcome.error instanceof SchedulerLockConfigError)) {
       engine.outages.failed(outcome.error, { call: 'acquire', locks: [call.name] });
       // It may still be on its way, even if the next one is answered.
-      if (!wasNotApplied(outcome.error)) this.#unsure.push(asked);
+      if (!wasNotApplied(outcome.error)) this.#unsure = [...this.#unsure, asked];
       return undefined;
     }
     // If a grant came too late, or while a lost run goes on here, the next ask finds out more.
@@ -258,7 +275,7 @@ export class Take {
     const request = fencingToken === 0 ? this.#asks() : this.#request;
     const { storeTimeout } = this.call.settings;
     this.engine.releases.abandon({ ...request, fencingToken }, storeTimeout, this.#unsure, this.#sent < 2);
-    this.#unsure = [];
+    this.#unsure = NONE;
     this.#stands = false;
     this.#sent = 0;
   }
