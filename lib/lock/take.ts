@@ -69,7 +69,7 @@ export class Take {
    * there: each further turn of promises would add to the cost of each run.
    */
   take(): Promise<Lease | Skipped> {
-    return this.#line === undefined ? this.#first() : this.#inLine(this.#line);
+    return this.#line === undefined ? (this.#first() as Promise<Lease | Skipped>) : this.#inLine(this.#line);
   }
 
   /**
@@ -84,14 +84,18 @@ export class Take {
     else release.onOver = () => this.#abandon();
   }
 
-  /** The first ask. A release of the lock that the store has not answered comes before it. */
-  #first(): Promise<Lease | Skipped> {
+  /**
+   * The first ask. A release of the lock that the store has not answered comes before it. `undefined`: none was sent, as a run here that has
+   * lost its lease goes on, and the call waits.
+   */
+  async #first(): Promise<Lease | Skipped | undefined> {
     const released = this.engine.releases.tryFirst(this.call.name);
-    if (released === undefined) return this.#askFirst();
-    return released.then((error) => {
+    if (released !== undefined) {
+      const error = await released;
       if (this.engine.closing) return { ran: false, reason: 'shutting-down' };
-      return error === undefined ? this.#askFirst() : this.#withoutStore(error, true);
-    });
+      if (error !== undefined) return this.#withoutStore(error, true);
+    }
+    return this.#line !== undefined && this.others.blocked(this.call.name) ? undefined : this.#askFirst();
   }
 
   async #askFirst(): Promise<Lease | Skipped> {
@@ -131,13 +135,27 @@ export class Take {
     if (engine.closing || call.signal?.aborted === true) return this.#answered(first, { error });
     const second = this.#send(first.sentAt + 2 * first.limit);
     const outcome = await Promise.race([granted, second.outcome]);
-    this.#unsure = [outcome === late ? second : first];
-    if (!('error' in outcome)) return this.#answered(first, outcome);
+    if (!('error' in outcome)) {
+      if (this.#line === undefined) this.#undoOthers([first, second], outcome.result);
+      else this.#unsure = [outcome === late ? second : first];
+      return this.#answered(first, outcome);
+    }
     // A second one that was certainly not carried out says nothing about the first.
-    if (wasNotApplied(outcome.error))
-      return this.#failed(outcome.error instanceof StoreUnavailableError ? error : outcome.error);
-    this.#unsure = [first, second];
-    return this.#failed(outcome.error);
+    const isNothing = wasNotApplied(outcome.error);
+    this.#unsure = isNothing ? [first] : [first, second];
+    return this.#failed(isNothing && outcome.error instanceof StoreUnavailableError ? error : outcome.error);
+  }
+
+  /** The call that was not the answered one may still be granted, beside the lease or after it: such a lease has no caller. */
+  #undoOthers(copies: readonly Asked<AcquireResult>[], answered: AcquireResult): void {
+    const own = answered.acquired ? answered.fencingToken : 0;
+    const request = this.#request;
+    for (const copy of copies)
+      copy.listen((outcome) => {
+        const other = 'result' in outcome && outcome.result.acquired ? outcome.result.fencingToken : own;
+        if (other !== own)
+          this.engine.releases.abandon({ ...request, fencingToken: other }, this.call.settings.storeTimeout);
+      });
   }
 
   // In line.
@@ -146,7 +164,7 @@ export class Take {
   async #inLine(line: WaitingCall): Promise<Lease | Skipped> {
     const { engine, call } = this;
     if (!engine.waits.possible) throw noLines(call);
-    const first = this.others.blocked(call.name) ? undefined : await this.#first();
+    const first = await this.#first();
     if (first instanceof Lease) return first;
     if (first !== undefined && !line.goesOnAfter(first)) return this.#leave(line, first);
     engine.waits.enter(line);

@@ -93,6 +93,7 @@ end`;
 const TRIM = /* lua */ `
 local function trim(entries, order, kind, count)
   local at, gone = 0, {}
+  count = math.min(count, 1000)
   while #gone < count and at < 1000 do
     local found = redis.call('ZRANGE', order, at, at + count - 1)
     for n = 1, #found do
