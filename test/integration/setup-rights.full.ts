@@ -67,7 +67,8 @@ class Feed {
 /** Uses all that there is. */
 async function useAll(app: TestApp): Promise<void> {
   const [jobs, locks] = [app.get(Jobs), app.get(SchedulerLockService)];
-  const heard = (type: string): number => app.events.filter((event) => event.type === type).length;
+  const heard = (type: string): number =>
+    app.events.filter((event) => event.type === type || ('reason' in event && event.reason === type)).length;
   await until(() => jobs.done.includes('ticks'), { timeout: 30_000 });
   await until(() => app.get(SchedulerLeader).isLeader('feed'), { timeout: 30_000 });
   for (const [name, event] of [
