@@ -152,7 +152,14 @@ export const instanceOf = (one: Member): InstanceInfo => ({ ...one.info, jobs: j
 /** The instances that are up, and those that were seen last. */
 export function toldOf(records: readonly InstanceRecord[]): Member[] {
   const told = records.map((record) => ({ info: infoOf(record), jobs: record.jobs })).sort(newestFirst);
-  return told.slice(0, told.filter(({ info }) => isUp(info)).length + GONE);
+  const most = told.filter(({ info }) => isUp(info)).length + GONE;
+  const lists = new Set<unknown>();
+  // The last one that had a list of jobs stays: nobody else may know them.
+  return told.filter(({ jobs }, index) => {
+    const isLast = !lists.has(jobs);
+    lists.add(jobs);
+    return index < most || isLast;
+  });
 }
 
 function infoOf(record: InstanceRecord): Member['info'] {

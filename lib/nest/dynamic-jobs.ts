@@ -113,7 +113,7 @@ export class DynamicJobs implements OnModuleDestroy {
     };
     const bound: BoundJob = {
       ...facts,
-      schedule: JobSchedule.ofInterval(timeout),
+      schedule: JobSchedule.ofInterval(timeout, this.jobs.settings.clock.monotonic()),
       state: () => (intervalOf(registry, name) === record.ref ? 'started' : 'gone'),
       ...this.#ways(() => bound, job),
     };

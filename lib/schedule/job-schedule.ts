@@ -34,8 +34,8 @@ export class JobSchedule {
   }
 
   /** @param timeout whole milliseconds */
-  static ofInterval(timeout: number): JobSchedule {
-    return new JobSchedule(undefined, timeout, () => []);
+  static ofInterval(timeout: number, madeAt: number): JobSchedule {
+    return new JobSchedule(undefined, timeout, () => [], madeAt);
   }
 
   /** The start that a call fired at `now` belongs to, epoch milliseconds by this machine's clock. */

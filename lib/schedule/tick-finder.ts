@@ -4,7 +4,7 @@ import { type CronTicks, ticksFor } from './cron-ticks.js';
 import type { CronTimeLike } from './scheduler-parts.js';
 
 /** The class `CronTime` of the package `cron`. It reads an offset such as `UTC+05:30` as a zone, too. */
-export type CronTimeClass = new (source: string, timeZone?: string) => CronTimeLike;
+export type CronTimeClass = new (source: string | Date, timeZone?: string) => CronTimeLike;
 
 /** The dates of one or several expressions, epoch milliseconds. */
 type Dates = Pick<CronTicks, 'newest' | 'next'>;
@@ -24,7 +24,9 @@ export function tickFinder(cronTime: () => CronTimeClass | undefined = () => und
     const Class = cronTime() ?? installed();
     if (Class === undefined) return undefined;
     try {
-      const all = schedule.split(AND).map((each) => ticksFor(new Class(each, timeZone)));
+      const all = schedule
+        .split(AND)
+        .map((each) => ticksFor(new Class(DATE.test(each) ? new Date(each) : each, timeZone)));
       const [first] = all;
       return all.length === 1 ? first : together(all);
     } catch {
@@ -32,6 +34,9 @@ export function tickFinder(cronTime: () => CronTimeClass | undefined = () => und
     }
   };
 }
+
+/** A job with a single date shows it as its expression. */
+const DATE = /^\d{4}-\d\d-\d\dT/;
 
 const together = (all: readonly Dates[]): Dates => ({
   newest: (at) =>

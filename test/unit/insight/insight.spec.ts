@@ -275,7 +275,7 @@ describe('the jobs', () => {
       return [jobs.find(({ job }) => job === JOB.job)?.status, await statusOf()];
     };
 
-    test.each([0, 50, 150])('%i, and only the instance that is gone knew the job', async (count) => {
+    test.each([0, 50, 250])('%i, and only the instance that is gone knew the job', async (count) => {
       insight = new Insight(fake.store);
       const gone = {
         startedAt: at('12:00', 20),
@@ -287,7 +287,7 @@ describe('the jobs', () => {
       expect(await both()).toEqual(['overdue', 'overdue']);
     });
 
-    test.each([0, 50, 150])('%i, and the job was made at run time after its newest tick', async (count) => {
+    test.each([0, 50, 250])('%i, and the job was made at run time after its newest tick', async (count) => {
       const gone = { startedAt: at('02:00'), seenAt: at('03:05'), added: { 0: at('03:01') } };
       fake.instances = [instance('gone', gone), ...others(count)];
       expect(await both()).toEqual(['new', 'new']);
