@@ -1,17 +1,14 @@
 import type { KnownJob } from '../contract/history-store.js';
+import { together } from '../schedule/tick-finder.js';
 import { pauseAt } from './controls.js';
 import { endOf, isOn, type JobFacts, lastStartOf, type TickDates, type TickFinder, wentOn } from './facts.js';
 import type { RunInfo } from './types.js';
 
 /** The dates of a cron job by these schedules. None if a schedule cannot be read, or `cron` is not at hand: nobody guesses. */
 export function datesOf({ known, ticks }: JobFacts, jobs: readonly KnownJob[] = [known]): TickDates {
-  const found = jobs.map(({ schedule, timeZone }) => schedule && ticks?.(schedule, timeZone));
-  const all = [...new Set(found)].filter((dates) => typeof dates === 'object');
-  if (!found.every(Boolean)) return { newest: () => undefined, next: () => Infinity };
-  return {
-    newest: (at) => greatest(all.map((dates) => dates.newest(at)).filter((date) => date !== undefined)),
-    next: (at) => Math.min(...all.map((dates) => dates.next(at))),
-  };
+  const found = new Set(jobs.map(({ schedule, timeZone }) => schedule && ticks?.(schedule, timeZone)));
+  const all = [...found].filter((dates) => typeof dates === 'object');
+  return together(all.length === found.size ? all : []);
 }
 
 const greatest = (dates: readonly number[]): number | undefined =>

@@ -27,8 +27,7 @@ export function tickFinder(cronTime: () => CronTimeClass | undefined = () => und
       const all = schedule
         .split(AND)
         .map((each) => ticksFor(new Class(DATE.test(each) ? new Date(each) : each, timeZone)));
-      const [first] = all;
-      return all.length === 1 ? first : together(all);
+      return together(all);
     } catch {
       return undefined;
     }
@@ -38,14 +37,14 @@ export function tickFinder(cronTime: () => CronTimeClass | undefined = () => und
 /** A job with a single date shows it as its expression. */
 const DATE = /^\d{4}-\d\d-\d\dT/;
 
-const together = (all: readonly Dates[]): Dates => ({
-  newest: (at) =>
-    all.reduce<number | undefined>((newest, dates) => later(newest, dates.newest(at)), undefined),
+/** The dates of all of these; none if there are none. */
+export const together = (all: readonly Dates[]): Dates => ({
+  newest: (at) => {
+    const newest = Math.max(...all.map((dates) => dates.newest(at) ?? -Infinity));
+    return newest === -Infinity ? undefined : newest;
+  },
   next: (at) => Math.min(...all.map((dates) => dates.next(at))),
 });
-
-const later = (one = -Infinity, other = -Infinity): number | undefined =>
-  Math.max(one, other) === -Infinity ? undefined : Math.max(one, other);
 
 let found: { readonly cronTime: CronTimeClass | undefined } | undefined;
 

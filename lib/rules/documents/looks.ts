@@ -52,7 +52,7 @@ export const nowOf = ({ time, at }: Pick<Snapshot, 'time' | 'at'>, clock: Clock)
  */
 export class Looks {
   readonly #known = new Map<string, Known>();
-  /** What the last read of any lock has told of the time: a guess is worth trying for a minute from then on. */
+  /** The time that the newest read of any lock has told. Guesses of the time rest on it, for a minute. */
   #latest: Pick<Snapshot, 'time' | 'at'> = { time: 0, at: -Infinity };
 
   /** @param lines absent: no call waits */
