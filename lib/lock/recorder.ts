@@ -52,7 +52,8 @@ export class Recorder {
    */
   noteInterruption(name: string, run: Omit<Interruption, 'name' | 'kept'>): void {
     const { kept } = this.options;
-    this.history.interrupted({ name, kept, ...run }).catch(() => undefined);
+    // A store that a user has written may throw at once.
+    void (async () => this.history.interrupted({ name, kept, ...run }))().catch(() => undefined);
   }
 
   /** Records that a run begins that a person has asked for. The record of its end replaces this one. */

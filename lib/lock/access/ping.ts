@@ -1,7 +1,7 @@
 import { newId } from '../../base/shared.js';
 import type { Clock } from '../../base/clock.js';
 import type { LockStore } from '../../contract/lock-store.js';
-import { storeLabel } from './safe-store.js';
+import { asError, storeLabel } from './safe-store.js';
 import { TimeLimits } from './time-limits.js';
 
 /** The result of a ping. */
@@ -46,7 +46,7 @@ export async function ping(
     );
     return { ok: true, latency: clock.monotonic() - start, store: label };
   } catch (error) {
-    return { ok: false, error: error as Error, store: label };
+    return { ok: false, error: asError(store, error), store: label };
   } finally {
     limits.stop();
   }

@@ -88,19 +88,20 @@ export class SafeStore {
     try {
       result = await send();
     } catch (error) {
-      return told.failed(error instanceof Error ? error : this.#threw());
+      return told.failed(asError(this.store, error));
     }
     told.answered(result);
   }
-
-  /** An error without what the call has thrown: that may be anything. */
-  #threw(): StoreUnavailableError {
-    return new StoreUnavailableError(
-      `The store (${storeLabel(this.store)}) failed with something that is no error.`,
-      { outcome: 'unknown' },
-    );
-  }
 }
+
+/** What a call of a store has thrown; an error without it if it is none: it may be anything. */
+export const asError = (store: LockStore, thrown: unknown): Error =>
+  thrown instanceof Error
+    ? thrown
+    : new StoreUnavailableError(
+        `The store (${storeLabel(store)}) rejected with something that is no error. Have its methods reject with an Error.`,
+        { outcome: 'unknown' },
+      );
 
 /** How a call has ended. */
 export type Outcome<T> = { readonly result: T } | { readonly error: Error };

@@ -56,6 +56,23 @@ const fails = (message: string) => () => {
   throw new Error(message);
 };
 
+test('a store whose history throws at once costs no run its lock, and no lock its release', async () => {
+  await run(call(), () => 'before');
+  store.history.interrupted = fails('not today');
+  // The lease before has ended by itself, so the grant notes an interruption; a person has asked for the second run.
+  expect(await store.acquire({ name: 'nightly', token: 'lost', holder: 'there', ttl: 1_000 })).toMatchObject({
+    acquired: true,
+  });
+  await clock.advance(1_001);
+  const by = { action: 'run', actor: 'anna' } as const;
+  for (const more of [{}, { started: { by } }]) {
+    const result = runner.run(call({}, more), () => 'done');
+    await clock.advance(0);
+    expect(await result).toEqual({ ran: true, value: 'done' });
+    expect(await store.inspect(['nightly'])).toMatchObject([{ state: 'free' }]);
+  }
+});
+
 describe('a store remembers', () => {
   test('a run that failed, with its error, and the trace that it belongs to', async () => {
     runner.around(async (lock, proceed) => {

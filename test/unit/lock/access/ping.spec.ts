@@ -17,6 +17,7 @@ const ask = (of: LockStore = store, opened = Promise.resolve()): Promise<PingRes
 
 const never = (): Promise<never> => new Promise(() => undefined);
 const label = 'ScriptedStore';
+const rejects = (thrown: unknown) => () => Promise.reject(thrown);
 
 describe('a ping', () => {
   it('takes as long as the answer', async () => {
@@ -46,6 +47,8 @@ describe('a ping', () => {
       },
       'away',
     ],
+    ['rejects with no error', rejects('gone'), 'Have its methods reject with an Error'],
+    ['rejects with nothing', rejects(undefined), label],
   ])('never rejects: a store that %s', async (_what, release, message) => {
     const broken = { ...locksOnly, label, release } as unknown as LockStore;
     const error = expect.objectContaining({ message: expect.stringContaining(message) });
