@@ -34,6 +34,9 @@ export const CALLED = 2_000;
 /** By how much one step of priority comes before others, in microseconds, the unit of a place: longer than any line lasts. */
 export const STEP_OF_PRIORITY = 1e13;
 
+/** Refusals that a call in line waits out. */
+export const AWAITED: ReadonlySet<string> = new Set(['held', 'cooling-down']);
+
 /** Whether somebody at the place of a queued call, or before it, runs queued calls. @param first the place of the first who does */
 export const isAttended = ({ place }: { readonly place: number }, first: number | undefined): boolean =>
   first !== undefined && first <= place;

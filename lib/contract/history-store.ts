@@ -241,5 +241,3 @@ export interface InstanceRecord extends Omit<Beat, 'jobs' | 'catalogue'> {
 export const INSTANCES_KEPT = 7 * 86_400_000;
 /** How many instances are remembered. */
 export const MAX_INSTANCES = 1_000;
-/** How long a list of jobs is kept that no instance has, ms: the instance that sent it may not have sent its own record yet. */
-export const UNUSED_LIST = 3_600_000;

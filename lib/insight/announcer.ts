@@ -2,7 +2,8 @@ import type { Clock } from '../base/clock.js';
 import { StoreUnavailableError } from '../base/errors.js';
 import type { HistoryStore, Miss, MissReason, MissResult } from '../contract/history-store.js';
 import { Alarms } from './alarms.js';
-import { given, isOn } from './facts.js';
+import { given } from '../base/shared.js';
+import { isOn } from './facts.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 

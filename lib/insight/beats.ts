@@ -8,7 +8,7 @@ import {
   type Retention,
   type KnownJob,
 } from '../contract/history-store.js';
-import { given } from './facts.js';
+import { given } from '../base/shared.js';
 
 /** A job, as an instance shows it to the fleet. What changes while the instance is up goes with each beat, the rest is its list of jobs. */
 export interface ShownJob extends KnownJob {

@@ -1,7 +1,7 @@
 import type { ControlAct } from '../contract/history-store.js';
 import type { LockInfo } from '../contract/lock-info.js';
 import { readPause } from '../contract/pause.js';
-import { given } from './facts.js';
+import { given } from '../base/shared.js';
 import type { ControlInfo, PauseInfo, RunInfo } from './types.js';
 
 /*

@@ -11,9 +11,6 @@ export function datesOf({ known, ticks }: JobFacts, jobs: readonly KnownJob[] = 
   return together(all.length === found.size ? all : []);
 }
 
-const greatest = (dates: readonly number[]): number | undefined =>
-  dates.length === 0 ? undefined : Math.max(...dates);
-
 /**
  * When an interval is due: one interval after its last start. One that never ran is due one interval after the first instance that
  * knows it has started.
@@ -58,7 +55,7 @@ export function excusedUntil(
   const pause = pauseAt(pauses, tick);
   if (pause !== undefined) ends.push(pause.until);
   if (offUntil >= tick) ends.push(offUntil);
-  return greatest(ends);
+  return ends.length === 0 ? undefined : Math.max(...ends);
 }
 
 /** Ticks that come more often than this, ms, are judged only this often, and all instances judge the same ones. */

@@ -2,8 +2,6 @@ import type { KnownJob, MissEntry } from '../contract/history-store.js';
 import type { JobInfo, LockInfo } from '../contract/lock-info.js';
 import type { InstanceInfo, PauseInfo, RunInfo } from './types.js';
 
-export { given } from '../base/shared.js';
-
 /* What is known of one job at one time. Its status, and why, follow from this alone: see judgement.ts. */
 
 /** The dates of one cron expression, epoch milliseconds. */

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../base/clock.js';
 import { REPEAT } from './announcer.js';
-import { given } from './facts.js';
+import { given } from '../base/shared.js';
 import type { RunInfo } from './types.js';
 import { HUNG } from './watch.js';
 import type { Watcher } from './watched-job.js';

@@ -25,7 +25,7 @@ export interface InsightReadingOptions {
   /**
    * Finds the dates of cron expressions.
    *
-   * @default by the `cron` of the `@nestjs/schedule` beside this program, or in its folder. Where there is none, no dates are known
+   * @default by the `cron` of the `@nestjs/schedule` beside this program, or in the folder in which it was started. Where there is none, no dates are known
    */
   readonly ticks?: TickFinder;
   /**

@@ -1,7 +1,8 @@
 import type { HistoryEntry, InstanceRecord, RunEntry, Trigger } from '../contract/history-store.js';
 import type { JobInfo, LockInfo } from '../contract/lock-info.js';
 import { isRun, pausesOf } from './controls.js';
-import { given, type JobFacts, type KnownBy } from './facts.js';
+import { given } from '../base/shared.js';
+import { type JobFacts, type KnownBy } from './facts.js';
 import type { InstanceState, RunInfo } from './types.js';
 
 /*

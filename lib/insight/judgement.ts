@@ -1,8 +1,8 @@
 import { pauseNow } from './controls.js';
 import { datesOf, dueOf, excusedUntil, lateness, ripeTick, tickAfter } from './dates.js';
+import { given } from '../base/shared.js';
 import {
   agree,
-  given,
   hasFailed,
   isOn,
   type JobFacts,

@@ -1,5 +1,6 @@
 import type { MissEntry, MissReason } from '../contract/history-store.js';
-import { given, type JobFacts, wentOn } from './facts.js';
+import { given } from '../base/shared.js';
+import { type JobFacts, wentOn } from './facts.js';
 import type { RunInfo, WhyCause } from './types.js';
 
 /** How long after a tick its instances ask for the lock, ms: a lease that begins in that time may have been in their way. */

@@ -3,7 +3,7 @@ import { formatDuration } from '../base/duration.js';
 import type { HistoryStore } from '../contract/history-store.js';
 import type { LockStore } from '../contract/lock-store.js';
 import { Beats, type Shown } from './beats.js';
-import { given } from './facts.js';
+import { given } from '../base/shared.js';
 import { HungRuns } from './hung-runs.js';
 import type { Judgement } from './judgement.js';
 import { problemsWith } from './others.js';

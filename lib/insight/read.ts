@@ -3,7 +3,7 @@ import type { HistoryEntry, HistoryStore, InstanceRecord } from '../contract/his
 import type { LockStore } from '../contract/lock-store.js';
 import type { LockInfo } from '../contract/lock-info.js';
 import { withoutSql } from '../base/wording.js';
-import { given } from './facts.js';
+import { given } from '../base/shared.js';
 import { FleetJobs, jobsOf, type Member } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';
 import { otherWork } from './turns.js';

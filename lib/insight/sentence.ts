@@ -50,7 +50,8 @@ const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
   refused: ({ facts: { asOf, refusal } }) =>
     `Its ${asOf === undefined ? 'lock' : 'runs'} cannot be read: ${withoutSql(refusal)}`,
   'no-lock': () => 'The name of its lock is made from the arguments of each call, so its runs are not kept.',
-  'no-dates': () => 'It is not known when it should run: that takes the package `cron` beside this program.',
+  'no-dates': () =>
+    'It is not known when it should run: that takes `@nestjs/schedule` beside this program, or in the folder in which it was started, and a schedule that its `cron` can read.',
   'nobody-up': () => 'No instance that may run it is up, and nobody would notice: it is never overdue.',
 };
 

@@ -1,5 +1,6 @@
 import { datesOf, dueOf } from './dates.js';
-import { given, isOn, type JobFacts } from './facts.js';
+import { given } from '../base/shared.js';
+import { isOn, type JobFacts } from './facts.js';
 import { isUp } from './join.js';
 import { failuresOf, isOff, judge } from './judgement.js';
 import type { JobStatus, JobView } from './types.js';

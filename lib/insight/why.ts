@@ -2,9 +2,9 @@ import { INSTANCES_KEPT, type KnownJob } from '../contract/history-store.js';
 import { nearest } from '../base/wording.js';
 import { pauseAt } from './controls.js';
 import { datesOf, dueOf, lateness } from './dates.js';
+import { given } from '../base/shared.js';
 import {
   agree,
-  given,
   graceOf,
   isOn,
   type JobFacts,

@@ -24,18 +24,20 @@ export class Lease {
   /** What its signal was aborted with, and when, monotonic. */
   abortReason: Error | undefined;
   abortedAt = Infinity;
+  /** Why it was lost; `undefined`: it was not. */
   lostReason: LostReason | undefined;
   /** Whether the lease was lost or has ended, as of the last check. */
   over = false;
-  /** What its event `acquired` says of the job's schedule. */
-  mismatch: AcquiredEvent['mismatch'];
 
+  // Set by others.
   /** The renewal under way, if any. Never rejects. Calls for one lease must not overtake each other. */
   renewal: Promise<unknown> | undefined;
   /** How long its call stood in line, ms. */
   waited = 0;
   /** The id of the trace that its run belongs to. */
   traceId: string | undefined;
+  /** What its event `acquired` says of the job's schedule. */
+  mismatch: AcquiredEvent['mismatch'];
 
   #failing = false;
   #inner = 0;

@@ -52,7 +52,7 @@ export interface Cause {
  * What a call is.
  *
  * - `by-hand`: somebody made it. Made by a job that holds its lock, it runs inside that job, unless it belongs to a start.
- * - `queueable`: the same, but it is queued if it finds its lock taken. Then it was not skipped.
+ * - `queueable`: the same, but it is queued if it finds its lock taken. Then `Queues` reports it: a skip with the reason `queued`.
  * - `fired`: the scheduler fired it. It is never nested, whatever async context it inherits.
  * - `election`: an attempt to lead. Nothing reports that it was refused, or waits: no job was skipped.
  * - `drain`: it runs queued calls. It is never nested, and nothing reports it.

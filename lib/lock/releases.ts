@@ -107,13 +107,12 @@ export class Releases {
     ref: LeaseRef,
     limit: number,
     copies: readonly Pick<Asked<AcquireResult>, 'listen'>[] = [],
-    single = copies.length < 2,
-  ): Release {
+    single = true,
+  ): void {
     const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies.length, single);
     this.#byName.set(ref.name, release);
     void this.#try(release);
     for (const copy of copies) copy.listen((outcome) => this.#arrived(release, outcome));
-    return release;
   }
 
   /**

@@ -34,7 +34,7 @@ export function reportSkipped(
   emit(carry(event, skipped));
 }
 
-/** Whether no job was skipped: the library itself made the call, or the call is queued. */
+/** Whether nothing is reported here: the library itself made the call, or it will be queued, and `Queues` reports that. */
 const isExpected = (call: LockCall, skipped: Skipped): boolean =>
   isBehindTheScenes(call) || (call.kind === 'queueable' && isTaken(skipped));
 
@@ -45,7 +45,7 @@ export const isTaken = ({ reason, waited }: Skipped): boolean =>
   reason === 'cooling-down' ||
   (reason === 'shutting-down' && waited !== undefined);
 
-/** A call waits. @param holding the locks that its caller holds; problem: why no hints come */
+/** A call waits. @param holding the locks that its caller holds @param problem why no hints come */
 export function reportWaiting(
   { instance, clock, emit, hears }: Engine,
   { name, job, start, settings }: LockCall,

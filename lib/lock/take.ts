@@ -1,4 +1,4 @@
-import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../base/errors.js';
+import { SchedulerLockConfigError, StoreUnavailableError } from '../base/errors.js';
 import { newId } from '../base/shared.js';
 import { type Asked, type Outcome, wasNotApplied } from './access/safe-store.js';
 import type { AcquireRequest, AcquireResult } from '../contract/lock-store.js';
@@ -353,6 +353,5 @@ const tooLate = (): Error =>
 function isWorthAnother({ start, signal }: LockCall, error: Error): boolean {
   if (start === undefined || signal?.aborted === true) return false;
   if (start.tick === undefined && (start.interval ?? 0) < LONGEST_COPY) return false;
-  if (error instanceof SchedulerLockConfigError || error instanceof LockStateError) return false;
-  return !(error instanceof StoreUnavailableError) || (error.outcome === 'unknown' && !error.refused);
+  return !wasNotApplied(error) && !(error instanceof StoreUnavailableError && error.refused);
 }

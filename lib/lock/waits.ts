@@ -1,3 +1,4 @@
+import { AWAITED } from '../contract/allowances.js';
 import { AlarmClock, type Clock } from '../base/clock.js';
 import type { WaitRequest } from '../contract/lease-ref.js';
 import type { AcquireRefusal, HintChannel, LockStore } from '../contract/lock-store.js';
@@ -22,9 +23,6 @@ const AFTER_END = 5;
 
 /** Why a call in line goes on: to ask the store, or because its wait is over. */
 export type Next = 'ask' | 'limit' | 'aborted' | 'replaced' | 'closing';
-
-/** Reasons for which a call goes on waiting. */
-const PASSING: ReadonlySet<string> = new Set(['held', 'cooling-down']);
 
 /** What a call that waits knows of its place in line. {@link Waits} says when it asks, `Take` what becomes of an answer. */
 export class WaitingCall {
@@ -100,7 +98,7 @@ export class WaitingCall {
   goesOnAfter(refusal: Skipped): boolean {
     // After a pause no skipped call is made up for, but queued calls still run: so a drain waits.
     const isPassing =
-      PASSING.has(refusal.reason) || (refusal.reason === 'paused' && this.call.kind === 'drain');
+      AWAITED.has(refusal.reason) || (refusal.reason === 'paused' && this.call.kind === 'drain');
     if (isPassing) this.#refusal = refusal;
     return isPassing;
   }

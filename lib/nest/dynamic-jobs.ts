@@ -81,7 +81,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const parameters = { ...cron, name, cronTime: expression, timeZone };
     const record = {
       options: parameters,
-      target: () => this.leader.fire(name, undefined, () => this.#scheduled(bound, job)),
+      target: () => this.leader.fire(name, undefined, () => this.#scheduled(bound)),
       // Absent while the job is being made: `cron` may fire it in that very moment.
       ref: undefined as CronJobLike | undefined,
     };
@@ -108,7 +108,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const { schedulerRegistry: registry } = orchestrator;
     const record = {
       timeout,
-      target: () => this.leader.fire(name, undefined, () => this.#scheduled(bound, job)),
+      target: () => this.leader.fire(name, undefined, () => this.#scheduled(bound)),
       ref: undefined as unknown,
     };
     const bound: BoundJob = {
@@ -125,7 +125,7 @@ export class DynamicJobs implements OnModuleDestroy {
   #ways(bound: () => BoundJob, job: DynamicJob): Pick<BoundJob, 'fire' | 'call'> {
     return {
       // The code that fires the job again handles its errors.
-      fire: (start) => this.leader.fire(bound().job, start.tick, () => this.#run(bound(), job, start)),
+      fire: (start) => this.leader.fire(bound().job, start.tick, () => this.#run(bound(), start)),
       call: () => job(currentLock()),
     };
   }
@@ -144,15 +144,15 @@ export class DynamicJobs implements OnModuleDestroy {
    * Runs outside of the lock under which the job was made or started: another job may have done that. Logs the error of the job, as the
    * scheduler does for decorated ones: `cron` may not handle it.
    */
-  #scheduled(bound: BoundJob, job: DynamicJob): Promise<unknown> {
-    const run = outsideOfLocks(() => this.#run(bound, job, undefined));
+  #scheduled(bound: BoundJob): Promise<unknown> {
+    const run = outsideOfLocks(() => this.#run(bound, undefined));
     return run.catch((error: unknown) => logError(() => error));
   }
 
   /** @param start of a tick that this library fires again */
-  #run(bound: BoundJob, job: DynamicJob, start: JobStart | undefined): Promise<unknown> {
+  #run(bound: BoundJob, start: JobStart | undefined): Promise<unknown> {
     const call: ScheduledCall = { start, again: start !== undefined, over: false };
-    return this.interceptor.intercept(bound, [], call, () => job(currentLock()));
+    return this.interceptor.intercept(bound, [], call, () => bound.call([]));
   }
 
   /** @throws SchedulerLockConfigError with every problem */

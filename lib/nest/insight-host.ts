@@ -19,6 +19,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Absent: nothing is remembered. */
   readonly presence: Presence | undefined;
   #jobs: JobRegistry | undefined;
+  #cronTime: CronTimeClass | undefined;
   #stopListening: (() => void) | undefined;
 
   constructor(
@@ -70,12 +71,13 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
 
   /** A job of this instance. */
   job(name: string): BoundJob | undefined {
-    return this.#all.find(({ job }) => job === name);
+    return this.#jobs?.get(name);
   }
 
   /** The class of the dates of this instance's jobs. */
   get cronTime(): CronTimeClass | undefined {
-    return this.#all.find(({ schedule }) => schedule?.cronTimeClass !== undefined)?.schedule?.cronTimeClass;
+    return (this.#cronTime ??= this.#jobs?.all.find(({ schedule }) => schedule?.cronTimeClass !== undefined)
+      ?.schedule?.cronTimeClass);
   }
 
   /** @param jobs those that this instance knows at the moment */

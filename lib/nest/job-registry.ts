@@ -5,7 +5,15 @@ import { storeLabel } from '../lock/access/safe-store.js';
 import { mayWait } from '../lock/lock-call.js';
 import { NO_QUEUED_CALLS } from '../lock/queue/queues.js';
 import { NO_LINES } from '../lock/waits.js';
-import { type BoundJob, type Found, hasOwnJob, isFired, isSameMethod, whereOf } from './bound-job.js';
+import {
+  type BoundJob,
+  type Found,
+  hasOwnJob,
+  isFired,
+  isSameMethod,
+  knownNames,
+  whereOf,
+} from './bound-job.js';
 import { LockHost } from './lock-host.js';
 import { losesTicks, sharedLocks, tellOf } from './start-warnings.js';
 
@@ -68,7 +76,7 @@ export class JobRegistry {
     this.#unfired = new Set(found.filter((one) => !isFired(one)).map(({ bound }) => bound));
     for (const bound of this.#decorated) this.#put(bound);
     for (const lock of this.host.elections.declaredAt.keys()) this.#putLock(lock);
-    const locks = [...this.#decorated.map(({ name }) => name), ...this.host.elections.declaredAt.keys()];
+    const locks = knownNames(found, this.host.elections.declaredAt).map(([, name]) => name);
     const problems = found.flatMap((one) =>
       this.#unserved(one.bound).map((problem) => `${whereOf(one)}: ${problem}`),
     );

@@ -106,7 +106,7 @@ export class SchedulerLockService {
    * @param name the name in the registry, of the job and of its lock
    * @param expression a cron expression, or a single date
    * @param job the function to run; receives its lock
-   * @throws SchedulerLockConfigError for bad options, for a name that the registry already has, for the identity of another job,
+   * @throws SchedulerLockConfigError for bad options, for a name that the registry or another job already has,
    *   and without a `ScheduleModule`
    */
   cron(name: string, expression: string | Date, job: DynamicJob): ScheduledCronJob;

@@ -1,6 +1,6 @@
 import type { JobStart } from '../base/job-start.js';
 import { pastTicksFor, ticksFor } from './cron-ticks.js';
-import type { CronTimeClass } from './tick-finder.js';
+import { type CronTimeClass, together } from './tick-finder.js';
 import { cronOptionsOf, type CronOptions, type CronTimeLike, intervalOptionsOf } from './scheduler-parts.js';
 
 /** The schedule of one job: of a decorated method, read from the metadata of `@Cron()` and `@Interval()`, or of a dynamic one. */
@@ -91,19 +91,17 @@ export class JobSchedule {
 
   /** The first date of a cron job after `now`, epoch milliseconds, or Infinity. */
   next(now: number): number {
-    return Math.min(...this.cronTimes().map((cronTime) => ticksFor(cronTime).next(now)));
+    return together(this.cronTimes().map(ticksFor)).next(now);
   }
 
   /** The newest date of a cron job not after a time in the past, epoch milliseconds. */
   newestBefore(at: number): number | undefined {
-    const dates = this.cronTimes().map((cronTime) => pastTicksFor(cronTime).newest(at) ?? -Infinity);
-    const newest = Math.max(-Infinity, ...dates);
-    return newest === -Infinity ? undefined : newest;
+    return together(this.cronTimes().map(pastTicksFor)).newest(at);
   }
 
   /** The first date of a cron job after a time in the past, or Infinity. */
   nextAfter(at: number): number {
-    return Math.min(...this.cronTimes().map((cronTime) => pastTicksFor(cronTime).next(at)));
+    return together(this.cronTimes().map(pastTicksFor)).next(at);
   }
 
   /** Searches for the newest tick ahead of the next call. */

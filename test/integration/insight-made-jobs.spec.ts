@@ -1,12 +1,14 @@
 import 'reflect-metadata';
-import { expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { SchedulerLockInsight, SchedulerLockService } from '../../lib/index.js';
 import { MemoryLockStore } from '../../lib/stores/memory/memory-lock.store.js';
 import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { until } from '../support/until.js';
-import { startApp } from './app.js';
+import { closeApps, startApp } from './app.js';
 
 const HOUR = 3_600_000;
+
+afterEach(closeApps);
 
 test('an interval that is made at run time is not overdue for the time before', async () => {
   const clock = new ManualClock(Date.UTC(2026, 10, 22));

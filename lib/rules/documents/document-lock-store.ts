@@ -30,6 +30,7 @@ import { EntryHistory, type EntryHistoryOptions, startsOf } from '../entries/his
 import { Lines, Moments } from '../entries/lines.js';
 import { documentLocks } from '../entries/queue-locks.js';
 import { EntryQueue } from '../entries/queue.js';
+import { WAITS } from '../entries/tries.js';
 import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
 import { Rounds } from './rounds.js';
 import { extend } from '../lock/leases.js';
@@ -38,9 +39,6 @@ import { inspect } from '../lock/inspect.js';
 import { readableLock } from '../lock/state.js';
 
 const LOCKS_ONLY: Keeps = { lines: false, queuedCalls: false, histories: false };
-
-/** How long a caller waits by default, ms. */
-const WAITS = 2_000;
 
 /** Options of a {@link DocumentLockStore}. */
 export interface DocumentLockStoreOptions {

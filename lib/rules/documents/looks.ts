@@ -79,7 +79,7 @@ export class Looks {
   renewed(name: string, ttl: number): void {
     const { guess } = this.#of(name);
     if (guess?.document === undefined) return;
-    const until = nowOf(guess, this.clock) + ttl;
+    const until = nowOf(this.#latest, this.clock) + ttl;
     this.wrote(name, { ...guess, document: { ...guess.document, until } });
   }
 

@@ -157,7 +157,7 @@ export class Rounds {
       if (!this.#isOpen(queue)) throw tooLate();
       // Calls that are made from now on have to be judged by what is read from now on.
       const { length } = queue.tasks;
-      const wanted = this.#byLook(queue, length, await this.#reads.ask(lookAt(queue)));
+      const wanted = this.#byLook(queue, length, await this.#reads.ask(askedOf(queue)));
       if (wanted === undefined || this.#isOver(wanted) || (await this.#writes.ask(wanted))) return;
       await this.#pause(queue);
     }
@@ -299,7 +299,7 @@ export class Rounds {
 }
 
 /** The line counts for all calls of a queue if it does for one. */
-function lookAt({ name, tasks }: Queue): LookedAt {
+function askedOf({ name, tasks }: Queue): LookedAt {
   const lines = tasks.flatMap(({ line }) => line ?? []);
   return { name, line: lines.includes('always') ? 'always' : lines.length > 0 ? 'marked' : undefined };
 }

@@ -160,16 +160,16 @@ export class EntryHistory implements HistoryStore {
   }
 }
 
-/**
+/*
  * The entries of a lock's history
  *
  *   id                          kind                  version                   body
  *   run, the fencing token      completed or wrong    ended, late, interrupted  the rest of a RunEntry
  *   miss, job, tick, instance   miss                  the same for each         the rest of a MissEntry
  *   told, job                   told                  the tick                  nothing: an instance has reported this tick, and older ones
- *
- * These are the kinds that people see. So many of each are kept, so completed runs do not push out those that went wrong.
  */
+
+/** The kinds that people see. So many of each are kept, so completed runs do not push out those that went wrong. */
 const SHOWN = ['completed', 'wrong', 'miss'] as const;
 
 const [INTERRUPTED, LATE, ENDED, ONCE] = ['interrupted', 'late', 'ended', 'once'];

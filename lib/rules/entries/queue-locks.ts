@@ -29,9 +29,9 @@ export interface RegrantedRun {
 export interface TakenLock {
   /** Its lease. Absent: it stays taken after one, or somebody else has it. */
   readonly lease?: Pick<LeaseRef, 'token' | 'fencingToken'> | undefined;
-  /** The place of the first call in line that only waits, */
+  /** The place of the first call in line that only waits. */
   readonly waiting?: number | undefined;
-  /** and of the first one that runs queued calls. */
+  /** The place of the first one that runs queued calls. */
   readonly draining?: number | undefined;
 }
 

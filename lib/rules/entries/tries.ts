@@ -5,7 +5,7 @@ import { StoreUnavailableError } from '../../base/errors.js';
 export const AGAIN = Symbol('again');
 
 /** How long a caller waits by default, ms. */
-const WAITS = 2_000;
+export const WAITS = 2_000;
 /** So many tries follow each other at once: the others may be done by then. */
 const IMMEDIATE_TRIES = 3;
 /** The longest pause between two tries, ms. */

@@ -17,7 +17,7 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../../contract/lock-store.js';
-import { NOTHING_RAN, STEP_OF_PRIORITY } from '../../contract/allowances.js';
+import { AWAITED, NOTHING_RAN, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import { acquire, release } from './leases.js';
 import {
   become,
@@ -99,9 +99,6 @@ function byLine(
   const next = { ...change, kept: withLine(kept, line, now, own) };
   return { ...decision, change: next, over: overIn(standing, line, token) };
 }
-
-/** Refusals that a call in line waits out. */
-const AWAITED: ReadonlySet<string> = new Set(['held', 'cooling-down']);
 
 /**
  * Rules 3, 12 and 13: a lease is released, or a call gives up its wait.

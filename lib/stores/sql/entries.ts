@@ -32,7 +32,7 @@ export class SqlEntries<Table> extends EntryReads implements LockEntries {
     super(dialect.entries);
   }
 
-  /** Nobody has told a store to write that was not opened: a table that is missing is as good as an empty one. */
+  /** A store that was not opened only reads: to it, a missing table is as good as an empty one. */
   protected select(text: string, values: readonly unknown[], isLoose = false): Promise<readonly Row[]> {
     const orNone = (error: unknown): readonly Row[] =>
       isLoose && !this.#writes && this.dialect.failure(error) === 'table' ? [] : this.#failed(error);

@@ -1,27 +1,31 @@
 import { type Beat, INSTANCES_KEPT } from '../../../lib/contract/history-store.js';
 
+const DAY = 86_400_000;
+
 /** What rule 18 says of instances and their lists of jobs. */
 export class RegistryModel {
   now = 0;
   readonly #beats = new Map<string, { readonly beat: Beat; readonly time: number }>();
-  readonly #lists = new Map<string, Beat['jobs']>();
+  readonly #lists = new Map<string, { readonly jobs: Beat['jobs']; readonly time: number }>();
 
-  /** Whether the list of jobs has to be known; `undefined`: nobody who is remembered has it, so it may be forgotten. */
+  /** Whether the list of jobs has to be known; `undefined`: it came a day ago, or nobody who is remembered has it, so it may count as unknown. */
   knows({ catalogue }: Beat): boolean | undefined {
-    if (!this.#lists.has(catalogue)) return false;
+    const list = this.#lists.get(catalogue);
+    if (list === undefined) return false;
+    if (this.now - list.time >= DAY) return undefined;
     return this.seen().some(({ beat }) => beat.catalogue === catalogue) ? true : undefined;
   }
 
   /** Keeps a beat whose list is known. */
   beat({ jobs, ...beat }: Beat): void {
-    if (jobs !== undefined) this.#lists.set(beat.catalogue, jobs);
+    if (jobs !== undefined) this.#lists.set(beat.catalogue, { jobs, time: this.now });
     this.#beats.set(beat.instance, { beat, time: this.now });
   }
 
   /** The instances that are remembered, with how long ago each was seen. */
   seen(): { readonly beat: Beat; readonly jobs: Beat['jobs']; readonly ago: number }[] {
     return [...this.#beats.values()]
-      .map(({ beat, time }) => ({ beat, jobs: this.#lists.get(beat.catalogue), ago: this.now - time }))
+      .map(({ beat, time }) => ({ beat, jobs: this.#lists.get(beat.catalogue)?.jobs, ago: this.now - time }))
       .filter(({ ago }) => ago < INSTANCES_KEPT);
   }
 }

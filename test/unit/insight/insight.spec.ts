@@ -148,7 +148,7 @@ describe('the jobs', () => {
     expect((await insight.jobs())[0]?.next).toBe(at('03:00', 23));
   });
 
-  test('have the dates of the cron in the folder of the program', async () => {
+  test('have the dates of the cron in the folder in which the program was started', async () => {
     insight = new Insight(fake.store);
     fake.instances = [instance('api-1')];
     expect(await insight.jobs()).toMatchObject([{ status: 'overdue', overdue: T, next: at('03:00', 23) }]);
@@ -216,7 +216,7 @@ describe('the jobs', () => {
     });
   });
 
-  test('are not late for a tick whose grace was not over when their locks were read', async () => {
+  test('are not late for a tick whose grace goes on', async () => {
     fake.instances = [instance('api-1', { time: T + 59_000, seenAt: T + 59_000 })];
     const before = [{ job: JOB.job, tick: at('03:00', 21), outcome: 'failed' as const }];
     fake.locks = [lockInfo({ time: T + 59_000, jobs: before })];

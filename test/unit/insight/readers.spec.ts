@@ -18,8 +18,8 @@ import {
 import { entry, FakeStore, instance, lockInfo } from './support/store.js';
 
 /*
- * Each pattern of facts through all six readers: `status`, the list of jobs, `why`, the event `overdue`, health and the gauges. The first two ask the
- * store; the others are those of an instance `probe`, which has just started and knows what the store tells it.
+ * Each pattern of facts through all six readers: `status`, the list of jobs, `why`, the event `overdue`, health and the gauges. The first three
+ * ask the store; the others are those of an instance `probe`, which has just started, or was up at the tick and was refused.
  */
 
 const T = at('03:00');

@@ -484,7 +484,7 @@ const cases: Case[] = [
     facts({ ticks: () => undefined }),
     undefined,
     'unknown',
-    'It is not known when it should run: that takes the package `cron` beside this program.',
+    'It is not known when it should run: that takes `@nestjs/schedule` beside this program, or in the folder in which it was started, and a schedule that its `cron` can read.',
   ],
   [
     'the last run of an interval',

@@ -1,4 +1,5 @@
-import { given, type JobFacts } from '../../../insight/facts.js';
+import { given } from '../../../base/shared.js';
+import { type JobFacts } from '../../../insight/facts.js';
 import type { FleetView } from '../../../insight/look.js';
 import { controlsOf, isRun } from '../../../insight/controls.js';
 import { leasesOf, type LockFacts } from '../../../insight/join.js';

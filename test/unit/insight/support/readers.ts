@@ -1,7 +1,7 @@
 import type { SchedulerLockEvent } from '../../../../lib/contract/events/events.js';
 import { SchedulerLockEvents } from '../../../../lib/nest/log/scheduler-lock.events.js';
 import { Insight } from '../../../../lib/insight/insight.js';
-import { given } from '../../../../lib/insight/facts.js';
+import { given } from '../../../../lib/base/shared.js';
 import { Reader } from '../../../../lib/insight/read.js';
 import type { JobStatus, JobView, RunInfo, Why } from '../../../../lib/insight/types.js';
 import { Watch } from '../../../../lib/insight/watch.js';
