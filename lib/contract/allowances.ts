@@ -34,6 +34,13 @@ export const CALLED = 2_000;
 /** By how much one step of priority comes before others, in microseconds, the unit of a place: longer than any line lasts. */
 export const STEP_OF_PRIORITY = 1e13;
 
+/** The priority of a queued call that a person has run through a pause: that of no other call. */
+export const THROUGH_PAUSE = 101;
+
+/** Whether a queued call goes through a pause, by its place. @param now by the store's clock, ms */
+export const isThrough = (place: number, now: number): boolean =>
+  Math.round((now * 1_000 - place) / STEP_OF_PRIORITY) >= THROUGH_PAUSE;
+
 /** Refusals that a call in line waits out. */
 export const AWAITED: ReadonlySet<string> = new Set(['held', 'cooling-down']);
 

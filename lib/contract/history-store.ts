@@ -47,9 +47,11 @@ export interface ControlAct {
   readonly reason?: string;
   /** For `redeliver`: how many dead letters there were when a person asked. */
   readonly count?: number;
-  /** For `run` by a queued call, and for the `resume` that lifts a pause for that call: the id of the call. */
+  /** For `pause`: until when it is to last, by the store's clock, epoch milliseconds. */
+  readonly until?: number;
+  /** For `run` by a queued call: the id of the call. */
   readonly call?: string;
-  /** For `break`: the act that started the run, if a person had started it; for `resume`: the act that paused the lock. */
+  /** For `break`: the act that started the run, if a person had started it. */
   readonly started?: ControlAct;
 }
 

@@ -1,4 +1,5 @@
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
+import type { Pause } from './pause.js';
 import type { DeadLetter } from './queued-call-store.js';
 
 /** A lock, as the store knows it. */
@@ -22,6 +23,8 @@ export interface LockInfo {
   readonly job?: string;
   /** Whether the lock is free because its newest lease has ended by itself. Absent: no. */
   readonly interrupted?: true;
+  /** The pause that is in force. Absent: none. */
+  readonly paused?: Pause;
   /** The last start of each job under this lock that has ticks or an interval. */
   readonly jobs: readonly JobInfo[];
   /** The calls in line, in their order, a hundred at most; also those of dead processes until their turn or end. Absent: none. */
@@ -36,7 +39,7 @@ export interface LockInfo {
 
 /** A call that waits in line for a lock. */
 export interface InLine {
-  /** Instance id of its process; of a pause, what will be the holder of the lock. Absent if the store does not know it. */
+  /** Instance id of its process. Absent if the store does not know it. */
   readonly holder?: string;
   /** When it came, by the store's clock, epoch milliseconds. */
   readonly since: number;

@@ -8,7 +8,7 @@ import type { QueuedCallStore } from './queued-call-store.js';
 import type { HistoryStore, RunRecord } from './history-store.js';
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 import type { LockInfo } from './lock-info.js';
-import type { PausedBy } from './pause.js';
+import type { NewPause, Pause, PausedBy } from './pause.js';
 
 export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
 
@@ -33,6 +33,10 @@ export interface LockStore {
   extend(leases: readonly LeaseRef[], options?: ExtendOptions): Promise<ExtendResult[]>;
   /** Releases a lease, and records it as ended. */
   release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult>;
+  /** Pauses a lock: until that is over, no attempt gets it but one that goes {@link AcquireRequest.through}. @returns the pause in force, perhaps an earlier one. Only switches call it */
+  pause?(name: string, pause: NewPause): Promise<Pause>;
+  /** Ends a pause. @returns whether this one was in force */
+  resume?(name: string, pause: Pick<Pause, 'id'>): Promise<boolean>;
   /**
    * Called once at start-up, before any other call.
    *
@@ -128,6 +132,8 @@ export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken' | 'tick'>,
   readonly brief?: boolean;
   /** Whether the store remembers the run: then a grant names the lease before it, if that one has ended by itself. @default false */
   readonly history?: boolean;
+  /** Whether a person has it run through a pause, before all calls in line. @default false */
+  readonly through?: boolean;
 }
 
 /** The answer to an attempt: the lease with its fencing token, or why there is none. */
@@ -147,7 +153,7 @@ export type AcquireResult =
 /** Why an attempt got no lease. It has changed nothing. */
 export interface AcquireRefusal extends RefusalFacts {
   readonly acquired: false;
-  readonly reason: 'held' | 'already-ran' | 'cooling-down' | 'clock-skew';
+  readonly reason: 'held' | 'already-ran' | 'cooling-down' | 'clock-skew' | 'paused';
   /** Where the call stands in line from now on. Absent if it does not. */
   readonly waiting?: {
     /** Orders the line: smaller comes first. */
@@ -169,7 +175,7 @@ export interface RefusalFacts {
   readonly finished?: boolean;
   /** The store's time, epoch milliseconds, for `clock-skew`. */
   readonly storeTime?: number;
-  /** For `paused`: by whom, why, and until when. A store need not know of pauses: the holder's text says it. */
+  /** For `paused`: by whom, why, since when and until when. */
   readonly paused?: PausedBy;
 }
 

@@ -1,49 +1,26 @@
-import { holderText } from './holder-text.js';
-
-// A pause is a lease held by a person: only its holder text, which says who, why and until when, distinguishes it from other leases.
-
-/** Who has paused a lock, why, and until when. */
+/** Who has paused a lock, why, since when and until when: epoch milliseconds by the store's clock. */
 export interface PausedBy {
   readonly actor: string;
   readonly reason?: string;
-  /** Epoch milliseconds, whole seconds. */
+  readonly since: number;
   readonly until: number;
 }
 
-/** How long a holder text may become, characters, as the narrowest column keeps it: with a token and more behind it in 255. */
-const ROOM = 180;
-/** How many characters of it the actor may take. */
-const ACTOR_ROOM = 90;
-
-const PAUSE = /^paused until (\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\dZ) by (.*?)(?:: (.*))?$/s;
-
-/** The holder text of a pause. A long reason is shortened. */
-export function pauseHolder({ actor, reason, until }: PausedBy): string {
-  const at = new Date(until).toISOString().replace(/\.\d+Z$/, 'Z');
-  const head = `paused until ${at} by ${shortened(actor.replaceAll(/:\s+/g, ':'), ACTOR_ROOM)}`;
-  if (reason === undefined) return head;
-  const why = shortened(reason, ROOM - holderText(head, Infinity).length - 2);
-  return why === '' ? head : `${head}: ${why}`;
+/** A pause, as the document of its lock has it. */
+export interface Pause extends PausedBy {
+  /** That of its entry in the history. */
+  readonly id: number;
 }
 
-/** Who has paused a lock, by the text of its holder; `undefined` if that is no pause. */
-export function readPause(holder: string | undefined): PausedBy | undefined {
-  if (holder?.startsWith('paused until ') !== true) return undefined;
-  const [, at = '', actor, reason] = PAUSE.exec(holder) ?? [];
-  const until = Date.parse(at);
-  if (actor === undefined || !Number.isFinite(until)) return undefined;
-  return reason === undefined ? { actor, until } : { actor, reason, until };
+/** A pause to make. Plain data. */
+export interface NewPause extends Pick<Pause, 'id' | 'actor' | 'reason'> {
+  /** How long it lasts, whole milliseconds. */
+  readonly length: number;
 }
 
-/** As much of a text as fits in when it is encoded. */
-function shortened(text: string, room: number): string {
-  const clean = text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]+/gu, ' ').trim();
-  if (holderText(clean, Infinity).length <= room) return clean;
-  let kept = '';
-  // The ellipsis takes nine characters when it is encoded.
-  for (const char of clean) {
-    if (holderText(kept + char, Infinity).length > room - 9) break;
-    kept += char;
-  }
-  return kept === '' ? '' : `${kept.trimEnd()}…`;
-}
+/** A pause as people see it. */
+export const withoutId = ({ id: _id, ...paused }: Pause): PausedBy => paused;
+
+/** A pause in the place of a holder, for people. */
+export const pauseText = ({ actor, reason, until }: PausedBy): string =>
+  `paused until ${new Date(until).toISOString().replace(/\.\d+Z$/, 'Z')} by ${actor}${reason === undefined ? '' : `: ${reason}`}`;

@@ -39,11 +39,9 @@ export interface ControlInfo extends ControlAct {
   readonly job?: string;
   /** Fencing token of the lease that the act began or ended. Absent if there was none. */
   readonly fencingToken?: number;
-  /** For `pause`: until when it lasts, or has lasted. */
-  readonly until?: number;
 }
 
-/** A pause that is in force, or was: a lease that a person holds. Times are the store's, epoch milliseconds. */
+/** A pause that is in force, or was. Times are the store's, epoch milliseconds. */
 export interface PauseInfo {
   readonly lock: string;
   readonly actor: string;
@@ -53,7 +51,6 @@ export interface PauseInfo {
   readonly until: number;
   /** Who has ended it before its time. */
   readonly resumedBy?: string;
-  readonly fencingToken: number;
 }
 
 /** The parts of a store that could not be read, and are missing from the answers. */
@@ -131,7 +128,7 @@ export interface JobView extends Pick<
   readonly next?: number;
   /** For `overdue`: the tick that nobody has started. */
   readonly overdue?: number;
-  /** For `paused`. */
+  /** The pause of its lock that is in force, also while a run goes on. */
   readonly paused?: PauseInfo;
   /** How many of its runs in a row have failed, up to now. An interrupted run neither counts nor ends the row. */
   readonly failures: number;

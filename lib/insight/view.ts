@@ -1,4 +1,5 @@
 import { datesOf, dueOf } from './dates.js';
+import { pauseNow } from './controls.js';
 import { given } from '../base/shared.js';
 import { isOn, type JobFacts } from './facts.js';
 import { isUp } from './join.js';
@@ -22,7 +23,7 @@ export function viewOf(facts: JobFacts): JobView {
       last: runs[0],
       next: nextOf(facts),
       overdue: status === 'overdue' ? tick : undefined,
-      paused: pause,
+      paused: pauseNow(facts.lock),
       why: attention || status === 'unknown' || pause !== undefined ? whyOf(facts, judgement) : undefined,
     }),
     failures: failuresOf(facts),

@@ -9,7 +9,7 @@ import type {
   Writable,
 } from '../contract/lock-store.js';
 import { newId } from '../base/shared.js';
-import { readPause } from '../contract/pause.js';
+import { pauseText } from '../contract/pause.js';
 
 /** How one lock is taken and kept: checked, whole milliseconds. */
 export interface LockSettings {
@@ -73,6 +73,8 @@ export interface LockCall {
   readonly signal?: AbortSignal | undefined;
   /** The place that the call takes in line. */
   readonly place?: number | undefined;
+  /** Whether a person has it run through a pause. */
+  readonly through?: boolean | undefined;
   /** What started the call, and which person did, if its lease does not say: see `Annotation`. */
   readonly started?: Annotation | undefined;
 }
@@ -111,13 +113,14 @@ const MAX_CLOCK_SKEW = 60_000;
 
 /** What a call asks the store for. */
 export function requestOf(
-  { name, job, settings, start }: LockCall,
+  { name, job, settings, start, through }: LockCall,
   holder: string,
   { brief, history }: { brief: boolean; history: boolean },
 ): AcquireRequest {
   const request: Writable<AcquireRequest> = { name, token: newId(), ttl: settings.ttl, holder };
   if (brief) request.brief = true;
   if (history) request.history = true;
+  if (through === true) request.through = true;
   if (job !== undefined) request.job = job;
   if (start === undefined) return request;
   if (start.tick === undefined) {
@@ -146,11 +149,7 @@ export function leaseRefOf(request: AcquireRequest, fencingToken: number, attemp
 export function refusalOf({ tick }: AcquireRequest, refusal: AcquireRefusal): Skipped {
   const skipped: Writable<Skipped> = { ran: false, reason: refusal.reason };
   carry(skipped, refusal);
-  const paused = refusal.reason === 'held' ? readPause(refusal.holder) : undefined;
-  if (paused !== undefined) {
-    skipped.reason = 'paused';
-    skipped.paused = paused;
-  }
+  if (refusal.paused !== undefined) skipped.holder = pauseText(refusal.paused);
   // To tell whose clock is wrong, a person needs the refused tick beside the store's time.
   if (refusal.reason === 'clock-skew' && tick !== undefined) skipped.tick = tick;
   return skipped;

@@ -2,7 +2,6 @@ import { SchedulerLockConfigError, StoreUnavailableError } from '../base/errors.
 import { newId } from '../base/shared.js';
 import { type Asked, type Outcome, wasNotApplied } from './access/safe-store.js';
 import type { AcquireRequest, AcquireResult } from '../contract/lock-store.js';
-import { readPause } from '../contract/pause.js';
 import type { Engine } from './engine.js';
 import { Lease, leaseDeadline } from './lease.js';
 import {
@@ -268,8 +267,7 @@ export class Take {
   #noteInterruption(run: Interrupted): void {
     const { engine, call } = this;
     engine.recorder?.noteInterruption(call.name, run);
-    // A pause that has run out is no run of anybody.
-    if (readPause(run.holder) === undefined) reportInterrupted(engine, call.name, run);
+    reportInterrupted(engine, call.name, run);
   }
 
   /** Whether a grant came too late for its caller. */

@@ -51,14 +51,13 @@ export class SchedulerLockControl extends Switches {
   override async runNow(request: RunRequest): Promise<RunNowResult> {
     const desk = await this.open();
     const bound = this.#insight.job(request.job);
-    if (bound?.settings.enabled !== true || request.throughPause === true || request.key !== undefined)
-      return super.runNow(request);
+    if (bound?.settings.enabled !== true || request.key !== undefined) return super.runNow(request);
     return runHere(request, bound, { interceptor: this.#interceptor, desk, settings: this.#host.settings });
   }
 
   /** While the runs of this instance end. @internal */
-  async onModuleDestroy(): Promise<void> {
-    await this.#closing.begin(this.#host.settings.shutdownTimeout);
+  onModuleDestroy(): void {
+    this.#closing.begin();
   }
 
   /** Before the store closes. @internal */
@@ -96,7 +95,13 @@ async function runHere(request: RunRequest, bound: BoundJob, parts: Parts): Prom
   const args = checkRun(request);
   let begin: (lock: Lock) => void = () => undefined;
   const begun = new Promise<Lock>((resolve) => (begin = resolve));
-  const { lock, result } = interceptor.runNow(bound, { args, by: actOf('run', request), began: begin });
+  const by = actOf('run', request);
+  const { lock, result } = interceptor.runNow(bound, {
+    args,
+    by,
+    through: request.throughPause,
+    began: begin,
+  });
   let own: Lock | undefined;
   const ended = result.then(
     (end): End => (end.ran ? { ran: true } : end),

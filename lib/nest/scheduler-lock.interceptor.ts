@@ -17,6 +17,15 @@ import type { BoundJob } from './bound-job.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
 
+/** A run that a person has asked for. */
+interface HandRun {
+  readonly args: readonly unknown[];
+  readonly by: ControlAct;
+  /** Whether it goes through a pause. */
+  readonly through: boolean | undefined;
+  readonly began: (lock: Lock) => void;
+}
+
 /**
  * No `NestInterceptor`: a scheduler calls methods, not routes, so what guards a method calls it. It wraps one call of the method in its
  * lock: takes the lock, runs the method, releases the lock.
@@ -66,12 +75,12 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
    */
   runNow(
     bound: BoundJob,
-    { args, by, began }: { args: readonly unknown[]; by: ControlAct; began: (lock: Lock) => void },
+    { args, by, through, began }: HandRun,
   ): { readonly lock: string; readonly result: Promise<RunResult<unknown>> } {
     const lock = lockOf(bound, args);
     const settings = { ...bound.settings, wait: 0, onStoreError: 'skip' as const };
     const started = { trigger: 'control', by } as const;
-    const call: LockCall = { kind: 'by-hand', name: lock, job: bound.job, settings, started };
+    const call: LockCall = { kind: 'by-hand', name: lock, job: bound.job, settings, started, through };
     const run = (): Promise<RunResult<unknown>> =>
       this.host.execute(call, (own) => {
         began(own);

@@ -14,6 +14,7 @@ import {
   type ReleaseResult,
 } from '../contract/lock-store.js';
 import type { LockInfo } from '../contract/lock-info.js';
+import type { NewPause, Pause } from '../contract/pause.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
 
 /** How long another instance holds a lock unless it is freed: 30 days, ms. */
@@ -100,6 +101,14 @@ export class FakeLockStore implements LockStore {
 
   release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult> {
     return this.#answer(() => this.#store.release(lease, options));
+  }
+
+  pause(name: string, pause: NewPause): Promise<Pause> {
+    return this.#answer(() => this.#store.pause(name, pause));
+  }
+
+  resume(name: string, pause: Pick<Pause, 'id'>): Promise<boolean> {
+    return this.#answer(() => this.#store.resume(name, pause));
   }
 
   inspect(names?: readonly string[]): Promise<LockInfo[]> {

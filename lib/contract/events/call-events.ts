@@ -71,6 +71,4 @@ export interface ControlledEvent extends LockFacts, ControlAct {
   readonly type: 'controlled';
   /** Of the lease that began or ended. Absent if there was none. */
   readonly fencingToken?: number;
-  /** For `pause`: until when, by the store's clock, epoch milliseconds. */
-  readonly until?: number;
 }

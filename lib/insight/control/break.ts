@@ -1,10 +1,9 @@
-import { pauseNow, starterOf } from '../controls.js';
+import { starterOf } from '../controls.js';
 import { leasesOf } from '../join.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { LeaseRef } from '../../contract/lock-store.js';
 import { Given } from './check.js';
 import { actOf, type Desk } from './desk.js';
-import { entryOf } from './lifts.js';
 import type { BreakRequest, BreakResult } from './types.js';
 
 /** Ends the lease that a person has seen, and no other one. */
@@ -18,12 +17,11 @@ export async function breakLease(desk: Desk, request: BreakRequest): Promise<Bre
   const { lock, fencingToken } = request;
   const info = await desk.look(lock);
   if (info?.token === undefined || info.fencingToken !== fencingToken) return gone(lock, info);
-  const pause = pauseNow(info);
-  if (pause !== undefined) return { result: 'is-pause', pause, time: info.time };
   const job = await jobOf(desk, lock, info);
   const lease = leaseOf({ ...info, ...(job !== undefined && { job }) }, { token: info.token, fencingToken });
   // If a person has started the run, the record of its end says so, too.
-  const run = await entryOf(desk, request);
+  const entries = await desk.entriesOf(lock).catch(() => []);
+  const run = entries.find((entry) => entry.fencingToken === fencingToken);
   const act = actOf('break', request, run && starterOf(run));
   const isOver = await desk.end(lease, act, info.time - (info.since ?? info.time));
   if (!isOver) return gone(lock, await desk.look(lock));

@@ -11,14 +11,9 @@ export class Closing {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Aborts when the shutdown begins: from then on, nobody waits in line for a pause, or for the end of a run. */
+  /** Aborts when the shutdown begins: from then on, nobody waits for the end of a run elsewhere. */
   get begun(): AbortSignal {
     return this.#begun.signal;
-  }
-
-  /** Aborts when the runs of this instance have ended, or the shutdown waits for them no more: a lifted pause comes back now, or not at all. */
-  get over(): AbortSignal {
-    return this.#over.signal;
   }
 
   /** Has the shutdown wait for a switch. */
@@ -31,33 +26,27 @@ export class Closing {
 
   /** Waits for a run here, `limit` milliseconds at most, and no longer than the shutdown does. */
   async wait<T>(limit: number, run: Promise<T>): Promise<T | undefined> {
-    const { over } = this;
+    const { signal } = this.#over;
     let stop: () => void = () => undefined;
     const isOver = new Promise<undefined>((resolve) => (stop = () => resolve(undefined)));
-    over.addEventListener('abort', stop);
+    signal.addEventListener('abort', stop);
     try {
       return await noLongerThan(limit, Promise.race([run, isOver]), this.clock);
     } finally {
-      over.removeEventListener('abort', stop);
+      signal.removeEventListener('abort', stop);
     }
   }
 
-  /** Begins the shutdown, and waits for the switches, `limit` milliseconds at most. */
-  begin(limit: number): Promise<void> {
+  /** Begins the shutdown. */
+  begin(): void {
     this.#begun.abort();
-    return this.#settled(limit);
   }
 
   /** Ends what still goes on, before the store closes. */
-  end(): Promise<void> {
+  async end(): Promise<void> {
     this.#begun.abort();
     this.#over.abort();
-    return this.#settled(LIMIT);
-  }
-
-  /** Also where nothing else keeps the process alive. */
-  async #settled(limit: number): Promise<void> {
     if (this.#open.size === 0) return;
-    await noLongerThan(limit, Promise.allSettled(this.#open), this.clock, { keepAlive: true });
+    await noLongerThan(LIMIT, Promise.allSettled(this.#open), this.clock, { keepAlive: true });
   }
 }

@@ -1,14 +1,13 @@
 /*
- * lib/insight/control: the switches of a person: pause, resume, break, run now, redeliver. They are put together from what every store has: leases,
- * lines, queued calls, histories.
+ * lib/insight/control: the switches of a person: pause, resume, break, run now, redeliver. They are put together from what every store has: pauses,
+ * leases, queued calls, histories.
  * May not enter: a store's own statements, Nest, how a switch is shown.
  */
 import type { LockStore } from '../../contract/lock-store.js';
 import { breakLease } from './break.js';
 import { type ControlOptions, Desk } from './desk.js';
-import { pause } from './pause.js';
+import { pause, resume } from './pause.js';
 import { redeliver } from './redeliver.js';
-import { resume } from './resume.js';
 import { runNow } from './run-now.js';
 import type {
   BreakRequest,

@@ -1,5 +1,5 @@
 import { type Clock, noLongerThan } from '../../base/clock.js';
-import { LockNotAcquiredError, SchedulerLockConfigError } from '../../base/errors.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
 import type { ControlledEvent } from '../../contract/events/call-events.js';
 import type { Emit } from '../../contract/events/events.js';
 import { pauseNow } from '../controls.js';
@@ -8,7 +8,7 @@ import { displayName } from '../../base/lock-name.js';
 import type { PauseInfo } from '../types.js';
 import { PARTS } from '../../contract/allowances.js';
 import { TimeLimits } from '../../lock/access/time-limits.js';
-import type { ControlAct, HistoryStore, Retention } from '../../contract/history-store.js';
+import type { ControlAct, HistoryStore, Retention, RunEntry } from '../../contract/history-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { LeaseRef, LockStore } from '../../contract/lock-store.js';
 import { nearest } from '../../base/wording.js';
@@ -29,10 +29,10 @@ export interface ControlOptions {
   readonly closing?: Closing;
 }
 
-/** How often to ask the store, ms: a free lock is reserved for two seconds for the first call in line. */
+/** How often to ask the store, ms. */
 export const EVERY = 250;
 /** How many entries of a history to look at, of each kind. */
-export const FEW = 20;
+const FEW = 20;
 
 /** The lock that a switch is for. */
 export interface Found {
@@ -46,23 +46,17 @@ const STORE_TIMEOUT = 5_000;
 /** How many jobs to name if none has a similar name. */
 const SOME = 10;
 
-/** What ends a wait early. */
-interface Wake {
-  /** Of the person who waits. */
-  readonly signal?: AbortSignal | undefined;
-  /** Does not reject. */
-  readonly done?: Promise<void>;
-  /** Of the application. @default the begin of its shutdown */
-  readonly end?: AbortSignal;
-}
+type Pauses = Required<Pick<LockStore, 'pause' | 'resume'>>;
+
+const canPause = (store: LockStore): store is LockStore & Pauses =>
+  store.pause !== undefined && store.resume !== undefined;
 
 /** What all switches do with a store. */
 export class Desk {
   readonly clock: Clock;
+  readonly pauses: Pauses;
   /** Without an application it never begins. */
   readonly closing: Closing;
-  /** The pauses that stand in line here, by their lock: each resolves when it does not any more. */
-  readonly pausing = new Map<string, Promise<void>>();
   #kept: Retention;
   /** What to add to the monotonic time of here for the store's time, as of the newest look at the fleet. */
   #toStoreTime: number | undefined;
@@ -78,10 +72,11 @@ export class Desk {
     this.#kept = options.kept ?? KEPT;
     this.closing = options.closing ?? new Closing(options.clock);
     this.#limits = new TimeLimits(options.clock);
-    if (!store.keeps.histories)
+    if (!store.keeps.histories || !canPause(store))
       throw new SchedulerLockConfigError([
-        `the store ${store.label ?? store.constructor.name} keeps no histories, so nobody can see or note what a switch does. Use Redis, PostgreSQL, MySQL or MongoDB.`,
+        `the store ${store.label ?? store.constructor.name} keeps no histories and pauses, so nobody can see or note what a switch does. Use Redis, PostgreSQL, MySQL or MongoDB.`,
       ]);
+    this.pauses = store;
     this.#reader = new Reader(store.history, store.inspect.bind(store));
   }
 
@@ -206,25 +201,33 @@ export class Desk {
   }
 
   /**
-   * Looks whether a pause may go on waiting in line.
+   * Notes what a person does to a lock, if the act ends no lease.
    *
-   * @throws the signal's reason; LockNotAcquiredError if the application shuts down
+   * @param now by the store's clock, epoch ms
+   * @returns the number of the entry, in the place of a fencing token: it belongs to no lease, and says when the person acted
    */
-  checkWait(lock: string, signal: AbortSignal | undefined): void {
-    signal?.throwIfAborted();
-    if (this.closing.begun.aborted) throw new LockNotAcquiredError(lock, { reason: 'shutting-down' });
+  async note(lock: string, act: ControlAct, now: number): Promise<number> {
+    const id = Math.floor(now) * 1_000 + Math.floor(Math.random() * 1_000);
+    const entry = { name: lock, fencingToken: id, holder: act.actor, kept: this.kept, by: act };
+    await this.ask(this.history.interrupted(entry));
+    return id;
   }
 
-  /** Waits, also where nothing else keeps the process alive: until then, or until one of these happens. */
-  async sleep(delay: number, { signal, done, end = this.closing.begun }: Wake = {}): Promise<void> {
-    const signals = [end, ...(signal === undefined ? [] : [signal])];
-    if (signals.some(({ aborted }) => aborted)) return;
+  /** The runs and switches that a lock remembers, newest first. */
+  async entriesOf(name: string): Promise<RunEntry[]> {
+    const entries = await this.ask(this.history.entries({ name, limit: FEW }));
+    return entries.filter((entry): entry is RunEntry => entry.type === 'run');
+  }
+
+  /** Waits, also where nothing else keeps the process alive: so long, or until the application shuts down. */
+  async sleep(delay: number): Promise<void> {
+    const { begun } = this.closing;
+    if (begun.aborted) return;
     let wake: () => void = () => undefined;
     const woken = new Promise<void>((resolve) => (wake = resolve));
-    for (const each of signals) each.addEventListener('abort', wake);
-    void done?.then(wake);
+    begun.addEventListener('abort', wake);
     await noLongerThan(delay, woken, this.clock, { keepAlive: true });
-    for (const each of signals) each.removeEventListener('abort', wake);
+    begun.removeEventListener('abort', wake);
   }
 }
 

@@ -1,7 +1,6 @@
 import type { LockInfo } from '../../contract/lock-info.js';
 import { Given } from './check.js';
 import { actOf, type Desk } from './desk.js';
-import { note } from './lifts.js';
 import type { RedeliverRequest, RedeliverResult } from './types.js';
 
 /**
@@ -23,12 +22,12 @@ export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<
   await desk.learnKept();
   const act = actOf('redeliver', request);
   const asked = wanted === undefined ? act : { ...act, count: wanted };
-  if (info !== undefined) await note(desk, lock, asked, info.time);
+  if (info !== undefined) await desk.note(lock, asked, info.time);
   const count = await desk.ask(store.queuedCalls.redeliver(lock, request.id));
   if (count > 0) {
     await desk.announce();
     // A mistyped name gets no history.
-    if (info === undefined) await note(desk, lock, { ...act, count }, desk.timeOf(info) ?? desk.clock.now());
+    if (info === undefined) await desk.note(lock, { ...act, count }, desk.timeOf(info) ?? desk.clock.now());
     desk.tell(lock, { ...act, count });
   }
   return { result: 'redelivered', lock, count };

@@ -2,15 +2,12 @@ import { newId } from '../../base/shared.js';
 import { parseDuration } from '../../base/duration.js';
 import { pauseNow, starterOf } from '../controls.js';
 import type { KnownByAll } from '../fleet-jobs.js';
-import { PARTS } from '../../contract/allowances.js';
+import { PARTS, THROUGH_PAUSE } from '../../contract/allowances.js';
 import type { ControlAct, RunEntry } from '../../contract/history-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { MOST_BYTES, writeQueued } from '../../contract/queued-arguments.js';
 import { Given } from './check.js';
 import { actOf, type Desk, EVERY } from './desk.js';
-import { entriesOf } from './lifts.js';
-import { GREATEST } from './pause.js';
-import { liftPause } from './through-pause.js';
 import type { NobodyHas, RunNowResult, RunRequest } from './types.js';
 
 /** How long one may wait for the end of a run, ms. */
@@ -39,41 +36,19 @@ export async function runNow(desk: Desk, request: RunRequest): Promise<RunNowRes
   const pause = pauseNow(info);
   if (info !== undefined && pause !== undefined && request.throughPause !== true)
     return { result: 'paused', pause, time: info.time };
-  const call = await enqueue(desk, { request, args, lock, priority: pause === undefined ? 0 : GREATEST });
-  if (call === undefined) return { result: 'skipped', reason: 'queue-full' };
-  return pause === undefined ? follow(desk, call) : throughThePause(desk, call, request, info?.holder ?? '');
-}
-
-/** @param holder the holder text of the pause */
-async function throughThePause(
-  desk: Desk,
-  call: Call,
-  request: RunRequest,
-  holder: string,
-): Promise<RunNowResult> {
-  const pausedAgain = await liftPause(desk, {
-    ...call,
-    request,
-    holder,
-    hasBegun: async () => (await runOf(desk, call)) !== undefined,
-  });
-  if (pausedAgain === undefined)
-    return follow(desk, { ...call, deadline: Math.max(call.deadline, desk.clock.monotonic() + LATE) });
-  // The call has run by now: a shutdown waits for its record.
-  const ran = { ...call, deadline: desk.clock.monotonic() + LATE, toTheEnd: true };
-  const end = await follow(desk, ran, desk.closing.over);
-  return end.result === 'started' ? { ...end, pausedAgain } : end;
+  const call = await enqueue(desk, { request, args, lock, through: pause !== undefined });
+  return call === undefined ? { result: 'skipped', reason: 'queue-full' } : follow(desk, call);
 }
 
 interface ToQueue {
   readonly request: RunRequest;
   readonly args: readonly unknown[];
   readonly lock: string;
-  readonly priority: number;
+  readonly through: boolean;
 }
 
 /** @returns `undefined` if the lock has as many calls as it may have */
-async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): Promise<Call | undefined> {
+async function enqueue(desk: Desk, { request, args, lock, through }: ToQueue): Promise<Call | undefined> {
   const { job, key } = request;
   const id = newId();
   const by: ControlAct = { ...actOf('run', request), call: id };
@@ -83,11 +58,13 @@ async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): 
     id,
     job,
     args: writeQueued(args, by),
-    priority,
+    priority: through ? THROUGH_PAUSE : 0,
     max: PARTS.queue.max,
     redeliver: 0,
   };
-  const kept = await desk.ask(desk.store.queuedCalls.enqueue(key === undefined ? call : { ...call, key }));
+  // A call through a pause has a place of its own, and becomes one with no other.
+  const keyed = key === undefined || through ? call : { ...call, key };
+  const kept = await desk.ask(desk.store.queuedCalls.enqueue(keyed));
   if (kept.queued) await desk.announce();
   const wait = parseDuration(request.wait) ?? START;
   const deadline = desk.clock.monotonic() + wait;
@@ -132,8 +109,8 @@ function whyNobody(knownBy: KnownByAll): string | undefined {
     : 'No instance that is up takes calls of it from elsewhere.';
 }
 
-/** Waits for the start of a run, or for its end. @param end when to answer what is known by then */
-async function follow(desk: Desk, call: Call, end = desk.closing.begun): Promise<RunNowResult> {
+/** Waits for the start of a run, or for its end. */
+async function follow(desk: Desk, call: Call): Promise<RunNowResult> {
   let openSince = Infinity;
   let before: LockInfo | undefined;
   for (;;) {
@@ -146,9 +123,9 @@ async function follow(desk: Desk, call: Call, end = desk.closing.begun): Promise
     openSince = how === 'open' ? Math.min(openSince, now) : Infinity;
     const hasEnded = how === 'ended' || now - openSince > LATE;
     if (run !== undefined && hasEnded) return started(run, call.toTheEnd);
-    if (now >= call.deadline || isEnough(how, call) || end.aborted)
+    if (now >= call.deadline || isEnough(how, call) || desk.closing.begun.aborted)
       return run ? started(run, false) : queued(call, info);
-    await desk.sleep(EVERY, { end });
+    await desk.sleep(EVERY);
   }
 }
 
@@ -187,6 +164,6 @@ function started({ lock, fencingToken, instance, outcome, error }: RunEntry, wit
 
 /** The run of a call. From its start until its end is known, the history has it as interrupted. */
 async function runOf(desk: Desk, { lock, id }: Call): Promise<RunEntry | undefined> {
-  const entries = await entriesOf(desk, lock);
+  const entries = await desk.entriesOf(lock);
   return entries.find((entry) => starterOf(entry)?.call === id);
 }

@@ -37,7 +37,9 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) =>
   // A call that found its job paused was not carried out.
   paused: (result, shown) =>
     'jobs' in result
-      ? done(`Done: ${about(result)} is paused by ${result.pause.actor} until ${shown(result.pause.until)}.`)
+      ? done(
+          `Done: ${about(result)} is paused by ${result.pause.actor} until ${shown(result.pause.until)}.${goesOn(result)}`,
+        )
       : notDone(
           `Not started: it is ${pausedBy(result, shown)}.`,
           '--through-pause runs it once all the same.',
@@ -61,15 +63,11 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) =>
       `Nothing was changed: that lease is over, and ${heldBy({ lock, holder })} by now${token}.`,
     );
   },
-  'is-pause': (result, shown) =>
-    notDone(`Nothing was changed: that is no run, it is ${pausedBy(result, shown)}. Resume it.`),
-  started: ({ instance, fencingToken, outcome, error, pausedAgain }) => {
+  started: ({ instance, fencingToken, outcome, error }) => {
     const on = `on ${by(instance)}, with fencing token ${fencingToken}`;
     const end = `${outcome}${error === undefined ? '' : ` (${error})`}`;
-    const pause =
-      pausedAgain === undefined ? '' : ` It is ${pausedAgain ? 'paused again' : 'not paused any more'}.`;
     const isFine = outcome === undefined || outcome === 'completed';
-    return done((outcome === undefined ? `It runs ${on}.` : `It ran ${on}: ${end}.`) + pause, isFine ? 0 : 1);
+    return done(outcome === undefined ? `It runs ${on}.` : `It ran ${on}: ${end}.`, isFine ? 0 : 1);
   },
   held: (result) =>
     notDone(`Nothing was changed: ${heldBy(result)}.`, 'Give --wait more time, or look with `locks`.'),
@@ -102,6 +100,9 @@ const by = (holder: string | undefined): string => (holder === undefined ? 'some
 
 const heldBy = ({ lock, holder }: { lock: string; holder?: string | undefined }): string =>
   `${by(holder)} has the lock ${displayName(lock)}`;
+
+const goesOn = ({ running }: Extract<PauseResult, { readonly result: 'paused' }>): string =>
+  running === undefined ? '' : ` The run of ${by(running.holder)} goes on.`;
 
 /** The lock of a pause, with the jobs that it stops, unless that is the one of this name. */
 function about({ pause: { lock }, jobs }: Pick<Of<'paused-already'>, 'pause' | 'jobs'>): string {

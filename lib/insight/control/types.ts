@@ -8,7 +8,7 @@ export type { ControlInfo, PauseInfo } from '../types.js';
 export interface By {
   /** Who: 1 to 60 characters. */
   readonly actor: string;
-  /** Why: up to 200 characters; the holder text of a pause keeps the first of them. */
+  /** Why: up to 200 characters. */
   readonly reason?: string;
 }
 
@@ -21,12 +21,10 @@ export type PauseRequest = Target &
   Required<By> & {
     /** At most 30 days. @default '7d' */
     readonly for?: Duration;
-    /** How long to wait in line for a run to end, and no longer than the pause would last. @default '1h' */
+    /** How long to wait for the end of a run that goes on, an hour at most: the pause is in force by then. @default not at all */
     readonly wait?: Duration;
-    /** Called with the holder when the pause begins to wait in line. */
+    /** Called with the holder when that wait begins. */
     readonly onWaiting?: (holder: string | undefined) => void;
-    /** Ends the wait: `pause()` rejects with the signal's reason. */
-    readonly signal?: AbortSignal;
   };
 
 /** Which lock to resume. */
@@ -42,12 +40,7 @@ export interface RunRequest extends By {
   readonly key?: string;
   /** The arguments of the call. @default none */
   readonly args?: readonly unknown[];
-  /**
-   * Lifts a pause for this run, puts it back after the run, and resolves then. If this process dies meanwhile, or the run outlasts the
-   * shutdown of this application, the pause is over.
-   *
-   * @default false
-   */
+  /** Runs once through a pause, which stays in force. The call becomes one with no other then. @default false */
   readonly throughPause?: boolean;
   /** How long to wait for the end of the run, to say how it ended. @default not at all */
   readonly wait?: Duration;
@@ -66,6 +59,8 @@ export type PauseResult =
       readonly result: 'paused';
       readonly pause: PauseInfo;
       /** The jobs that it stops. */ readonly jobs: readonly string[];
+      /** The run that goes on. Absent: none does. */
+      readonly running?: { readonly holder?: string; readonly fencingToken?: number };
     }
   /** Somebody has paused it before: nothing was changed. Resume it first. */
   | {
@@ -74,8 +69,6 @@ export type PauseResult =
       readonly jobs: readonly string[];
       /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
     }
-  /** The wait was over before the holder had released the lock: nothing was changed. */
-  | { readonly result: 'held'; readonly lock: string; readonly holder?: string }
   | NobodyHas;
 
 /** What became of a resume. */
@@ -107,12 +100,6 @@ export type BreakResult =
       /** Fencing token of the lease that has the lock now, if it is one of this library. */
       readonly fencingToken?: number;
       readonly holder?: string;
-    }
-  /** That lease is a pause: resume it. Nothing was changed. */
-  | {
-      readonly result: 'is-pause';
-      readonly pause: PauseInfo;
-      /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
     };
 
 /** What became of a run that a person has asked for. */
@@ -125,8 +112,6 @@ export type RunNowResult =
       readonly instance: string;
       readonly outcome?: 'completed' | 'failed' | 'timed-out' | 'aborted' | 'interrupted';
       readonly error?: string;
-      /** With `throughPause`: whether the pause is in force again. If not, its time is over, somebody has resumed the job, or this application shuts down. */
-      readonly pausedAgain?: boolean;
     }
   | {
       readonly result: 'held';
@@ -170,10 +155,8 @@ export interface RedeliverResult {
 /** The five switches: the service, the shell and the page call these. */
 export interface ControlSwitches {
   /**
-   * Takes the lock for a person, after its holder and before all calls that wait. Resolves when the pause is in force: until it is
-   * resumed, or its time is over, no instance starts a job under the lock. Rejects with `LockNotAcquiredError` (`shutting-down`) if this
-   * application shuts down before that. Of several pauses of a lock in one process one stands in line;
-   * the others wait for it, and answer that the lock is paused already.
+   * Pauses a lock at once: until it is resumed, or its time is over, no instance starts a job under the lock. A run that goes on goes on, and
+   * the answer names it.
    */
   pause(request: PauseRequest): Promise<PauseResult>;
   /** Ends a pause. Of what was skipped meanwhile, only ticks within `catchUp` and queued calls still run. */

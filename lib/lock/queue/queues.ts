@@ -9,7 +9,7 @@ import type { Drainer, QueueJob } from '../drain.js';
 import type { LockCall, LockSettings, Skipped } from '../lock-call.js';
 import type { LockRunner } from '../lock-runner.js';
 import type { LockStore } from '../../contract/lock-store.js';
-import { STEP_OF_PRIORITY } from '../../contract/allowances.js';
+import { isThrough, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 
 /** Why no call can be queued. */
 export const NO_QUEUED_CALLS =
@@ -197,6 +197,7 @@ export class Queues {
       job: undefined,
       settings: { ...settings, ...own, wait: WAIT, priority: this.#priorityOf(place) },
       place,
+      through: isThrough(place, this.clock.now()),
     };
     const result = await this.runner.drain(call, drainer);
     workers.delete(worker);

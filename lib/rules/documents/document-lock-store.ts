@@ -24,6 +24,7 @@ import {
   type ReleaseResult,
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
+import type { NewPause, Pause } from '../../contract/pause.js';
 import { byOf, type Decision, type LockDocument } from '../lock/document.js';
 import { type LockEntries, NO_ENTRIES } from '../entries/entries.js';
 import { EntryHistory, type EntryHistoryOptions, startsOf } from '../entries/history.js';
@@ -34,6 +35,7 @@ import { WAITS } from '../entries/tries.js';
 import type { DocumentsRead, LockDocuments } from '../../contract/port.js';
 import { Rounds } from './rounds.js';
 import { extend } from '../lock/leases.js';
+import { pause, resume } from '../lock/pauses.js';
 import { acquireInLine, givesUp, hasLine, lineInfo, releaseInLine } from '../lock/in-line.js';
 import { inspect } from '../lock/inspect.js';
 import { readableLock } from '../lock/state.js';
@@ -103,6 +105,14 @@ export class DocumentLockStore implements LockStore {
 
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     return new Promise((answered, failed) => this.#release(lease, options, { answered, failed }));
+  }
+
+  pause(name: string, asked: NewPause): Promise<Pause> {
+    return this.#decide(name, (document, now) => pause(document, now, asked));
+  }
+
+  resume(name: string, { id }: Pick<Pause, 'id'>): Promise<boolean> {
+    return this.#decide(name, (document, now) => resume(document, now, id));
   }
 
   /** No hints arrive: calls in line ask for their turn. */

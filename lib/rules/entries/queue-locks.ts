@@ -1,7 +1,7 @@
 import type { LeaseRef } from '../../contract/lock-store.js';
 import type { Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
-import { type Decision, isTaken, type LockDocument } from '../lock/document.js';
+import { type Decision, isTaken, type LockDocument, pauseOf } from '../lock/document.js';
 import { hasLine, lineOf } from '../lock/in-line.js';
 import { regrant } from '../lock/leases.js';
 import { readableLock } from '../lock/state.js';
@@ -23,12 +23,16 @@ export interface QueueLocks {
 export interface RegrantedRun {
   readonly job: string;
   readonly ttl: number;
+  /** Whether a person has it run through a pause. */
+  readonly through: boolean;
 }
 
 /** A lock that is taken. */
 export interface TakenLock {
   /** Its lease. Absent: it stays taken after one, or somebody else has it. */
   readonly lease?: Pick<LeaseRef, 'token' | 'fencingToken'> | undefined;
+  /** Whether it is paused: then only calls that go through the pause are taken. */
+  readonly paused?: boolean;
   /** The place of the first call in line that only waits. */
   readonly waiting?: number | undefined;
   /** The place of the first one that runs queued calls. */
@@ -57,7 +61,8 @@ export const documentLocks = (
         const waiting = standing.find(({ drains }) => drains !== true)?.place;
         const draining = standing.find(({ drains }) => drains === true)?.place;
         const isLive = lock.ended === undefined && lock.stranger === undefined;
-        return [name, { waiting, draining, ...(isLive && { lease: lock.lease }) }];
+        const paused = pauseOf(lock, now) !== undefined;
+        return [name, { waiting, draining, paused, ...(isLive && { lease: lock.lease }) }];
       }),
     );
   },

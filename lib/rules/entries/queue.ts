@@ -15,7 +15,7 @@ import {
   type NextResult,
   type QueuedCallStore,
 } from '../../contract/queued-call-store.js';
-import { isAttended, STEP_OF_PRIORITY } from '../../contract/allowances.js';
+import { isAttended, isThrough, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
 import type { Moments } from './lines.js';
 import type { EntryHistory, ReadForPeople } from './history.js';
@@ -381,6 +381,10 @@ class Delivery {
     }
     if (call === undefined) return { held: true, dead };
     const { place } = call.entry;
+    if (lock.paused === true && !isThrough(place, call.now)) {
+      if (call.taken === this.lease.token) await this.#putBack();
+      return { held: true, dead };
+    }
     return (await this.#isBehind(lock, place)) ? { held: true, place, dead } : this.#take(call);
   }
 
@@ -408,8 +412,9 @@ class Delivery {
         if (written !== true) return AGAIN;
       }
       const limit = tries.left();
+      const through = isThrough(call.entry.place, call.now);
       mayBeGranted = true;
-      const fencingToken = await this.locks.regrant(lease, { job, ttl }, limit);
+      const fencingToken = await this.locks.regrant(lease, { job, ttl, through }, limit);
       // The lease has run out meanwhile, and the next holder takes the queued call. Or the same was asked twice.
       if (fencingToken === undefined) return AGAIN;
       return { held: true, queuedCall: delivered(call, isTakenNow ? 0 : 1), fencingToken, dead: this.#dead };

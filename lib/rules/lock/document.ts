@@ -1,6 +1,7 @@
 import { LockStateError } from '../../base/errors.js';
 import type { Standing } from '../../contract/line.js';
 import type { LeaseRef, ReleaseOutcome } from '../../contract/lock-store.js';
+import type { Pause } from '../../contract/pause.js';
 import type { Starts } from './starts.js';
 import { holderText, LOCKED_BY_LENGTH } from '../../contract/holder-text.js';
 
@@ -74,6 +75,12 @@ export function become(
 }
 
 export const isTaken = ({ until }: LockDocument, now: number): boolean => until > now;
+
+/** Rule 19: the pause that is in force. @param now of the database */
+export function pauseOf(document: LockRecord | undefined, now: number): Pause | undefined {
+  const pause = document?.more?.['paused'] as Pause | undefined;
+  return pause !== undefined && pause.until > now ? pause : undefined;
+}
 
 /**
  * Rule 3: whether the newest lease is this one. The fencing token 0, of a grant that was never answered, stands for any lease of its

@@ -51,13 +51,19 @@ export function acquireInLine(
   const { answer, change } = decision;
   const isGrant = change?.begins === true;
   // Its own grant once more; or a refusal that no wait ends.
-  if (!isGrant && (answer.acquired || request.wait === undefined || !AWAITED.has(answer.reason)))
-    return decision;
+  if (!isGrant && (answer.acquired || !isAwaited(answer, request))) return decision;
   const keptFree = isGrant && document === undefined ? forLostHolder(request) : undefined;
   if (keptFree !== undefined) return byLine(NOTHING, now, request, standing, keptFree);
-  if (isGrant && isAlone(document, standing)) return decision;
+  if (isGrant && (passesBy(request) || isAlone(document, standing))) return decision;
   return byLine(document, now, request, standing, decision);
 }
+
+/** Nobody in line comes before a call that goes through a pause. */
+const passesBy = ({ through, wait }: AcquireRequest): boolean => through === true && wait === undefined;
+
+/** What runs queued calls waits out a pause, too. */
+const isAwaited = ({ reason }: AcquireRefusal, { wait }: AcquireRequest): boolean =>
+  wait !== undefined && (AWAITED.has(reason) || (reason === 'paused' && wait.drains === true));
 
 /** Nothing is known of the lock. If it was lost, its holder can write it back as long as nobody else has it: a call that waits leaves it free. */
 function forLostHolder({ wait }: AcquireRequest): Decision<AcquireResult> | undefined {
@@ -173,7 +179,7 @@ function newPlace(line: Line, place: number): number {
  * @param asks the token of the call that asks now
  * @returns for how long the lock is kept for another call, ms; `undefined`: it is not
  */
-function nextTurn(
+export function nextTurn(
   document: LockDocument,
   line: Line,
   now: number,

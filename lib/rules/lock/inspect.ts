@@ -1,5 +1,5 @@
 import type { LockInfo } from '../../contract/lock-info.js';
-import { expiresIn, holderOf, isTaken, type LockDocument, lockState } from './document.js';
+import { expiresIn, holderOf, isTaken, type LockDocument, lockState, pauseOf } from './document.js';
 import { jobInfos } from './starts.js';
 import type { Miss } from '../../contract/history-store.js';
 
@@ -22,9 +22,15 @@ export function inspect(name: string, document: LockDocument, now: number): Lock
       : { token: lease.token }),
     ...(lease?.job === undefined ? undefined : { job: lease.job }),
     ...(isInterrupted ? { interrupted: true } : undefined),
+    ...pausedIn(document, now),
     jobs: jobInfos(starts),
   };
 }
+
+const pausedIn = (document: LockDocument, now: number): Pick<LockInfo, 'paused'> => {
+  const paused = pauseOf(document, now);
+  return paused === undefined ? {} : { paused };
+};
 
 /** What a miss is judged by. */
 export interface SeenStarts {

@@ -8,6 +8,7 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../../contract/lock-store.js';
+import { type Pause, withoutId } from '../../contract/pause.js';
 import {
   type Decision,
   endAfter,
@@ -23,6 +24,7 @@ import {
   lockState,
   nextFencingToken,
   NOTHING,
+  pauseOf,
 } from './document.js';
 import {
   endStart,
@@ -44,6 +46,9 @@ export function acquire(
   request: AcquireRequest,
 ): Decision<AcquireResult> {
   const known = document ?? NOTHING;
+  const paused = request.through === true ? undefined : pauseOf(document, now);
+  if (paused !== undefined && !(isTaken(known, now) && isOwn(known, request)))
+    return { answer: pausedBy(paused, known, now, request) };
   if (isTaken(known, now))
     return isOwn(known, request) ? again(known, now, request) : taken(known, now, request);
   const refusal = refusedStart(known.starts, now, request);
@@ -84,6 +89,20 @@ function taken(document: LockDocument, now: number, request: AcquireRequest): De
   };
   return { answer: refusal ?? { acquired: false, reason, ...facts } };
 }
+
+/** Rule 19: no lease begins under a pause. */
+const pausedBy = (
+  pause: Pause,
+  { starts }: LockDocument,
+  now: number,
+  { job }: AcquireRequest,
+): AcquireRefusal => ({
+  acquired: false,
+  reason: 'paused',
+  paused: withoutId(pause),
+  expiresIn: Math.ceil(pause.until - now),
+  ...lastTick(starts, job),
+});
 
 /** Rule 4: why the job may not start now; `undefined` if it may. */
 function refusedStart(starts: Starts, now: number, request: AcquireRequest): AcquireRefusal | undefined {
@@ -177,9 +196,10 @@ export function regrant(
   document: LockDocument | undefined,
   now: number,
   lease: LeaseRef,
-  { job, ttl }: { readonly job: string; readonly ttl: number },
+  { job, ttl, through }: { readonly job: string; readonly ttl: number; readonly through: boolean },
 ): Decision<number | undefined> {
   const isLive = document !== undefined && isOf(document, lease) && document.ended === undefined;
+  if (!through && pauseOf(document, now) !== undefined) return { answer: undefined };
   if (!isLive || document.lease === undefined || !isTaken(document, now)) return { answer: undefined };
   const fencingToken = nextFencingToken(lease.name, document, now);
   const kept = { ...document, lease: { ...document.lease, job, fencingToken } };

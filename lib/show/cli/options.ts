@@ -65,7 +65,7 @@ export const OPTIONS = {
   for: { value: '<duration>', help: 'how long it lasts, up to 30d (default: 7d)', of: ['pause'] },
   wait: {
     value: '<duration>',
-    help: 'how long to wait: for whoever runs now (pause; default: 1h), or for the end of the run (run)',
+    help: 'how long to wait for the end of a run: of the one that goes on (pause), or of this one (run)',
     of: ['pause', 'run'],
   },
   fencing: { value: '<number>', help: 'the fencing token that `locks` shows', of: ['break'] },
@@ -75,7 +75,7 @@ export const OPTIONS = {
     help: 'calls with the same key that have not begun become one',
     of: ['run'],
   },
-  'through-pause': { help: 'lifts a pause for this run, and puts it back behind it', of: ['run'] },
+  'through-pause': { help: 'runs once all the same if it is paused', of: ['run'] },
   id: { value: '<id>', help: 'only this dead letter (default: all)', of: ['redeliver'] },
   store: { value: '<kind>', help: 'postgres, or mysql', of: ['sql'] },
   grant: { value: '<user>', help: 'who gets the rights', of: ['sql'] },

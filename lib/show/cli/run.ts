@@ -4,7 +4,7 @@
  */
 import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../../base/clock.js';
-import { LockNotAcquiredError, SchedulerLockConfigError } from '../../base/errors.js';
+import { SchedulerLockConfigError } from '../../base/errors.js';
 import { insightsOf } from '../board/source.js';
 import { Insight } from '../../insight/insight.js';
 import type { LockStore } from '../../contract/lock-store.js';
@@ -12,7 +12,7 @@ import { Closing } from '../../insight/control/closing.js';
 import { Control } from '../../insight/control/control.js';
 import { asClause, withoutSql } from '../../base/wording.js';
 import { readArguments, type Request } from './arguments.js';
-import { type Answer, answerOf, ATTENTION, AWAY, type Context, USAGE } from './commands.js';
+import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js';
 import type { OpenStore } from './open.js';
 import { help, URL_VARIABLE, UsageError } from './options.js';
 import { type StoreAddress, withoutSecrets } from './address.js';
@@ -112,10 +112,10 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
   }
 }
 
-/** Ctrl+C takes a pause that waits out of its line. A run through a pause goes on: a second one ends the process. */
+/** Ctrl+C ends a wait for a run: the answer says what is known by then. */
 function untilInterrupted({ clock, onInterrupt }: Shell): Closing {
   const closing = new Closing(clock);
-  onInterrupt(() => void closing.begin(0));
+  onInterrupt(() => closing.begin());
   return closing;
 }
 
@@ -203,9 +203,6 @@ function explain(error: unknown, url: string): { line: string; code: number } {
     );
     return { line: `${clean(problems.join(' '))}.`, code: USAGE };
   }
-  // Only Ctrl+C ends the wait of a pause like that.
-  if (error instanceof LockNotAcquiredError)
-    return { line: 'Interrupted while it waited: nothing is paused.', code: ATTENTION };
   const message = error instanceof Error ? error.message || error.name : String(error);
   return { line: `${clean(withoutSql(message))}.`, code: AWAY };
 }

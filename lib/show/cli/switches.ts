@@ -32,7 +32,7 @@ const SWITCHES: Readonly<Record<Switch, Do>> = {
       ...(act.for !== undefined && { for: act.for }),
       ...(act.wait !== undefined && { wait: act.wait }),
       onWaiting: (holder) =>
-        hand.say(printable(`Waiting behind ${displayName(holder ?? 'whoever has it')} …`)),
+        hand.say(printable(`It is paused. Waiting behind ${displayName(holder ?? 'whoever has it')} …`)),
     }),
   resume: (act, hand) => hand.control.resume({ ...targetOf(act), ...byOf(act, hand) }),
   break: (act, hand) => {
@@ -41,8 +41,6 @@ const SWITCHES: Readonly<Record<Switch, Do>> = {
   },
   run: (act, hand) => {
     const { name = '', args, key, throughPause, wait } = act;
-    if (throughPause)
-      hand.say('If it is paused, that is lifted for this run: let this command end by itself.');
     return hand.control.runNow({
       job: name,
       args,

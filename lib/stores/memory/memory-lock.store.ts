@@ -28,6 +28,8 @@ import {
   type ReleaseResult,
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
+import type { NewPause, Pause } from '../../contract/pause.js';
+import { pause, resume } from '../../rules/lock/pauses.js';
 import { MemoryHints } from './hints.js';
 import { MemoryDocuments } from './memory-documents.js';
 import { MemoryEntries } from './memory-entries.js';
@@ -63,7 +65,8 @@ export class MemoryLockStore implements LockStore {
     });
     documents.retention = (read) => {
       if (entries.has(read.name)) return Infinity;
-      return readableLock(read).starts.size === 0 ? RETENTION : TICK_RETENTION;
+      const { starts, more } = readableLock(read);
+      return starts.size === 0 && more?.['paused'] === undefined ? RETENTION : TICK_RETENTION;
     };
   }
 
@@ -86,6 +89,14 @@ export class MemoryLockStore implements LockStore {
     );
     this.history.ended(lease, options, !result.released);
     return result;
+  }
+
+  async pause(name: string, asked: NewPause): Promise<Pause> {
+    return this.#decide(name, (document, now) => pause(document, now, asked));
+  }
+
+  async resume(name: string, { id }: Pick<Pause, 'id'>): Promise<boolean> {
+    return this.#decide(name, (document, now, line) => resume(document, now, id, line));
   }
 
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {

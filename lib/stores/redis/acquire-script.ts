@@ -30,6 +30,17 @@ local function start(spec, before, now)
 end`;
 
 /**
+ * Lua: pausing(field, tick, outcome): the refusal of a lock that is paused, if it is: with the pause in the place of the holder.
+ */
+export const PAUSING = /* lua */ `
+local function pausing(field, tick, outcome)
+  if not field then return nil end
+  local t = redis.call('TIME')
+  local left = tonumber(string.match(field, '^%d+')) - t[1] * 1000 - math.floor(t[2] / 1000)
+  return left > 0 and { 'paused', field, left, tick or '', outcome or '' } or nil
+end`;
+
+/**
  * Lua: lost(state, job, last): what is known of the lease before, with the fencing token `last`, which has ended by itself. If its job was
  * not noted, it may be the job that starts now.
  */
@@ -98,11 +109,12 @@ end`;
  * Takes a lock that is free, if its job may start now, and if nobody stands in line.
  *
  * KEYS: lock, state
- * ARGV: token, ttl, holder, job?, spec?, brief?, history?
+ * ARGV: token, ttl, holder, job?, spec?, brief?, history?, through?
  *
  * The ttl is in ms. The spec of a start is '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or
  * interrupted> <schedule>', each '-' if not given; '' for a call without a start. If brief is not '', nobody needs the holder and the
- * times of a refusal because the lock is taken. If history is not '', the store remembers the run.
+ * times of a refusal because the lock is taken. If history is not '', the store remembers the run. If through is not '', the
+ * call goes through a pause, before all calls in line.
  *
  * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends the command
  * after a broken connection must not be refused by its own lease).
@@ -123,17 +135,19 @@ export const ACQUIRE = leaseScript(
 local token, ttl, holder = ARGV[i], ARGV[i + 1], ARGV[i + 2]
 local job, spec = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
 local brief, history = width > 5 and ARGV[i + 5] ~= '', width > 6 and ARGV[i + 6] ~= ''
-local record = 'job:' .. job
+local through, record = width > 7 and ARGV[i + 7] ~= '', 'job:' .. job
 local current = redis.call('GET', lock)
 if current then
   if brief and string.sub(current, 1, #token) ~= token then
     return { string.sub(current, 1, 6) == 'ended:' and 'cooling-down' or 'held', '', -2 }
   end
   local held = string.match(current, '^(.*) %d+$') or current
-  local s = redis.call('HMGET', state, 'token', 'holder', 'by:' .. job, 'fence', record)
+  local s = redis.call('HMGET', state, 'token', 'holder', 'by:' .. job, 'fence', record, 'paused')
   local ended = s[1] and held == 'ended:' .. s[1]
   local ours = ended or s[1] == held
   if held ~= token then
+    local refusal = not through and pausing(s[6], string.match(s[5] or '', '^(%d+) %d+ (%S+) '))
+    if refusal then return refusal end
     local reason, left = ended and 'cooling-down' or 'held', redis.call('PTTL', lock)
     if not s[5] then return { reason, ours and s[2] or '', left } end
     return { reason, ours and s[2] or '', left, string.match(s[5], '^(%d+) %d+ (%S+) ') }
@@ -143,17 +157,19 @@ if current then
   if ours then return tonumber(s[4]) end
 end
 local ticks, attempt, last, kept, before, started, other = spec ~= '', 1, nil, nil, nil, nil, nil
-local head, since = nil, ''
+local head, since, paused = nil, '', nil
 if history then
-  local s = redis.call('HMGET', state, 'fence', 'kept', record, 'line', 'since')
-  last, kept, before, head, since = s[1], s[2], s[3], s[4], s[5]
+  local s = redis.call('HMGET', state, 'fence', 'kept', record, 'line', 'since', 'paused')
+  last, kept, before, head, since, paused = s[1], s[2], s[3], s[4], s[5], s[6]
 elseif ticks then
-  local s = redis.call('HMGET', state, 'fence', 'kept', record, 'line')
-  last, kept, before, head = s[1], s[2], s[3], s[4]
+  local s = redis.call('HMGET', state, 'fence', 'kept', record, 'line', 'paused')
+  last, kept, before, head, paused = s[1], s[2], s[3], s[4], s[5]
 else
-  local s = redis.call('HMGET', state, 'fence', 'line')
-  last, head = s[1], s[2]
+  local s = redis.call('HMGET', state, 'fence', 'line', 'paused')
+  last, head, paused = s[1], s[2], s[3]
 end
+local refused = not through and not current and pausing(paused, string.match(before or '', '^(%d+) %d+ (%S+) '))
+if refused then return refused end
 local t = redis.call('TIME')
 local micros = t[1] * 1000000 + t[2]
 local now, fence = (micros - micros % 1000) / 1000, micros
@@ -169,7 +185,7 @@ end
 -- The lock is free, and calls stand in line: calls the first of them, and refuses this one. If the first was called and did not come, the
 -- others have the same time once more, and the next of them that asks removes it. Goes on if none has come then either, or if every wait in
 -- this line is over: all of them are dead.
-if head and not current then
+if head and not current and not through then
   local w = redis.call('HMGET', state, 'turn', 'ends')
   local turn, over = w[1], w[2] and tonumber(w[2]) < now
   if turn == string.match(head, '^%S+') and not over then
@@ -191,5 +207,5 @@ grant(state, token, digits, holder, t[1], job, started, before, history)
 keepOnce(state, kept, now, ttl, ticks, last, micros)
 if other or attempt > 1 or ended then return { '', fence, attempt, other or '', ended } end
 return fence`,
-  [START, LOST, GRANT, KEEP, KEEP_ONCE, CALL],
+  [START, PAUSING, LOST, GRANT, KEEP, KEEP_ONCE, CALL],
 );

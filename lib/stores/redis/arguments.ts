@@ -3,7 +3,7 @@ import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../contract/lo
 // The arguments of the scripts of one lease: see acquire-script.ts, extend-script.ts and release-script.ts.
 
 export function acquireArguments(request: AcquireRequest): string[] {
-  const { token, ttl, holder, job = '', brief = false, history = false } = request;
+  const { token, ttl, holder, job = '', brief = false, history = false, through = false } = request;
   const args = [
     token,
     String(ttl),
@@ -11,11 +11,13 @@ export function acquireArguments(request: AcquireRequest): string[] {
     job,
     startArgument(request),
     brief ? '1' : '',
-    history ? '1' : '',
+    ...flags(history, through),
   ];
   while (args.length > 3 && args.at(-1) === '') args.pop();
   return args;
 }
+
+export const flags = (...all: readonly boolean[]): string[] => all.map((flag) => (flag ? '1' : ''));
 
 export function releaseArguments(
   lease: LeaseRef,

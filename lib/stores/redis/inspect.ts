@@ -7,6 +7,7 @@ import { isStateKey, OF_LINE, stateKey } from './keys.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import { translate } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
+import { readPause } from './pause-scripts.js';
 import { leaseScript } from './script.js';
 
 type Answer = [
@@ -149,6 +150,7 @@ function lockIn(name: string, [[seconds, micros], token, left, fields, line]: An
   const granted = Math.floor(Number(fence) / 1_000);
   const since =
     began === '' || Number(began) === Math.floor(granted / 1_000) ? granted : Number(began) * 1_000;
+  const paused = readPause(state.get('paused'));
   const info: LockInfo = {
     name,
     time,
@@ -159,6 +161,7 @@ function lockIn(name: string, [[seconds, micros], token, left, fields, line]: An
     ...(fence === undefined ? undefined : { fencingToken: Number(fence), ...runOf(state, fence) }),
     ...(known && held === newest && newest !== '' ? { token: newest } : undefined),
     ...(token === null && isInterrupted(state) ? { interrupted: true } : undefined),
+    ...(paused !== undefined && paused.until > time && { paused }),
     ...shownLine(standingOf(line, time), time),
     jobs: [...state].flatMap(([field, value]) =>
       field.startsWith('job:') ? jobOf(field.slice(4), value) : [],

@@ -122,7 +122,7 @@ export const OF_LOCK: KeysOf = { count: 2, of: ([lock, state]) => [lock, state] 
 export const OF_LINE: KeysOf = { count: 4, of: (keys) => keys };
 export const OF_QUEUE: KeysOf = { count: 2, of: ([, state]) => besideState(state, ENTRIES, ORDER) };
 export const OF_HISTORY: KeysOf = { count: 2, of: ([, state]) => besideState(state, HISTORY, PLACES) };
-export const OF_TURN: KeysOf = { count: 2, of: ([lock, , line]) => [lock, line] };
+export const OF_TURN: KeysOf = { count: 3, of: ([lock, state, line]) => [lock, state, line] };
 
 /** Keys beside the state of a lock. */
 const besideState = (state: string, ...ends: string[]): string[] =>

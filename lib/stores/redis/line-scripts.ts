@@ -1,7 +1,7 @@
 import { RETENTION, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import { OF_LINE } from './keys.js';
 import { KEEP, leaseScript } from './script.js';
-import { CALL, GRANT, KEEP_ONCE, LOST, START } from './acquire-script.js';
+import { CALL, GRANT, KEEP_ONCE, LOST, PAUSING, START } from './acquire-script.js';
 
 // The layout of the keys, and the rules of all these scripts: see script.ts.
 
@@ -34,9 +34,9 @@ end`;
  * Takes the lock for a call that waits if its turn has come. If not, it stands in line from then on.
  *
  * KEYS: lock, state, line, who
- * ARGV: token, ttl, holder, job, spec, channel, limit, priority, place, forgotten, history?
+ * ARGV: token, ttl, holder, job, spec, channel, limit, priority, place, forgotten, history?, through?
  *
- * The first five and the last are those of ACQUIRE. The channel is that of its process. The limit is how long the call waits, in
+ * The first five and the last two are those of ACQUIRE. The channel is that of its process. The limit is how long the call waits, in
  * ms. The place is the one that the call had, or ''. If everything about the lock is forgotten, nobody gets it for `forgotten` ms ('' or a
  * number).
  *
@@ -49,11 +49,11 @@ local line, who = KEYS[k + 3], KEYS[k + 4]
 local token, ttl, holder, job, spec = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
 local channel, limit, priority, place, forgotten = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8], ARGV[i + 9]
 local history = width > 10 and ARGV[i + 10] ~= ''
-local record = 'job:' .. job
+local through, record = width > 11 and ARGV[i + 11] ~= '', 'job:' .. job
 local current = redis.call('GET', lock)
 local held = current and (string.match(current, '^(.*) %d+$') or current)
 local own = held == token
-local s = redis.call('HMGET', state, 'fence', 'kept', record, 'token', 'holder', 'by:' .. job, 'line', 'turn', 'since', 'ends')
+local s = redis.call('HMGET', state, 'fence', 'kept', record, 'token', 'holder', 'by:' .. job, 'line', 'turn', 'since', 'ends', 'paused')
 local last, kept, before, newest, turn = s[1], s[2], s[3], s[4], s[8]
 local t = redis.call('TIME')
 local micros = t[1] * 1000000 + t[2]
@@ -84,12 +84,16 @@ if ticks then
   refusal, started, attempt, other = start(spec, before, now)
   if refusal then return refusal end
 end
+local tick, outcome = string.match(before or '', '^(%d+) %d+ (%S+) ')
+local paused = not through and pausing(s[11], tick, outcome)
+-- Only a call that runs queued calls waits for the end of a pause.
+if paused and (tonumber(place) or 0) % 1 == 0 then return paused end
 if place == '' then place = string.format('%.0f', micros - priority * ${STEP_OF_PRIORITY}) end
 if not redis.call('ZSCORE', line, token) then redis.call('ZADD', line, place, token) end
 redis.call('HSET', who, token, string.format('%.0f', now + limit) .. ' ' .. channel)
 local head = firstIn(line, who, now)
-local comes = open and not (not current and not last and forgotten ~= '') and string.match(head or token, '^%S+') == token
-if comes or own or current == 'next:' .. token then
+local comes = open and not paused and not (not current and not last and forgotten ~= '') and string.match(head or token, '^%S+') == token
+if comes or own or (not paused and current == 'next:' .. token) then
   redis.call('ZREM', line, token)
   redis.call('HDEL', who, token)
   head = firstIn(line, who, now)
@@ -118,15 +122,18 @@ if s[9] and s[9] ~= '' and not open and not reserved then
   redis.call('HSET', state, 'began', s[9])
   redis.call('HDEL', state, 'since')
 end
-if head and open and (current or last or forgotten == '') then call(lock, state, head) end
+if head and open and not paused and (current or last or forgotten == '') then call(lock, state, head) end
 local cooling = current and string.sub(current, 1, 6) == 'ended:'
 local ours = newest and (held == newest or held == 'ended:' .. newest)
 local left = redis.call('PTTL', lock)
 if left == -2 then left = tonumber(forgotten) or 0 end
-local tick, outcome = string.match(before or '', '^(%d+) %d+ (%S+) ')
+if paused then
+  paused[6], paused[7] = redis.call('ZSCORE', line, token), redis.call('ZRANK', line, token)
+  return paused
+end
 return { cooling and 'cooling-down' or 'held', ours and s[5] or '', left, tick or '', outcome or '',
   redis.call('ZSCORE', line, token), redis.call('ZRANK', line, token) }`,
-  [START, LOST, GRANT, KEEP, KEEP_ONCE, CALL, FIRST],
+  [START, PAUSING, LOST, GRANT, KEEP, KEEP_ONCE, CALL, FIRST],
   OF_LINE,
 );
 

@@ -2,6 +2,8 @@ import type { QueueLocks, RegrantedRun, TakenLock } from '../../rules/entries/qu
 import type { LeaseRef } from '../../contract/lease-ref.js';
 import { OF_TURN } from './keys.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
+import { PAUSING } from './acquire-script.js';
+import { isYes } from './replies.js';
 import { leaseScript } from './script.js';
 
 /** By so much a call that runs queued calls stands behind its place in the line: so the line tells who does. Places are whole numbers. */
@@ -13,15 +15,16 @@ export const drainingAt = (place: number): number => Math.floor(place) + DRAINS;
 /**
  * Reads whether a lock is taken, and by whom the first hundred calls in its line stand.
  *
- * KEYS: lock, waiting
+ * KEYS: lock, state, waiting
  * ARGV: -
  *
- * Returns the place of the first call in line that only waits, and of the first one that runs queued calls, each '' if there is none, and
+ * Returns whether the lock is paused (1 or ''), the place of the first call in line that only waits, and of the first one that runs queued calls, each '' if there is none, and
  * what the lock key holds, '' if it is free: an answer must not begin with a text of somebody else's.
  */
 const LOOK_AT_TURN = leaseScript(
   /* lua */ `
-local waiting, waits, drains = KEYS[k + 2], '', ''
+local waiting, waits, drains = KEYS[k + 3], '', ''
+local paused = pausing(redis.call('HGET', state, 'paused')) and 1 or ''
 local found = redis.call('ZRANGE', waiting, 0, 99, 'WITHSCORES')
 for n = 2, #found, 2 do
   if tonumber(found[n]) % 1 > 0 then
@@ -29,8 +32,8 @@ for n = 2, #found, 2 do
   elseif waits == '' then waits = found[n] end
   if waits ~= '' and drains ~= '' then break end
 end
-return { waits, drains, redis.call('GET', lock) or '' }`,
-  [],
+return { paused, waits, drains, redis.call('GET', lock) or '' }`,
+  [PAUSING],
   OF_TURN,
 );
 
@@ -40,22 +43,27 @@ return { waits, drains, redis.call('GET', lock) or '' }`,
  * the same script.
  *
  * KEYS: lock, state
- * ARGV: token, fence, holder, job, ttl
+ * ARGV: token, fence, holder, job, ttl, through
  *
- * Returns the fencing token, or '' if the lease is over.
+ * Returns the fencing token, or '' if the lease is over, or the lock paused.
  */
-const REGRANT = leaseScript(/* lua */ `
+const REGRANT = leaseScript(
+  /* lua */ `
 local token, fence, holder, job, ttl = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
 local held, newest = string.match(redis.call('GET', lock) or '', '^(.*) (%d+)$')
 if held ~= token or tonumber(newest) < tonumber(fence) then return '' end
 if tonumber(newest) > tonumber(fence) then return newest end
 local t = redis.call('TIME')
-local last = tonumber(redis.call('HGET', state, 'fence') or 0)
+local s = redis.call('HMGET', state, 'fence', 'paused')
+if ARGV[i + 5] == '' and pausing(s[2]) then return '' end
+local last = tonumber(s[1] or 0)
 local next = string.format('%.0f', math.max(last + 1, t[1] * 1000000 + t[2]))
 redis.call('PEXPIRE', lock, ttl)
 redis.call('SET', lock, token .. ' ' .. next, 'PX', ttl)
 redis.call('HSET', state, 'token', token, 'fence', next, 'holder', holder, 'of', next .. ' ' .. job)
-return next`);
+return next`,
+  [PAUSING],
+);
 
 /** The locks in Redis, as queued calls need them. */
 export class RedisQueueLocks implements QueueLocks {
@@ -72,17 +80,23 @@ export class RedisQueueLocks implements QueueLocks {
     return new Map(names.flatMap((name, i) => (all[i] === undefined ? [] : [[name, all[i]]])));
   }
 
-  regrant({ name, token, fencingToken, holder }: LeaseRef, { job, ttl }: RegrantedRun, limit?: number) {
-    return this.#regrants.ask(name, [token, String(fencingToken), holder, job, String(ttl)], limit);
+  regrant(
+    { name, token, fencingToken, holder }: LeaseRef,
+    { job, ttl, through }: RegrantedRun,
+    limit?: number,
+  ) {
+    const args = [token, String(fencingToken), holder, job, String(ttl), through ? '1' : ''];
+    return this.#regrants.ask(name, args, limit);
   }
 }
 
 function readTaken(reply: unknown): TakenLock | undefined {
-  const [waits = '', drains = '', value = ''] = reply as string[];
+  const [paused = '', waits = '', drains = '', value = ''] = reply as string[];
   if (value === '') return undefined;
   const [, token, fence] = /^(.*) (\d+)$/s.exec(value) ?? [];
   return {
     ...(token !== undefined && { lease: { token, fencingToken: Number(fence) } }),
+    paused: isYes(paused),
     ...(waits !== '' && { waiting: Number(waits) }),
     ...(drains !== '' && { draining: Math.floor(Number(drains)) }),
   };

@@ -26,6 +26,7 @@ import {
   type WaitRequest,
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
+import type { NewPause, Pause } from '../../contract/pause.js';
 import type { FastPort, Caller } from '../../contract/fast-port.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
@@ -43,11 +44,12 @@ import {
 } from './keys.js';
 import { LeaseCalls, LeaseCommands } from './lease-commands.js';
 import { checkRights, unusedKeys } from './probe.js';
-import { acquireArguments, releaseArguments, startArgument } from './arguments.js';
+import { acquireArguments, flags, releaseArguments, startArgument } from './arguments.js';
 import { Renewals } from './renewals.js';
 import { failure } from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
-import { readAcquire, readRelease } from './replies.js';
+import { PAUSE, pauseArguments, readPause, RESUME } from './pause-scripts.js';
+import { isYes, readAcquire, readRelease } from './replies.js';
 import { Hints, publish } from './hints.js';
 import { LEAVE, WAIT } from './line-scripts.js';
 import { RELEASE } from './release-script.js';
@@ -95,6 +97,8 @@ export class RedisLockStore implements LockStore {
   readonly #releases: LeaseCalls<ReleaseResult>;
   readonly #waits: LeaseCalls<AcquireResult>;
   readonly #leaves: LeaseCalls<void>;
+  readonly #pauses: LeaseCalls<Pause>;
+  readonly #resumes: LeaseCalls<boolean>;
   readonly #looks: LockLooks;
   /** The prefix of the channels of processes. */
   readonly #channels: string;
@@ -119,6 +123,8 @@ export class RedisLockStore implements LockStore {
     this.#releases = new LeaseCalls(this.#commands, RELEASE, readRelease);
     this.#waits = new LeaseCalls(this.#commands, WAIT, readAcquire);
     this.#leaves = new LeaseCalls<void>(this.#commands, LEAVE, () => undefined);
+    this.#pauses = new LeaseCalls(this.#commands, PAUSE, (reply) => readPause(reply as string) as Pause);
+    this.#resumes = new LeaseCalls(this.#commands, RESUME, isYes);
     this.#looks = new LockLooks(this.#connection, this.#commands);
     this.#channels = `${keyPrefix}:wake:`;
     const { clock } = this.#connection;
@@ -210,6 +216,14 @@ export class RedisLockStore implements LockStore {
     return new Promise((answered, failed) => this.fastPort.release(lease, options, { answered, failed }));
   }
 
+  pause(name: string, pause: NewPause): Promise<Pause> {
+    return this.#pauses.ask(name, pauseArguments(pause));
+  }
+
+  resume(name: string, { id }: Pick<Pause, 'id'>): Promise<boolean> {
+    return this.#resumes.ask(name, [String(id)]);
+  }
+
   /** @internal */
   readonly fastPort: FastPort = {
     standsFor: METHODS,
@@ -244,11 +258,11 @@ export class RedisLockStore implements LockStore {
   }
 
   #wait(request: AcquireRequest, wait: WaitRequest, told: Caller<AcquireResult>): void {
-    const { name, token, ttl, holder, job = '', history = false } = request;
+    const { name, token, ttl, holder, job = '', history = false, through = false } = request;
     const { process, limit, priority, place = '', notBefore = '', drains = false } = wait;
     const stands = place !== '' && drains ? drainingAt(place) : place;
     const more = [this.#channels + process, limit, priority, stands, notBefore].map(String);
-    if (history) more.push('1');
+    more.push(...flags(history, through));
     this.#waits.call(name, [token, String(ttl), holder, job, startArgument(request), ...more], told);
   }
 

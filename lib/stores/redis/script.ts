@@ -15,6 +15,7 @@ import { type KeysOf, OF_LOCK } from './keys.js';
  *   token    of the newest lease          fence   its fencing token        holder  its instance id
  *   since    when it was granted, s, or '' once it was released: no field of its own, as each lease writes this one
  *   kept     until when the hash is kept, epoch ms
+ *   paused   '<until, epoch ms> <since> <id> <who and why, JSON>' of a pause
  *   job:<job>  a job's last start: '<tick> <attempt> <outcome> <schedule>', outcome '-' until it has
  *            ended, or 'next <ms> <interval>'
  *   by:<job>      token of the lease that has recorded that start

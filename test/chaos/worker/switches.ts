@@ -29,7 +29,8 @@ export class Switches {
   async #pause(lock: string, lasts: number): Promise<void> {
     const paused = await this.control.pause({ lock, for: lasts + MORE, wait: lasts, ...BY });
     if (paused.result !== 'paused') return;
-    const { fencingToken: token, since, until } = paused.pause;
+    const { since, until } = paused.pause;
+    const token = paused.running?.fencingToken ?? 0;
     this.recorder.write({ k: 'paused', m: monotonic(), lock, token, lasts: until - since });
   }
 

@@ -15,6 +15,7 @@ import { nameCases } from './name-cases.js';
 import type { CaseDefinition } from './case.js';
 import type { ContractSubject, LockStoreContractOptions } from './options.js';
 import { ownershipCases } from './ownership-cases.js';
+import { pauseCases } from './pause-cases.js';
 import { registryCases } from './registry-cases.js';
 import { restoreCases } from './restore-cases.js';
 import { unrestoredCases } from './unrestored-cases.js';
@@ -47,6 +48,7 @@ const definitions: readonly CaseDefinition[] = [
   ...interruptionCases,
   ...missCases,
   ...registryCases,
+  ...pauseCases,
 ].sort((a, b) => a.rule.localeCompare(b.rule, 'en', { numeric: true }));
 
 /** What the case with this sentence is called. */

@@ -7,6 +7,7 @@ import type {
   LeaseRef,
   LockStore,
 } from '../../../lib/contract/lock-store.js';
+import type { NewPause, Pause } from '../../../lib/contract/pause.js';
 import { answers, check, show } from '../../../lib/testing/port/assert.js';
 import type { ContractSubject, LockStoreContractOptions } from './options.js';
 
@@ -150,6 +151,16 @@ export class Kit {
       () => `extend of one lease answered ${show(results)}`,
     );
     return result;
+  }
+
+  async pause(name: string, pause: NewPause): Promise<Pause> {
+    const made = await this.store.pause?.(name, pause);
+    check(made !== undefined, 'the store should pause a lock');
+    return made;
+  }
+
+  async resume(name: string, pause: Pick<Pause, 'id'>): Promise<boolean> {
+    return (await this.store.resume?.(name, pause)) ?? false;
   }
 
   wait(ms: number): Promise<void> {

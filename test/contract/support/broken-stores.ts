@@ -8,6 +8,7 @@ import { brokenInspection } from './broken/inspect.js';
 import { brokenLines } from './broken/lines.js';
 import { brokenMisses, brokenRegistries } from './broken/misses.js';
 import { brokenOwnership } from './broken/ownership.js';
+import { brokenPauses } from './broken/pauses.js';
 import { brokenRestore } from './broken/restore.js';
 import { brokenTicks } from './broken/ticks.js';
 import { brokenTimeAndNames } from './broken/time-and-names.js';
@@ -26,4 +27,5 @@ export const brokenStores: readonly BrokenStore[] = [
   ...brokenHistories,
   ...brokenMisses,
   ...brokenRegistries,
+  ...brokenPauses,
 ].map((broken) => ({ ...broken, caught: caseName(broken.caught) }));

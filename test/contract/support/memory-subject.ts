@@ -8,7 +8,7 @@ const LONGER_THAN_ANY_LEASE = 31 * 86_400_000;
 /** The contract on the memory store: time is moved by hand, so nothing is waited for. */
 export function memoryContract(): LockStoreContractOptions {
   let clock = new ManualClock();
-  let current: LockStore = new MemoryLockStore({ clock });
+  let current = new MemoryLockStore({ clock });
   return {
     create: () => {
       clock = new ManualClock();
@@ -19,6 +19,8 @@ export function memoryContract(): LockStoreContractOptions {
         acquire: (request) => current.acquire(request),
         extend: (leases) => current.extend(leases),
         release: (lease, options) => current.release(lease, options),
+        pause: (name, pause) => current.pause(name, pause),
+        resume: (name, pause) => current.resume(name, pause),
         hints: (process, called) => current.hints(process, called) ?? { open: false, close: () => undefined },
         get queuedCalls() {
           return current.queuedCalls;

@@ -7,6 +7,7 @@ import type {
   NextOptions,
   NextResult,
 } from '../../../lib/contract/queued-call-store.js';
+import { THROUGH_PAUSE } from '../../../lib/contract/allowances.js';
 import type { LeaseRef } from '../../../lib/contract/lease-ref.js';
 import { LOOK_FOR_QUEUED } from '../../../lib/contract/queued-call-store.js';
 import type { ReferenceStore } from './reference-store.js';
@@ -58,6 +59,7 @@ export class ReferenceQueuedCalls implements QueuedCallStore {
     for (const queuedCall of this.inOrder(name)) {
       const taker = takes.find((each) => this.canTake(each.job, queuedCall));
       if (taker === undefined) continue;
+      if (this.waitsForResume(queuedCall)) continue;
       if (queuedCall.taken !== token && this.isOverLimit(queuedCall)) {
         // Its holder may come late with its end, which no longer counts.
         Object.assign(queuedCall, { dead: 'interrupted', taken: undefined });
@@ -148,6 +150,10 @@ export class ReferenceQueuedCalls implements QueuedCallStore {
     const fencingToken = this.store.states.get(this.store.key(name))?.fence ?? 0;
     if (queuedCall === undefined) return { held: false } as const;
     return { held: true, queuedCall: { ...queuedCall, queuedAt: 0 }, fencingToken } as const;
+  }
+
+  protected waitsForResume({ name, priority }: StoredCall): boolean {
+    return this.store.pauseOf(name) !== undefined && priority < THROUGH_PAUSE;
   }
 
   protected canTake(job: string, queuedCall: StoredCall): boolean {

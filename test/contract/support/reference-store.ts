@@ -8,6 +8,8 @@ import {
   type ReleaseOptions,
   type ReleaseResult,
 } from '../../../lib/contract/lock-store.js';
+import type { LockInfo } from '../../../lib/contract/lock-info.js';
+import type { NewPause, Pause } from '../../../lib/contract/pause.js';
 import type { LeaseRef, WaitRequest } from '../../../lib/contract/lease-ref.js';
 import type { LockStoreContractOptions } from '../cases/options.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
@@ -35,6 +37,7 @@ export class ReferenceStore extends ReferenceLeases implements LockStore {
   readonly lines = new Map<string, Standing[]>();
   readonly called = new Map<string, { readonly one: Standing; readonly until: number }>();
   readonly missed = new Set<string>();
+  readonly pauses = new Map<string, Pause>();
   readonly listeners = new Map<string, (token: string) => void>();
   queuedCalls = new ReferenceQueuedCalls(this);
   history = new ReferenceHistory(this);
@@ -45,6 +48,9 @@ export class ReferenceStore extends ReferenceLeases implements LockStore {
     const lock = this.lock(name);
     const isAgain = lock?.token === token && lock.kept !== true;
     if (isAgain && wait !== undefined) this.liveOn(request);
+    const paused = this.pausedFor(request);
+    if (paused !== undefined && !isAgain) return this.refuseAsPaused(request, paused);
+    if (this.passesBy(request)) return this.tellsOfBefore(request);
     if (lock !== undefined && (isAgain || wait === undefined)) return super.acquire(request);
     const refusal = this.refuseStart(request, this.starts.get(this.startKey(request)));
     if (refusal !== undefined) return { acquired: false, ...refusal };
@@ -72,12 +78,62 @@ export class ReferenceStore extends ReferenceLeases implements LockStore {
     return result;
   }
 
+  async pause(name: string, { length, ...by }: NewPause): Promise<Pause> {
+    const known = this.pauseOf(name);
+    if (known !== undefined) return known;
+    const since = this.clock.now();
+    const pause = { ...by, since, until: since + length };
+    this.pauses.set(name, pause);
+    return pause;
+  }
+
+  async resume(name: string, { id }: Pick<Pause, 'id'>): Promise<boolean> {
+    if (this.pauseOf(name)?.id !== id) return false;
+    this.pauses.delete(name);
+    if (this.lock(name) === undefined) this.call(name);
+    return true;
+  }
+
+  override async inspect(names?: readonly string[]): Promise<LockInfo[]> {
+    const infos = await super.inspect(names);
+    const of = (name: string) => this.pauseOf(name);
+    const only = [...this.pauses.keys()]
+      .filter((name) => this.isAskedFor(name, names) && !infos.some((info) => info.name === name))
+      .map((name): LockInfo => ({ name, time: this.clock.now(), state: 'free', jobs: [] }));
+    return [...infos, ...only].map((info) => {
+      const paused = of(info.name);
+      return paused === undefined ? info : { ...info, paused };
+    });
+  }
+
   hints(process: string, called: (token: string) => void): HintChannel {
     this.listeners.set(process, called);
     return { open: true, close: () => void this.listeners.delete(process) };
   }
 
   // The steps
+
+  pauseOf(name: string): Pause | undefined {
+    const pause = this.pauses.get(name);
+    return pause !== undefined && pause.until > this.clock.now() ? pause : undefined;
+  }
+
+  private passesBy({ name, through, wait }: AcquireRequest): boolean {
+    return through === true && wait === undefined && this.lock(name) === undefined;
+  }
+
+  protected pausedFor({ name, through }: AcquireRequest): Pause | undefined {
+    return through === true ? undefined : this.pauseOf(name);
+  }
+
+  protected refuseAsPaused(request: AcquireRequest, { id: _id, ...paused }: Pause): AcquireRefusal {
+    const expiresIn = paused.until - this.clock.now();
+    const refusal = { acquired: false, reason: 'paused', paused, expiresIn } as const;
+    const { wait } = request;
+    if (wait?.drains !== true) return refusal;
+    this.enter(request, wait);
+    return this.inLine(request, refusal);
+  }
 
   protected async tellsOfBefore(request: AcquireRequest): Promise<AcquireResult> {
     const interrupted = this.history.before(request);

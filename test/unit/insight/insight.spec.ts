@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import { Insight } from '../../../lib/insight/insight.js';
 import type { LockStore } from '../../../lib/contract/lock-store.js';
-import { pauseHolder } from '../../../lib/contract/pause.js';
 import { at, INTERVAL, JOB, miss, ticks } from './support/facts.js';
 import { entry, FakeStore, instance, lockInfo, NOW } from './support/store.js';
 import { locksOnly } from '../../support/locks-only.js';
@@ -315,9 +314,14 @@ describe('the jobs', () => {
 });
 
 test('what people did comes newest first, also within one millisecond', async () => {
-  const by = { action: 'resume', actor: 'bob', started: { action: 'pause', actor: 'anna' } } as const;
-  const instance = pauseHolder({ actor: 'anna', until: NOW + 60_000 });
-  fake.entries = [entry(T, { instance, by, at: T, fencingToken: T * 1_000 + 7 })];
+  const [pause, resume] = [
+    { action: 'pause', actor: 'anna', until: NOW + 60_000 },
+    { action: 'resume', actor: 'bob' },
+  ] as const;
+  fake.entries = [
+    entry(T, { by: resume, at: T, fencingToken: T * 1_000 + 8 }),
+    entry(T, { by: pause, at: T, fencingToken: T * 1_000 + 7 }),
+  ];
   const acts = await insight.controls({ lock: 'invoices' });
   expect(acts.map(({ action, actor, at: time }) => [action, actor, time])).toEqual([
     ['resume', 'bob', T],

@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import type { JobFacts } from '../../../lib/insight/facts.js';
 import { failuresOf, judge } from '../../../lib/insight/judgement.js';
 import type { PauseInfo } from '../../../lib/insight/types.js';
-import { pauseHolder } from '../../../lib/contract/pause.js';
 import { at, by, BY_HAND, facts, INTERVAL, JOB, lastNight, run, tonight } from './support/facts.js';
 
 type Expected = ReturnType<typeof judge>['status'];
@@ -18,11 +17,13 @@ const lockWith = (job: object): NonNullable<JobFacts['lock']> => ({
 const pausedLock = (expiresIn = 3_600_000): NonNullable<JobFacts['lock']> => ({
   ...lockWith({ tick: at('03:00', 21), outcome: 'completed' }),
   time: at('03:05'),
-  state: 'held',
-  holder: pauseHolder({ actor: 'anna', reason: 'the provider is down', until: at('04:05') }),
-  since: at('02:30'),
-  expiresIn,
-  fencingToken: at('02:30') * 1_000,
+  paused: {
+    id: 1,
+    actor: 'anna',
+    reason: 'the provider is down',
+    since: at('02:30'),
+    until: at('03:05') + expiresIn,
+  },
 });
 
 const pause = (since: string, until: string): PauseInfo => ({
@@ -30,7 +31,6 @@ const pause = (since: string, until: string): PauseInfo => ({
   actor: 'anna',
   since: at(since),
   until: at(until),
-  fencingToken: at(since) * 1_000,
 });
 
 const gone = { state: 'gone', seenAt: at('02:00') } as const;
@@ -147,7 +147,7 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
     false,
   ],
   [
-    'a run goes on, and its lock is another one',
+    'a run goes on, and its lock is paused',
     facts({ runs: [tonight({ outcome: 'running' })], lock: pausedLock() }),
     'running',
     false,

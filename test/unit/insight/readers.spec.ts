@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import type { ControlAct, HistoryEntry } from '../../../lib/contract/history-store.js';
 import type { SchedulerLockEvent } from '../../../lib/contract/events/events.js';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { JobStatus, RunInfo } from '../../../lib/insight/types.js';
 import { Measurements } from '../../../lib/show/metrics/measurements.js';
-import { pauseHolder } from '../../../lib/contract/pause.js';
 import { at, BY_HAND, INTERVAL, JOB } from './support/facts.js';
 import {
   type Answers,
@@ -63,10 +63,13 @@ const held = (since: number) =>
     fencingToken: since * 1_000,
     jobs: [{ job: JOB.job, tick: since, attempt: 1 }],
   });
-/** The holder of a pause. */
-const PAUSED = pauseHolder({ actor: 'anna', reason: 'the provider is down', until: at('05:00') });
-/** A lease of a person, who is no job. */
-const ofNoJob = <T extends { readonly job?: string }>({ job: _job, ...rest }: T): Omit<T, 'job'> => rest;
+const ANNA = { actor: 'anna', reason: 'the provider is down', until: at('05:00') };
+const PAUSED = { ...ANNA, id: at('02:30') * 1_000, since: at('02:30') };
+/** The entry of what a person did, who is no job. */
+const act = (since: number, by: ControlAct): HistoryEntry => {
+  const { job: _job, ...rest } = entry(since, { by, outcome: 'interrupted', at: since });
+  return rest;
+};
 const [api1, lastNight] = [instance('api-1'), entry(YESTERDAY, { tick: YESTERDAY, attempt: 1 })];
 const ranYesterday = { locks: [started(YESTERDAY)], entries: [lastNight] };
 
@@ -184,7 +187,7 @@ const patterns: Record<string, Pattern> = {
     status: 'paused',
     store: {
       instances: [api1],
-      locks: [{ ...ofNoJob(held(at('02:30'))), holder: PAUSED, expiresIn: 7_200_000 }],
+      locks: [{ ...started(YESTERDAY), paused: PAUSED }],
       entries: [lastNight],
     },
   },
@@ -194,7 +197,8 @@ const patterns: Record<string, Pattern> = {
       instances: [api1],
       locks: [started(YESTERDAY)],
       entries: [
-        ofNoJob(entry(at('02:30'), { instance: PAUSED, outcome: 'aborted', at: at('03:05') })),
+        act(at('03:05'), { action: 'resume', actor: 'bob' }),
+        act(at('02:30'), { action: 'pause', ...ANNA }),
         lastNight,
       ],
     },
@@ -262,14 +266,7 @@ const patterns: Record<string, Pattern> = {
     status: 'paused',
     store: {
       instances: [api1],
-      locks: [
-        {
-          ...ofNoJob(held(at('02:30'))),
-          holder: PAUSED,
-          expiresIn: 7_200_000,
-          jobs: started(YESTERDAY).jobs,
-        },
-      ],
+      locks: [{ ...started(YESTERDAY), paused: PAUSED }],
       entries: [{ ...MISS, reason: 'store-unavailable', since: T, until: at('03:00:05') }, lastNight],
     },
   },

@@ -14,7 +14,6 @@ import type {
   MissResult,
 } from '../../../lib/contract/history-store.js';
 import type { LockInfo } from '../../../lib/contract/lock-info.js';
-import { pauseHolder } from '../../../lib/contract/pause.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 /* Jobs that did not run, as one instance notices them. Ticks come each ten minutes, and count as overdue after one. */
@@ -490,9 +489,8 @@ test('a tick that an outage has cost is no alarm if the job is paused, or was wh
   await pass(0);
   watch.refused('report', tick, { reason: 'store-unavailable' });
   watch.available();
-  const holder = pauseHolder({ actor: 'anna', reason: 'the provider is down', until: tick + PERIOD });
-  const taken = { state: 'held', holder, since: tick - PERIOD, expiresIn: 2 * PERIOD } as const;
-  locks = [{ ...startedBefore()[0]!, ...taken, fencingToken: (tick - PERIOD) * 1_000 }];
+  const by = { actor: 'anna', reason: 'the provider is down' };
+  locks = [{ ...startedBefore()[0]!, paused: { ...by, id: 1, since: tick - PERIOD, until: tick + PERIOD } }];
   await pass(3 * MINUTE);
   expect(ofStatus('paused')).toHaveLength(1);
   expect([...asked, ...events]).toEqual([]);
@@ -677,21 +675,29 @@ test.each(['a cron job', 'an interval'])(
 );
 
 test('an interval whose worker died during a pause is told of one interval after the pause', async () => {
-  const taken = {
-    state: 'held',
-    holder: pauseHolder({ actor: 'anna', reason: 'the provider is down', until: tick + PERIOD }),
-    since: tick - PERIOD,
-    fencingToken: (tick - PERIOD) * 1_000,
+  const by = {
+    action: 'pause',
+    actor: 'anna',
+    reason: 'the provider is down',
+    until: tick + PERIOD,
   } as const;
-  const lock = { name: 'report-lock', jobs: [{ job: 'report', due: tick - PERIOD / 2 }] } as const;
+  const id = (tick - PERIOD) * 1_000;
+  const lock = {
+    name: 'report-lock',
+    state: 'free',
+    jobs: [{ job: 'report', due: tick - PERIOD / 2 }],
+  } as const;
+  const paused = { actor: by.actor, reason: by.reason, id, since: tick - PERIOD, until: by.until };
   const worker = { seenAt: clock.now() - PERIOD, jobs: [job({ interval: PERIOD }).shown()] };
   instances = [instanceOf('worker', true, worker)];
-  locks = [{ ...lock, ...taken, time: clock.now(), expiresIn: tick + PERIOD - clock.now() }];
+  locks = [{ ...lock, paused, time: clock.now() }];
   watch.add(job({ enabled: false, interval: PERIOD }));
   await pass(PERIOD);
   expect(ofStatus('paused')).toHaveLength(1);
-  // As the store keeps a lease that nobody gave back.
-  locks = [{ ...lock, ...taken, state: 'free', interrupted: true, time: clock.now() }];
+  // The pause is over: its entry tells of it.
+  locks = [{ ...lock, time: clock.now() }];
+  const note = { type: 'run', lock: 'report-lock', instance: 'anna', outcome: 'interrupted' } as const;
+  entries = [{ ...note, fencingToken: id, at: tick - PERIOD, by }];
   await pass(2 * PERIOD);
   expect(ofStatus('overdue')).toEqual([]);
   await pass(2 * PERIOD + 2 * MINUTE);

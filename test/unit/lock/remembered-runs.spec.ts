@@ -5,7 +5,6 @@ import type { LockCall, LockSettings } from '../../../lib/lock/lock-call.js';
 import { LockRunner } from '../../../lib/lock/lock-runner.js';
 import { Recorder } from '../../../lib/lock/recorder.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
-import { pauseHolder } from '../../../lib/contract/pause.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { gate, SETTINGS } from './harness.js';
 
@@ -114,16 +113,6 @@ describe('a store remembers', () => {
         run: { instance: 'there', fencingToken: expect.any(Number) },
       },
     ]);
-  });
-
-  test('that a pause has run out, of which no event tells: it is no run', async () => {
-    const holder = pauseHolder({ actor: 'Ada', until: clock.now() + 5_000 });
-    const pause = { name: 'nightly', token: 'a pause', holder, ttl: 5_000, history: true };
-    expect(await store.acquire(pause)).toMatchObject({ acquired: true });
-    await clock.advance(5_000);
-    await run(call(), () => 'done');
-    expect(await entries()).toMatchObject([{ instance: 'here' }, { instance: holder }]);
-    expect(events.map(({ type }) => type)).toEqual(['acquired', 'released']);
   });
 
   test('that a run has begun which a person asked for, and who that was', async () => {

@@ -2,7 +2,6 @@ import { beforeEach, expect, test } from '@jest/globals';
 import type { JobStart } from '../../../lib/base/job-start.js';
 import type { SchedulerLockEvent } from '../../../lib/contract/events/events.js';
 import type { LockSettings } from '../../../lib/lock/lock-call.js';
-import { pauseHolder } from '../../../lib/contract/pause.js';
 import { Harness } from './harness.js';
 import { notConnected } from './scripted-store.js';
 import { type EventKind } from '../../support/events.js';
@@ -118,9 +117,9 @@ test('a call that is skipped, whatever the reason', async () => {
     ...of('clock-skew', { tick: future }),
     callTick: future,
   });
-  const paused = { actor: 'Ada', reason: 'migration', until: tick + 60_000 };
-  const lock = { name: 'nightly', token: 'paused', ttl: 60_000, holder: pauseHolder(paused) };
-  expect(await there.store.acquire(lock)).toMatchObject({ acquired: true });
+  const by = { actor: 'Ada', reason: 'migration' };
+  const { id: _id, ...paused } = await there.store.pause('nightly', { ...by, id: 1, length: 60_000 });
+  expect(paused).toMatchObject(by);
   expect(await skipped({ tick: tick + 1 })).toMatchObject({
     ...of('paused', { paused }),
     callTick: tick + 1,

@@ -78,17 +78,13 @@ function runOf(run: RunInfo, times: Times): Pair[] {
   ];
 }
 
-const pauseEvidence = (
-  { lock, actor, reason, since, until, fencingToken }: PauseInfo,
-  times: Times,
-): Pair[] => [
+const pauseEvidence = ({ lock, actor, reason, since, until }: PauseInfo, times: Times): Pair[] => [
   ...textsOf([
     ['lock', lock],
     ['paused by', actor],
     ['reason', reason],
   ]),
   ...timesOf({ since, until }, times),
-  ['fencing token', String(fencingToken)],
 ];
 
 function schedulesOf({ schedules }: { readonly schedules: readonly ScheduleView[] }): Pair[] {

@@ -1,4 +1,3 @@
-import { readPause } from '../../../contract/pause.js';
 import type { Times } from '../../../insight/shown.js';
 import { displayName } from '../../../base/lock-name.js';
 import type { InLine } from '../../../contract/lock-info.js';
@@ -15,16 +14,10 @@ export function Waiting({ line, times }: { line: readonly InLine[]; times: Times
     <Fragment>
       {line.slice(0, MOST_IN_LINE).map(({ holder, since }, n) => (
         <span class="waiter" key={n}>
-          {waiterOf(holder)}, since <Time at={since} times={times} />
+          {displayName(holder ?? 'not known')}, since <Time at={since} times={times} />
         </span>
       ))}
       {more > 0 && <span class="faint">and {more} more</span>}
     </Fragment>
   );
-}
-
-function waiterOf(holder: string | undefined): string {
-  const pause = readPause(holder);
-  if (pause === undefined) return displayName(holder ?? 'not known');
-  return `a pause by ${pause.actor}${pause.reason === undefined ? '' : ` (${pause.reason})`}`;
 }

@@ -4,8 +4,6 @@ import type { LockInfo } from '../../../contract/lock-info.js';
 import type { DeadLetter } from '../../../contract/queued-call-store.js';
 import { lockOf } from '../data/looked.js';
 import { type ComponentChildren, Fragment, h } from './templates.js';
-import { readPause } from '../../../contract/pause.js';
-import { Waiting } from './line.js';
 import { Region, type Scene, Time } from './parts.js';
 
 /** What a person can do to a job. The script sends each form to the JSON. */
@@ -17,7 +15,6 @@ export function Switches({ scene, view }: { scene: Scene; view: JobView }): h.JS
         {paused === undefined ? (
           <Switch {...toJob(job, 'pause')} name="Pause">
             <Reason needed /> <For />
-            <Pauses scene={scene} view={view} />
           </Switch>
         ) : (
           <Switch {...toJob(job, 'resume')} name="Resume">
@@ -45,18 +42,6 @@ export function Switches({ scene, view }: { scene: Scene; view: JobView }): h.JS
   );
 }
 
-/** Pauses that wait until the present holder of the lock has ended. */
-function Pauses({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
-  const { line = [], holder } = lockOf(scene.looked, view)?.lock ?? {};
-  const pauses = line.filter((one) => readPause(one.holder) !== undefined);
-  if (pauses.length === 0) return <Fragment />;
-  return (
-    <span class="problem">
-      Behind {displayName(holder ?? 'whoever has it')} waits <Waiting line={pauses} times={scene.times} />
-    </span>
-  );
-}
-
 /** The switches for the holder of the job's lock, and for dead letters. */
 function OfLock({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
   const lock = lockOf(scene.looked, view)?.lock;
@@ -64,7 +49,7 @@ function OfLock({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element
   const { dead = [] } = lock;
   return (
     <Fragment>
-      {lock.state === 'held' && view.paused === undefined && <Break lock={lock} />}
+      {lock.state === 'held' && <Break lock={lock} />}
       {dead.length > 0 && <Dead lock={lock.name} dead={dead} scene={scene} />}
     </Fragment>
   );

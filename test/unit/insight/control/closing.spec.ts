@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import type { Clock, Timer } from '../../../../lib/base/clock.js';
 import { Closing } from '../../../../lib/insight/control/closing.js';
 import { Control } from '../../../../lib/insight/control/control.js';
+import type { PauseResult } from '../../../../lib/insight/control/types.js';
 import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
@@ -47,52 +48,43 @@ beforeEach(async () => {
   await store.acquire(LEASE);
 });
 
-/** A pause that stands in line: how it ends. */
-async function waitingPause(): Promise<{ readonly settled: Promise<PromiseSettledResult<unknown>[]> }> {
-  let settled: Promise<PromiseSettledResult<unknown>[]> = Promise.resolve([]);
+/** A pause that waits for the end of the run of another instance. */
+async function waitingPause(): Promise<{ readonly paused: Promise<PauseResult> }> {
+  let paused: Promise<PauseResult> | undefined;
   await new Promise<void>((resolve) => {
-    const request = { lock: 'invoices', ...ANNA, onWaiting: () => resolve() };
-    settled = Promise.allSettled([control.pause(request)]);
+    paused = control.pause({ lock: 'invoices', ...ANNA, wait: '1h', onWaiting: () => resolve() });
   });
-  return { settled };
+  return { paused: paused! };
 }
 
-test('a pause that waits has left the line when the shutdown goes on, and no timer is left', async () => {
-  const { settled } = await waitingPause();
-  await closing.begin(25_000);
-  const [info] = await store.inspect(['invoices']);
-  expect(info?.line).toBeUndefined();
-  expect(await settled).toMatchObject([
-    { status: 'rejected', reason: { code: 'LOCK_NOT_ACQUIRED', reason: 'shutting-down' } },
-  ]);
-  expect(clock.timers).toEqual(new Set());
-});
-
-test('no pause begins during a shutdown', async () => {
+test('a pause waits no longer for a run when the shutdown begins, is in force, and leaves no timer', async () => {
+  const { paused } = await waitingPause();
+  closing.begin();
+  expect(await paused).toMatchObject({ result: 'paused', running: { holder: 'api-1' } });
   await closing.end();
-  await expect(control.pause({ lock: 'other', ...ANNA })).rejects.toMatchObject({ reason: 'shutting-down' });
+  expect((await store.inspect(['invoices']))[0]?.paused).toMatchObject(ANNA);
   expect(clock.timers).toEqual(new Set());
 });
 
-test('no run is let through a pause during a shutdown, which nobody would put back', async () => {
+test('no run is asked for during a shutdown', async () => {
   await control.pause({ lock: 'other', ...ANNA });
-  await closing.begin(1_000);
+  closing.begin();
   expect(await control.runNow({ job: 'Others.run', throughPause: true, ...ANNA })).toEqual({
     result: 'skipped',
     reason: 'shutting-down',
   });
-  expect((await store.inspect(['other']))[0]?.holder).toContain('anna');
 });
 
-test('a store that does not answer holds the shutdown up for the given time', async () => {
-  const { settled } = await waitingPause();
-  const { release } = store;
+test('a store that does not answer holds the shutdown up for five seconds', async () => {
+  const { paused } = await waitingPause();
+  const { inspect } = store;
   let answer: () => void = () => undefined;
-  store.release = (...args) => new Promise((resolve) => (answer = () => resolve(release.apply(store, args))));
-  const begun = closing.begin(1_000);
-  await clock.manual.advance(1_000);
-  await begun;
-  expect(clock.timers).toEqual(new Set());
+  store.inspect = (...args) => new Promise((resolve) => (answer = () => resolve(inspect.apply(store, args))));
+  await clock.manual.advance(250);
+  const ended = closing.end();
+  await clock.manual.advance(5_000);
+  await ended;
   answer();
-  await settled;
+  expect(await paused).toMatchObject({ result: 'paused' });
+  expect(clock.timers).toEqual(new Set());
 });

@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { act } from '../../../../lib/show/board/switches.js';
 import { Control } from '../../../../lib/insight/control/control.js';
-import { StoreUnavailableError } from '../../../../lib/base/errors.js';
+import type { KnownJob } from '../../../../lib/contract/history-store.js';
 import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
-import { readPause } from '../../../../lib/contract/pause.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 /* The clock of whoever uses a switch is wrong by more than the longest pause. Only the store's clock counts. */
@@ -16,13 +15,23 @@ const ANNA = { actor: 'anna', reason: 'the provider is down' } as const;
 let store: MemoryLockStore;
 beforeEach(() => void (store = new MemoryLockStore({ clock: new ManualClock(NOW) })));
 
-const beat = (): Promise<unknown> =>
+const JOBS: KnownJob[] = [
+  {
+    job: 'Invoices.send',
+    lock: 'invoices',
+    kind: 'hand',
+    enabled: true,
+    ttl: 1_000,
+  } as KnownJob,
+];
+
+const beat = (jobs: readonly KnownJob[] = []): Promise<unknown> =>
   store.history.beat({
     instance: 'api-1',
     startedAt: NOW,
     every: 20_000,
     catalogue: 'list',
-    jobs: [],
+    jobs,
     leads: [],
     left: false,
   });
@@ -40,65 +49,31 @@ describe.each([
 
   test.each([
     ['no lock and no instance', async () => undefined],
-    ['an instance, but not the lock', beat],
+    ['an instance, but not the lock', () => beat()],
   ])('a pause ends when it should where the store knows %s', async (_what, told) => {
     await told();
     const paused = await control.pause({ lock: 'invoices', for: '1h', ...ANNA });
     const until = NOW + HOUR;
     expect(paused).toMatchObject({ result: 'paused', pause: { since: NOW, until } });
     const [lock] = await store.inspect(['invoices']);
-    expect(lock).toMatchObject({ expiresIn: HOUR, holder: expect.stringContaining('2026-11-22T12:20:30Z') });
+    expect(lock).toMatchObject({ state: 'free', paused: { ...ANNA, since: NOW, until } });
     expect(await store.history.entries({ name: 'invoices', limit: 9 })).toHaveLength(1);
-  });
-
-  test('the lease that tells the time is taken for no pause, and is given back, even if its answer is lost', async () => {
-    const acquire = store.acquire.bind(store);
-    const shown: (string | undefined)[] = [];
-    store.acquire = async (request) => {
-      await acquire(request);
-      const [lock] = await store.inspect(['invoices']);
-      shown.push(lock?.holder);
-      throw new StoreUnavailableError('The answer is lost.', { outcome: 'unknown' });
-    };
-    await expect(control.pause({ lock: 'invoices', for: '1h', ...ANNA })).rejects.toThrow('is lost');
-    expect(shown).toEqual([expect.stringContaining('anna')]);
-    expect(readPause(shown[0])).toBeUndefined();
-    expect((await store.inspect(['invoices']))[0]?.state).not.toBe('held');
-  });
-
-  test('a lifted pause of a lock that the store does not show can be resumed', async () => {
-    await beat();
-    const until = '2026-11-22T12:20:30Z';
-    const by = { action: 'resume', actor: 'bob', call: 'a run' } as const;
-    await store.history.interrupted({
-      name: 'invoices',
-      fencingToken: NOW * 1_000,
-      holder: `paused until ${until} by anna: the provider is down`,
-      kept: { count: 10, age: DAY },
-      by,
-    });
-    store.inspect = () => Promise.resolve([]);
-    expect(await control.resume({ lock: 'invoices', ...ANNA })).toMatchObject({
-      result: 'resumed',
-      pause: { until: Date.parse(until) },
-      time: NOW,
-    });
   });
 
   test('the page tells how long a pause still lasts by the clock of the store', async () => {
     await control.pause({ lock: 'invoices', for: '1h', ...ANNA });
-    await beat();
+    await beat(JOBS);
     const request = {
       headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
-      of: 'locks',
-      name: 'invoices',
-      action: 'break',
-      body: { reason: 'stuck', fencingToken: (await store.inspect(['invoices']))[0]?.fencingToken },
+      of: 'jobs',
+      name: 'Invoices.send',
+      action: 'pause',
+      body: { reason: 'me, too' },
       actor: () => 'bob',
     };
     const { body } = await act(control, clock, request);
     expect(JSON.parse(String(body))).toMatchObject({
-      result: 'is-pause',
+      result: 'paused-already',
       sentence: expect.stringContaining('since 2026-11-22 11:20:30Z, for 1 h more'),
     });
   });

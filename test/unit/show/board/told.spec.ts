@@ -10,19 +10,12 @@ const started = { result: 'started', lock: 'lock', fencingToken: 7, instance: 'a
 test.each([
   [{}, 'It runs on api-1, with fencing token 7.'],
   [{ outcome: 'failed' }, 'It ran on api-1, with fencing token 7: failed.'],
-  [
-    { outcome: 'completed', pausedAgain: true },
-    'It ran on api-1, with fencing token 7: completed. It is paused again.',
-  ],
-  [
-    { outcome: 'completed', pausedAgain: false },
-    'It ran on api-1, with fencing token 7: completed. It is not paused any more.',
-  ],
+  [{ outcome: 'completed' }, 'It ran on api-1, with fencing token 7: completed.'],
 ] as const)('a run that a person wants is told as it is: %j', (more, sentence) => {
   expect(told({ ...started, ...more }, timesIn()).sentence).toBe(sentence);
 });
 
-const pause = { lock: 'lock', actor: 'anna', since: 1, until: 3_600_003, fencingToken: 1 };
+const pause = { lock: 'lock', actor: 'anna', since: 1, until: 3_600_003 };
 
 test.each<[Result, number, number, string]>([
   [
@@ -30,6 +23,12 @@ test.each<[Result, number, number, string]>([
     200,
     0,
     'Done: job is paused by anna until 1970-01-01 01:00:00Z.',
+  ],
+  [
+    { result: 'paused', pause, jobs: ['job'], running: { holder: 'api-1' } },
+    200,
+    0,
+    'Done: job is paused by anna until 1970-01-01 01:00:00Z. The run of api-1 goes on.',
   ],
   [
     { result: 'paused', pause, jobs: [] },

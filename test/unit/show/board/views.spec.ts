@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Board } from '../../../../lib/show/board/board.js';
-import { pauseHolder } from '../../../../lib/contract/pause.js';
 import { Fleet, HOUR, MINUTE, NOW } from '../../../board/support/fleet.js';
 import { boardOf, partOf, textOf } from './support/viewed.js';
 import { misplaced } from './support/markup.js';
@@ -104,9 +103,8 @@ test('the next fires of a job that is paused say so, and until when', async () =
   const job = 'PriceJobs.poll';
   expect(await shown('fires', `job=${job}`)).toContain('more than 24 times');
   expect(await shown('fires', `job=${job}`)).not.toContain('paused');
-  const until = NOW + HOUR;
-  const holder = pauseHolder({ actor: 'ada', until, reason: 'migration' });
-  await fleet.store.acquire({ name: job, token: 'pause', ttl: until - fleet.clock.now(), holder });
+  const length = NOW + HOUR - fleet.clock.now();
+  await fleet.store.pause(job, { id: 1, actor: 'ada', reason: 'migration', length });
   expect(await shown('fires', `job=${job}`)).toContain('paused until 21:17:30');
 });
 
@@ -140,11 +138,11 @@ describe('switches', () => {
   });
 
   test('a resume has a reason', async () => {
-    await fleet.store.acquire({
-      name: 'RefreshJobs.refresh',
-      token: 'pause',
-      ttl: HOUR,
-      holder: pauseHolder({ actor: 'ada', until: NOW, reason: 'migration' }),
+    await fleet.store.pause('RefreshJobs.refresh', {
+      id: 1,
+      actor: 'ada',
+      reason: 'migration',
+      length: HOUR,
     });
     const [, form = ''] =
       /<form[^>]*resume"[^>]*>(.*?)<\/form>/s.exec(await part('RefreshJobs.refresh')) ?? [];

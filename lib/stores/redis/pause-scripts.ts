@@ -1,0 +1,57 @@
+import { asciiJson } from '../../base/wording.js';
+import type { NewPause, Pause } from '../../contract/pause.js';
+import { CALL, PAUSING } from './acquire-script.js';
+import { KEEP, leaseScript } from './script.js';
+
+/**
+ * Pauses a lock, unless it is paused.
+ *
+ * KEYS: lock, state
+ * ARGV: id, length, by
+ *
+ * Returns the pause that is in force: '<until, epoch ms> <since> <id> <who and why, JSON>'.
+ */
+export const PAUSE = leaseScript(
+  /* lua */ `
+local s, t = redis.call('HMGET', state, 'paused', 'kept'), redis.call('TIME')
+if pausing(s[1]) then return s[1] end
+local now, length = t[1] * 1000 + math.floor(t[2] / 1000), tonumber(ARGV[i + 1])
+local paused = string.format('%.0f %.0f ', now + length, now) .. ARGV[i] .. ' ' .. ARGV[i + 2]
+redis.call('HSET', state, 'paused', paused)
+keep(state, s[2], now, length, false, 0)
+return paused`,
+  [KEEP, PAUSING],
+);
+
+/**
+ * Ends a pause, and calls the first in line if the lock is free.
+ *
+ * KEYS: lock, state
+ * ARGV: id
+ *
+ * Returns 1, or 0 if this pause is not in force.
+ */
+export const RESUME = leaseScript(
+  /* lua */ `
+local s = redis.call('HMGET', state, 'paused', 'line')
+if not pausing(s[1]) or string.match(s[1], '^%d+ %d+ (%d+) ') ~= ARGV[i] then return 0 end
+redis.call('HDEL', state, 'paused')
+if s[2] and not redis.call('GET', lock) then call(lock, state, s[2]) end
+return 1`,
+  [PAUSING, CALL],
+);
+
+export const pauseArguments = ({ id, length, actor, reason }: NewPause): string[] => [
+  String(id),
+  String(length),
+  asciiJson({ actor, reason }),
+];
+
+/** A pause, as a lock has it; `undefined` if the text is none. */
+export function readPause(text: string | undefined): Pause | undefined {
+  const [, until, since, id, by] = /^(\d+) (\d+) (\d+) (\{.*\})$/s.exec(text ?? '') ?? [];
+  if (by === undefined) return undefined;
+  const { actor, reason } = JSON.parse(by) as Pick<Pause, 'actor' | 'reason'>;
+  const why = reason === undefined ? undefined : { reason };
+  return { actor, ...why, since: Number(since), until: Number(until), id: Number(id) };
+}
