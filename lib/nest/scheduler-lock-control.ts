@@ -89,19 +89,15 @@ interface Parts {
 
 type End = { readonly ran: true; readonly failure?: unknown } | Skipped;
 
+const handRun = (request: RunRequest) => ({ by: actOf('run', request), through: request.throughPause });
+
 /** Runs a job of this instance for a person, and says what became of the run. */
 async function runHere(request: RunRequest, bound: BoundJob, parts: Parts): Promise<RunNowResult> {
   const { interceptor, settings, desk } = parts;
   const args = checkRun(request);
   let begin: (lock: Lock) => void = () => undefined;
   const begun = new Promise<Lock>((resolve) => (begin = resolve));
-  const by = actOf('run', request);
-  const { lock, result } = interceptor.runNow(bound, {
-    args,
-    by,
-    through: request.throughPause,
-    began: begin,
-  });
+  const { lock, result } = interceptor.runNow(bound, { ...handRun(request), args, began: begin });
   let own: Lock | undefined;
   const ended = result.then(
     (end): End => (end.ran ? { ran: true } : end),

@@ -61,8 +61,10 @@ function runsIn(model: Model, { m, lock, token }: PausedLine, to: number): strin
     .filter(
       (run) =>
         run.lock === lock &&
+        // A run that goes on goes on.
+        run.m - m > ALLOWANCE &&
         run.m < to - READING &&
-        Math.min(run.believedUntil, to) - Math.max(run.m, m, unnoticed(model, run, m)) > ALLOWANCE,
+        Math.min(run.believedUntil, to) - run.m > ALLOWANCE,
     )
     .map(
       (run) =>

@@ -15,7 +15,7 @@ import type { LockStoreContractOptions } from '../cases/options.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { ReferenceQueuedCalls } from './reference-queued-calls.js';
 import { ReferenceHistory } from './reference-history.js';
-import { ReferenceLeases } from './reference-leases.js';
+import { type LockEntry, ReferenceLeases } from './reference-leases.js';
 
 export type { LockEntry, StartEntry, StartRefusal, StateEntry } from './reference-leases.js';
 
@@ -44,13 +44,21 @@ export class ReferenceStore extends ReferenceLeases implements LockStore {
   #places = 0;
 
   override async acquire(request: AcquireRequest): Promise<AcquireResult> {
-    const { name, token, wait } = request;
+    const { name, token } = request;
     const lock = this.lock(name);
     const isAgain = lock?.token === token && lock.kept !== true;
+    const paused = isAgain ? undefined : this.pausedFor(request);
+    if (paused !== undefined) return this.refuseAsPaused(request, paused);
+    return this.passesBy(request) ? this.tellsOfBefore(request) : this.#acquire(request, lock, isAgain);
+  }
+
+  async #acquire(
+    request: AcquireRequest,
+    lock: LockEntry | undefined,
+    isAgain: boolean,
+  ): Promise<AcquireResult> {
+    const { name, token, wait } = request;
     if (isAgain && wait !== undefined) this.liveOn(request);
-    const paused = this.pausedFor(request);
-    if (paused !== undefined && !isAgain) return this.refuseAsPaused(request, paused);
-    if (this.passesBy(request)) return this.tellsOfBefore(request);
     if (lock !== undefined && (isAgain || wait === undefined)) return super.acquire(request);
     const refusal = this.refuseStart(request, this.starts.get(this.startKey(request)));
     if (refusal !== undefined) return { acquired: false, ...refusal };

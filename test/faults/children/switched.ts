@@ -53,17 +53,15 @@ function stall(lockStore: LockStore, call: string, when: string): void {
   if (call === 'release') {
     const release = lockStore.release.bind(lockStore);
     lockStore.release = (lease, options) => {
-      const isSwitch = ['resume', 'break'].includes(options?.record?.by?.action ?? '');
       const send = (): ReturnType<typeof release> => release(lease, options);
-      return isSwitch ? stopAt(send) : send();
+      return options?.record?.by?.action === 'break' ? stopAt(send) : send();
     };
-  } else if (call === 'acquire') {
-    const acquire = lockStore.acquire.bind(lockStore);
-    lockStore.acquire = async (request) => {
-      const result = await acquire(request);
-      const isGranted = request.holder.startsWith('paused until ') && result.acquired;
-      return isGranted ? stopAt(() => Promise.resolve(result)) : result;
-    };
+  } else if (call === 'pause') {
+    const pause = lockStore.pause?.bind(lockStore);
+    if (pause) lockStore.pause = (name, asked) => stopAt(() => pause(name, asked));
+  } else if (call === 'resume') {
+    const resume = lockStore.resume?.bind(lockStore);
+    if (resume) lockStore.resume = (name, asked) => stopAt(() => resume(name, asked));
   } else if (queuedCalls !== undefined) {
     const enqueue = queuedCalls.enqueue.bind(queuedCalls);
     queuedCalls.enqueue = (queued, options) => stopAt(() => enqueue(queued, options));

@@ -37,6 +37,8 @@ export class ScriptedStore extends LocksOnly implements LockStore {
   readonly #always = new Map<Operation, Behaviour>();
   readonly #listeners = new Set<() => void>();
 
+  readonly pause: MemoryLockStore['pause'] = (name, asked) => this.#memory.store.pause(name, asked);
+
   constructor(clock: ManualClock, shared?: ScriptedStore) {
     super();
     this.#clock = clock;
