@@ -169,9 +169,9 @@ describe.each(PLATFORMS)('switches on %s', (platform) => {
     expect(await used(['jobs', 'resume'], job, {}, text)).toEqual(['415 error', '415 error']);
   });
 
-  test('and that a pause waits', async () => {
+  test('and that a run waits', async () => {
     const name = 'SearchJobs.reindex';
-    const waiting = used(['jobs', 'pause'], name, { reason: 'migration' });
+    const waiting = used(['jobs', 'run'], name, {});
     let isOver = false;
     void waiting.finally(() => (isOver = true)).catch(() => undefined);
     // Each waits 5 s by the clock of the fleet before it says so.

@@ -36,7 +36,7 @@ interface Switch {
   use(control: ControlSwitches, name: string, fields: Fields, by: By): Promise<Result>;
 }
 
-/** For how long a browser waits for an answer, ms. After that, a pause still waits in line. */
+/** For how long a browser waits for an answer, ms. After that, the switch goes on. */
 const ANSWER_LIMIT = 5_000;
 
 /** The switches of the page: the same five functions that the service and the shell have. */

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { act } from '../../../../lib/show/board/switches.js';
+import { told } from '../../../../lib/insight/control/told.js';
+import { timesIn } from '../../../../lib/insight/times.js';
 import { Control } from '../../../../lib/insight/control/control.js';
-import type { KnownJob } from '../../../../lib/contract/history-store.js';
 import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
@@ -15,15 +15,13 @@ const ANNA = { actor: 'anna', reason: 'the provider is down' } as const;
 let store: MemoryLockStore;
 beforeEach(() => void (store = new MemoryLockStore({ clock: new ManualClock(NOW) })));
 
-const JOBS = [{ job: 'Invoices.send', lock: 'invoices', kind: 'hand', enabled: true, ttl: 1_000 }];
-
-const beat = (jobs: readonly object[] = []): Promise<unknown> =>
+const beat = (): Promise<unknown> =>
   store.history.beat({
     instance: 'api-1',
     startedAt: NOW,
     every: 20_000,
     catalogue: 'list',
-    jobs: jobs as KnownJob[],
+    jobs: [],
     leads: [],
     left: false,
   });
@@ -41,7 +39,7 @@ describe.each([
 
   test.each([
     ['no lock and no instance', async () => undefined],
-    ['an instance, but not the lock', () => beat()],
+    ['an instance, but not the lock', beat],
   ])('a pause ends when it should where the store knows %s', async (_what, told) => {
     await told();
     const paused = await control.pause({ lock: 'invoices', for: '1h', ...ANNA });
@@ -52,21 +50,11 @@ describe.each([
     expect(await store.history.entries({ name: 'invoices', limit: 9 })).toHaveLength(1);
   });
 
-  test('the page tells how long a pause still lasts by the clock of the store', async () => {
+  test('it is told by the clock of the store how long a pause still lasts', async () => {
     await control.pause({ lock: 'invoices', for: '1h', ...ANNA });
-    await beat(JOBS);
-    const request = {
-      headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
-      of: 'jobs',
-      name: 'Invoices.send',
-      action: 'pause',
-      body: { reason: 'me, too' },
-      actor: () => 'bob',
-    };
-    const { body } = await act(control, clock, request);
-    expect(JSON.parse(String(body))).toMatchObject({
-      result: 'paused-already',
-      sentence: expect.stringContaining('since 2026-11-22 11:20:30Z, for 1 h more'),
-    });
+    await beat();
+    const again = await control.pause({ lock: 'invoices', ...ANNA });
+    expect(again.result).toBe('paused-already');
+    expect(told(again, timesIn()).sentence).toContain('since 2026-11-22 11:20:30Z, for 1 h more');
   });
 });
