@@ -92,7 +92,7 @@ export type { LockStore, ReleaseOutcome } from './contract/lock-store.js';
 export type { InLine, JobInfo, LockInfo } from './contract/lock-info.js';
 export type { DeadLetter } from './contract/queued-call-store.js';
 export type { ControlAction, MissReason, Trigger } from './contract/history-store.js';
-export type { NewPause, Pause, PausedBy } from './contract/pause.js';
+export type { Pause, PausedBy } from './contract/pause.js';
 export { DocumentLockStore, type DocumentLockStoreOptions } from './rules/documents/document-lock-store.js';
 export type {
   EntriesRead,

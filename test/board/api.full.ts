@@ -170,7 +170,7 @@ describe.each(PLATFORMS)('switches on %s', (platform) => {
   });
 
   test('and that a run waits', async () => {
-    const name = 'SearchJobs.reindex';
+    const name = 'WebhookJobs.deliver';
     const waiting = used(['jobs', 'run'], name, {});
     let isOver = false;
     void waiting.finally(() => (isOver = true)).catch(() => undefined);

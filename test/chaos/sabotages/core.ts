@@ -56,8 +56,8 @@ export const CORE_SABOTAGES: Sabotages = {
   },
   'pause-that-ends-at-once': {
     file: 'insight/control/pause.js',
-    search: 'const ttl = Math.max(SECOND,',
-    replace: 'const ttl = Math.min(SECOND,',
+    search: '{ id, actor, reason, length }',
+    replace: '{ id, actor, reason, length: 1_000 }',
     caughtBy: 'switches',
     only: ['switch-pause'],
     seed: 3,
