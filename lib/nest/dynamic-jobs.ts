@@ -126,7 +126,7 @@ export class DynamicJobs implements OnModuleDestroy {
   #add(bound: BoundJob): void {
     this.jobs.add(bound);
     if (!this.#started) return;
-    this.jobs.opened(bound);
+    this.jobs.takeQueued(bound);
     this.insight.added(bound);
     this.leader.catchUp(bound);
   }

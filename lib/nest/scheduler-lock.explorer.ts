@@ -37,6 +37,7 @@ import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
   type GuardedJob,
   names,
+  sharedLocks,
   startLine,
   startWarnings,
   tellOf,
@@ -154,8 +155,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   #tellOfStart(cannotLead: string | undefined): void {
     const { jobs } = this.dynamic;
     const ofMethods = startWarnings(this.#found, this.#orchestrators.length > 0);
-    const ofJobs = [cannotLead, withoutZone(jobs.all)].flatMap((problem) => problem ?? []);
-    tellOf([...this.host.warnings, ...ofMethods, ...ofJobs, ...jobs.sharedLocks()]);
+    const ofJobs = [cannotLead, withoutZone(jobs.all), sharedLocks(jobs.all)];
+    tellOf([...this.host.warnings, ...ofMethods, ...ofJobs.flatMap((problem) => problem ?? [])]);
     this.#undo.push(tellOfHooks(jobs.all, this.host.settings.clock));
 
     const guarded = ({ job, settings }: BoundJob, scheduled: boolean): GuardedJob => ({

@@ -281,27 +281,13 @@ test('of two schedulers the first one has the job', async () => {
   expect(second.getCronJobs().size).toBe(0);
 });
 
-describe('a dynamic job that shares its lock with another scheduled job', () => {
+describe('a dynamic job that is made before the start and shares its lock with another scheduled job', () => {
   const lines = (app: TestApp): string[] => app.logs.own.filter((line) => line.includes('share a lock'));
   const warning = (lock: string, jobs: string): string =>
     `warn: Scheduled jobs share a lock: "${lock}" (${jobs}). Of two ticks at one time one is skipped as held, ` +
     'unless its job has wait or catchUp. Jobs that may run side by side need locks of their own.';
 
-  test('is named when it is made, once for each lock', async () => {
-    const app = await startApp([Jobs]);
-    const locks = app.get(SchedulerLockService);
-    locks.cron('alone', NIGHTLY, nothing);
-    expect(lines(app)).toEqual([]);
-    locks.cron('more', NIGHTLY, { lock: 'invoices' }, nothing);
-    const first = warning('invoices', 'Jobs.invoices, more');
-    expect(lines(app)).toEqual([first]);
-    locks.interval('most', '1m', { lock: 'invoices' }, nothing);
-    expect(lines(app)).toEqual([first]);
-    locks.interval('other', '1m', { lock: 'alone' }, nothing);
-    expect(lines(app)).toEqual([first, warning('alone', 'alone, other')]);
-  });
-
-  test('is named at the start if it is made before', async () => {
+  test('is named at the start', async () => {
     @Injectable()
     class Early {
       constructor(private readonly locks: SchedulerLockService) {}
@@ -319,15 +305,22 @@ describe('a dynamic job that shares its lock with another scheduled job', () => 
       @SchedulerLock('calls')
       async calls(): Promise<void> {}
     }
-    const app = await startApp([ByHand]);
-    const locks = app.get(SchedulerLockService);
-    locks.cron('called', NIGHTLY, { lock: 'calls' }, nothing);
-    locks.cron('first', NIGHTLY, { catchUp: '1h' }, nothing);
-    locks.cron('second', NIGHTLY, { lock: 'first', catchUp: '1h' }, nothing);
-    locks.cron('old', NIGHTLY, nothing);
-    app.get(SchedulerRegistry).deleteCronJob('old');
-    locks.cron('new', NIGHTLY, { lock: 'old' }, nothing);
-    expect(lines(app)).toEqual([]);
+    @Injectable()
+    class Early {
+      constructor(
+        private readonly locks: SchedulerLockService,
+        private readonly registry: SchedulerRegistry,
+      ) {}
+      onModuleInit(): void {
+        this.locks.cron('called', NIGHTLY, { lock: 'calls' }, nothing);
+        this.locks.cron('first', NIGHTLY, { catchUp: '1h' }, nothing);
+        this.locks.cron('second', NIGHTLY, { lock: 'first', catchUp: '1h' }, nothing);
+        this.locks.cron('old', NIGHTLY, nothing);
+        this.registry.deleteCronJob('old');
+        this.locks.cron('new', NIGHTLY, { lock: 'old' }, nothing);
+      }
+    }
+    expect(lines(await startApp([ByHand, Early]))).toEqual([]);
   });
 });
 
