@@ -147,6 +147,10 @@ function wasStartedBefore(facts: JobFacts, tick: number): boolean {
  */
 export const wentOn = (run: RunInfo, at: number): boolean => run.startedAt <= at && endOf(run) > at;
 
+/** Whether a run that somebody began by hand after a tick has completed: it settles a tick that nobody started. */
+export const makesUpFor = ({ tick: own, startedAt, outcome }: RunInfo, tick: number): boolean =>
+  own === undefined && startedAt > tick && outcome === 'completed';
+
 /** When a run ended: Infinity if it goes on, and -Infinity if nobody knows. */
 export const endOf = ({ startedAt, endedAt = -Infinity, duration = Infinity, outcome }: RunInfo): number =>
   outcome === 'running' ? Infinity : Math.min(endedAt, startedAt + duration);

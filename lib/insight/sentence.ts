@@ -1,7 +1,8 @@
 import { formatDuration } from '../base/duration.js';
 import { displayName } from '../base/lock-name.js';
 import { asClause, withoutSql } from '../base/wording.js';
-import { isOn, type JobFacts, lastStartOf, wasUp } from './facts.js';
+import { datesOf } from './dates.js';
+import { isOn, type JobFacts, lastStartOf, makesUpFor, wasStarted, wasUp } from './facts.js';
 import { abortedBy, after, because, begunOf, endOf, overrunOf, whereOf } from './run-phrases.js';
 import type { ScheduleView, UnknownReason, WhyCause } from './types.js';
 import { capital, some, Words } from './words.js';
@@ -62,7 +63,17 @@ const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
  */
 export function sentenceOf(facts: JobFacts, cause: WhyCause, tick?: number): string {
   const say = SENTENCES[cause.cause] as (cause: WhyCause, words: Words) => string;
-  return say(cause, new Words(facts, tick));
+  const words = new Words(facts, tick);
+  return say(cause, words) + madeUpFor(words);
+}
+
+/** The run by hand that has settled a tick since. */
+function madeUpFor(words: Words): string {
+  const { facts, tick } = words;
+  if (tick === undefined || facts.known.kind !== 'cron' || wasStarted(facts, tick)) return '';
+  const next = datesOf(facts).next(tick);
+  const run = facts.runs.findLast((each) => makesUpFor(each, tick) && each.startedAt < next);
+  return run === undefined ? '' : ` ${begunOf(run, words)}, ${endOf(run)}.`;
 }
 
 /** @param areNear whether their names are like the one that was asked for */

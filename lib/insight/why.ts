@@ -10,6 +10,7 @@ import {
   type JobFacts,
   type KnownBy,
   lastStartOf,
+  makesUpFor,
   wasInterrupted,
   wasStarted,
   wasUp,
@@ -79,7 +80,8 @@ export function whyUnknown(job: string, jobs: readonly string[]): Why {
 /** @param ripe ticks until this time should have been started by now */
 function whyInterval(facts: JobFacts, run: RunInfo | undefined, ripe: number): Why {
   const due = dueOf(facts);
-  if (run !== undefined && (due === undefined || due > ripe)) return whyRun(facts, run);
+  const isSettled = due === undefined || due > ripe || facts.runs.some((each) => makesUpFor(each, due));
+  if (run !== undefined && isSettled) return whyRun(facts, run);
   return whyTick(facts, due);
 }
 

@@ -119,6 +119,32 @@ const patterns: Record<string, Pattern> = {
     clockOffset: 1_800_000,
     store: { instances: [api1], ...ranYesterday },
   },
+  'nobody started its tick, and a run that somebody began since has completed': {
+    status: 'ok',
+    store: {
+      instances: [api1],
+      locks: [started(YESTERDAY)],
+      entries: [entry(at('03:02'), { at: at('03:03') }), lastNight],
+    },
+  },
+  'nobody started its tick, and a run that somebody began since has failed': {
+    status: 'overdue',
+    tick: T,
+    store: {
+      instances: [api1],
+      locks: [started(YESTERDAY)],
+      entries: [entry(at('03:02'), { at: at('03:03'), outcome: 'failed' }), lastNight],
+    },
+  },
+  'an interval did not run, and a run that somebody began since has completed': {
+    status: 'ok',
+    own: INTERVAL,
+    store: {
+      instances: [instance('api-1', { jobs: [INTERVAL] })],
+      locks: [lockInfo({ name: 'poll', jobs: [{ job: INTERVAL.job, due: at('03:05') }] })],
+      entries: [entry(at('03:08'), { lock: 'poll', job: INTERVAL.job, at: at('03:09') })],
+    },
+  },
   'nobody started its very first tick': { status: 'overdue', tick: T, store: { instances: [api1] } },
   'all were down when its tick came': {
     status: 'overdue',

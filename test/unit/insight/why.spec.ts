@@ -501,6 +501,14 @@ const cases: Case[] = [
     'It ran on api-1: started at 2026-11-22 03:05:00Z, completed after 12 s.',
   ],
   [
+    'a missed tick that somebody has made up for',
+    facts({ runs: [run(at('03:02')), lastNight], misses: all('not-fired') }),
+    undefined,
+    'missed',
+    'Nobody started the tick of 2026-11-22 03:00:00Z. On api-1, api-2, api-3, the scheduler did not call the job: it was stopped, or too busy. ' +
+      'It ran on api-1: started by hand at 03:02:00Z, completed after 12 s.',
+  ],
+  [
     'an interval that is overdue',
     poll({
       time: at('03:40'),
