@@ -120,7 +120,7 @@ export function wasStarted(facts: JobFacts, tick: number): boolean {
 }
 
 /**
- * Whether the job was there before a tick: an instance, which may be gone, knew this schedule then. If none is remembered from that
+ * Whether the job was there before a tick: an instance, which may be gone, knew this schedule and this lock then. If none is remembered from that
  * time (one that restarts under the same id is not), the last start of the job decides, if it was for a date of this schedule.
  */
 export function wasExpected(facts: JobFacts, tick: number): boolean {
@@ -128,7 +128,7 @@ export function wasExpected(facts: JobFacts, tick: number): boolean {
   const there = unlessStopped(knownBy, tick).filter(({ startedAt }) => startedAt <= tick);
   const then = there.filter((by) => isOn(by.job) && !wasStopped(by, tick));
   if (then.length === 0) return !there.some((by) => wasStopped(by, tick)) && wasStartedBefore(facts, tick);
-  return then.some((by) => agree(by.job, known));
+  return then.some(({ job }) => agree(job, known) && job.lock === known.lock);
 }
 
 /** Whether the last start of the job was for a date of this schedule, before a tick. */

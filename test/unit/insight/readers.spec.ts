@@ -145,6 +145,15 @@ const patterns: Record<string, Pattern> = {
       entries: [entry(at('03:08'), { lock: 'poll', job: INTERVAL.job, at: at('03:09') })],
     },
   },
+  'its lock was renamed since its tick': {
+    status: 'new',
+    own: { ...JOB, lock: 'billing' },
+    store: {
+      instances: [instance('api-0', { left: true, seenAt: at('03:05') })],
+      locks: [started(T)],
+      entries: [entry(T, { tick: T }), lastNight],
+    },
+  },
   'nobody started its very first tick': { status: 'overdue', tick: T, store: { instances: [api1] } },
   'all were down when its tick came': {
     status: 'overdue',
