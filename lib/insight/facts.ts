@@ -113,10 +113,14 @@ export const agree = (one: KnownJob, other: KnownJob): boolean =>
 export const lastStartOf = ({ known, lock }: Pick<JobFacts, 'known' | 'lock'>): JobInfo | undefined =>
   lock?.jobs.find(({ job }) => job === known.job);
 
-/** Whether the store says that this tick, or a newer one, was started. */
+/** Why an instance has told of a tick that the store knows nothing of: it has run the job without its lock. */
+export const UNLOCKED = 'unlocked';
+
+/** Whether the store, or an instance that has done without it, says that this tick, or a newer one, was started. */
 export function wasStarted(facts: JobFacts, tick: number): boolean {
   const last = Math.max(lastStartOf(facts)?.tick ?? -Infinity, facts.seen?.tick ?? -Infinity);
-  return last >= tick || facts.runs.some((run) => (run.tick ?? -Infinity) >= tick);
+  const isUnlocked = facts.misses.some((miss) => miss.reason === UNLOCKED && miss.tick >= tick);
+  return isUnlocked || last >= tick || facts.runs.some((run) => (run.tick ?? -Infinity) >= tick);
 }
 
 /**

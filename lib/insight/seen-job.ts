@@ -3,7 +3,7 @@ import type { LockInfo } from '../contract/lock-info.js';
 import { type Announced, oneMore, type Skips } from './announcer.js';
 import { pauseNow } from './controls.js';
 import { given } from '../base/shared.js';
-import { type JobFacts, type KnownBy, type OwnFacts } from './facts.js';
+import { type JobFacts, type KnownBy, type OwnFacts, UNLOCKED } from './facts.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import type { Judgement } from './judgement.js';
@@ -115,9 +115,15 @@ export class SeenJob implements Announced {
     if (pauseNow(this.told.lock) !== undefined) this.told = { entries: this.told.entries };
   }
 
-  /** A run of the job begins here. @param now by the store's clock */
-  began(tick: number | undefined, now: number): void {
+  /**
+   * A run of the job begins here.
+   *
+   * @param now by the store's clock
+   * @param unlocked when it began by this machine's clock, if the store does not know of it
+   */
+  began(tick: number | undefined, now: number, unlocked?: number): void {
     this.see(tick ?? now, now + (this.job.interval ?? 0));
+    if (unlocked !== undefined) this.skips = { reason: UNLOCKED, count: 1, since: unlocked, tick };
     this.#ranHere = true;
     this.afterLease = Infinity;
   }
@@ -126,13 +132,17 @@ export class SeenJob implements Announced {
    * The store answers again.
    *
    * @param until by this machine's clock
-   * @returns the tick that was skipped here meanwhile, if it has to be noted; a tick that may still run late is only judged
+   * @returns the tick that was skipped here meanwhile, or ran without the store, if it has to be noted; a tick that may still run late is only judged
    */
   available(until: number): Lost | undefined {
     const { skips, job } = this;
-    if (skips?.reason !== 'store-unavailable' || skips.tick === undefined || skips.until !== undefined)
-      return undefined;
+    if (skips?.tick === undefined || skips.until !== undefined) return undefined;
     const lost = { ...skips, tick: skips.tick, until };
+    if (skips.reason === UNLOCKED) {
+      this.skips = undefined;
+      return lost;
+    }
+    if (skips.reason !== 'store-unavailable') return undefined;
     this.skips = lost;
     if (job.comesLate || job.grace === false || this.lost === lost.tick) return undefined;
     this.lost = lost.tick;

@@ -27,6 +27,8 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
   'store-away': ({ from, to, instances }, words) =>
     `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${share(instances.length, words)}.`,
+  unlocked: ({ instances }, words) =>
+    `${capital(words.theTick)} ran without its lock on ${some(instances.map(displayName))}, as the store did not answer (\`onStoreError: 'run'\`). Nothing more is known of that run.`,
   missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
   'no-instance': (cause, words) => noInstance(cause, words),
   paused: (cause, words) => paused(cause, words),

@@ -176,6 +176,8 @@ export type WhyCause =
       /** The instances that could not ask the store. */
       readonly instances: readonly string[];
     }
+  /** These instances have run it without its lock, as the store did not answer: `onStoreError: 'run'`. */
+  | { readonly cause: 'unlocked'; readonly instances: readonly string[] }
   /** What kept each instance from the tick. */
   | { readonly cause: 'missed'; readonly reasons: readonly (MissReason & { readonly instance: string })[] }
   /** The clocks of all instances on which it runs are behind the store's, by at least `behind` milliseconds: its ticks come late. */

@@ -4,6 +4,7 @@ import { Presence } from '../insight/presence.js';
 import type { RunInfo } from '../insight/types.js';
 import { HUNG } from '../insight/watch.js';
 import type { Refused } from '../insight/watched-job.js';
+import type { Lock } from '../lock/current-lock.js';
 import type { CronTimeClass } from '../schedule/tick-finder.js';
 import type { BoundJob } from './bound-job.js';
 import type { JobRegistry } from './job-registry.js';
@@ -104,8 +105,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /** A run of a job that is scheduled begins here. */
-  began(job: string, tick: number | undefined): void {
-    this.presence?.began(job, tick);
+  began(job: string, tick: number | undefined, { fencingToken }: Lock): void {
+    this.presence?.began(job, tick, fencingToken === undefined);
   }
 
   /** A call by the scheduler did not start its job. */

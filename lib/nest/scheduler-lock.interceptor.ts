@@ -107,9 +107,9 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     scheduled.start = start;
     // Only the store knows whether a tick that is fired again was started meanwhile.
     const settings = scheduled.again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
-    const work = (): unknown => {
+    const work = (lock: Lock): unknown => {
       scheduled.over = true;
-      this.insight.began(bound.job, start?.tick);
+      this.insight.began(bound.job, start?.tick, lock);
       return proceed();
     };
     try {

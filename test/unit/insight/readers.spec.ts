@@ -145,6 +145,14 @@ const patterns: Record<string, Pattern> = {
       entries: [entry(at('03:08'), { lock: 'poll', job: INTERVAL.job, at: at('03:09') })],
     },
   },
+  'its tick ran without its lock, as the store was away': {
+    status: 'ok',
+    store: {
+      instances: [api1],
+      locks: [started(YESTERDAY)],
+      entries: [{ ...MISS, reason: 'unlocked' }, lastNight],
+    },
+  },
   'its lock was renamed since its tick': {
     status: 'new',
     own: { ...JOB, lock: 'billing' },

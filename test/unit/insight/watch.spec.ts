@@ -398,6 +398,17 @@ test('a tick that an outage has cost, and nobody has started, is told once', asy
   expect(events).toMatchObject([{ type: 'overdue', tick }]);
 });
 
+test('a tick that ran here without its lock is noted when the store is back, and is no alarm', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.began('report', tick, true);
+  expect(asked).toEqual([]);
+  watch.available();
+  await pass(3 * MINUTE);
+  expect(asked).toMatchObject([{ tick, reason: 'unlocked', count: 1, late: true }]);
+  expect([events, alarms, overdue()]).toEqual([[], [], new Map()]);
+});
+
 test('ticks in a row that were skipped for one reason are counted', async () => {
   watch.add(job());
   await pass(0);

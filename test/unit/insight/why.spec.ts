@@ -501,6 +501,13 @@ const cases: Case[] = [
     'It ran on api-1: started at 2026-11-22 03:05:00Z, completed after 12 s.',
   ],
   [
+    'a tick that ran without its lock',
+    facts({ runs: [lastNight], misses: [miss('api-1', 'unlocked'), miss('api-2', 'store-unavailable')] }),
+    undefined,
+    'unlocked',
+    "The tick of 2026-11-22 03:00:00Z ran without its lock on api-1, as the store did not answer (`onStoreError: 'run'`). Nothing more is known of that run.",
+  ],
+  [
     'a missed tick that somebody has made up for',
     facts({ runs: [run(at('03:02')), lastNight], misses: all('not-fired') }),
     undefined,
@@ -644,6 +651,7 @@ test('the cases are of every cause', () => {
     'lock-taken': true,
     'store-away': true,
     missed: true,
+    unlocked: true,
     hung: true,
     'clocks-behind': true,
     'no-instance': true,

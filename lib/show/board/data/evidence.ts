@@ -23,6 +23,7 @@ const FACTS: { readonly [C in WhyCause['cause']]: (cause: Of<C>, times: Times) =
     ...(run ? runOf(run, times) : []),
     ...textsOf([['holder', holder]]),
   ],
+  unlocked: (cause) => instancesOf(cause),
   'store-away': (cause, times) => [...spanOf(cause, times), ...instancesOf(cause)],
   missed: ({ reasons }, times) => reasons.map((reason) => ['instance', reasonOf(reason, times)]),
   'no-instance': (cause, times) => [...spanOf(cause, times), ...textsOf([['last instance', cause.last]])],

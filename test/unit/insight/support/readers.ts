@@ -153,7 +153,7 @@ export const CAUSES: Readonly<Record<JobStatus, readonly Why['cause'][]>> = {
   disagree: ['schedules-differ', 'clocks-behind'],
   // One that is called by hand has no tick that is to come.
   new: ['pending', 'unknown'],
-  ok: ['ran', 'overrun', 'unknown', 'no-instance', 'paused'],
+  ok: ['ran', 'overrun', 'unknown', 'no-instance', 'paused', 'unlocked'],
 };
 /** One that is unknown as it was not asked about is in a test of its own. */
 export const ATTENTION = new Set<JobStatus>([
