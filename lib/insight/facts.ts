@@ -160,7 +160,7 @@ export const endOf = ({ startedAt, endedAt = -Infinity, duration = Infinity, out
   outcome === 'running' ? Infinity : Math.min(endedAt, startedAt + duration);
 
 /** Whether the run did not end by itself: it was interrupted or aborted. */
-export const wasInterrupted = ({ outcome }: RunInfo): boolean =>
+export const wasInterrupted = ({ outcome }: Partial<Pick<RunInfo, 'outcome'>>): boolean =>
   outcome === 'interrupted' || outcome === 'aborted';
 
 /** Whether the run itself went wrong. */

@@ -119,7 +119,7 @@ function theLastRunWentWrong(facts: JobFacts): Judgement | undefined {
   const end = lastEndOf(facts);
   if (end === undefined) return undefined;
   const about = { attention: true, ...(end === run && { run }) };
-  if (end === run && wasInterrupted(run)) return { status: 'interrupted', ...about };
+  if (wasInterrupted(end)) return { status: 'interrupted', ...about };
   return hasFailed(end) ? { status: 'failing', ...about } : undefined;
 }
 

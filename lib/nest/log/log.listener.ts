@@ -49,7 +49,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<SchedulerLockEve
     },
   },
   released: {
-    level: (event) => (event.deleted ? 'warn' : 'debug'),
+    level: ({ deleted: isGone, outcome }) => (isGone || outcome === 'aborted' ? 'warn' : 'debug'),
     text(event) {
       if (event.deleted) return `${subject(event)}: ${deleted('release')}`;
       const ran = `${event.outcome} after ${formatDuration(event.duration)}`;

@@ -92,7 +92,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   nest: { ceiling: 4_694, aim: 4_300 },
   'show/board': { ceiling: 4_432, aim: 2_700 },
   'show/cli': { ceiling: 1_859, aim: 1_500 },
-  'show/metrics show/otel show/prometheus': { ceiling: 747, aim: 750 },
+  'show/metrics show/otel show/prometheus': { ceiling: 745, aim: 750 },
   testing: { ceiling: 1_900, aim: 1_900 },
   index: { ceiling: 123, aim: 124 },
 };

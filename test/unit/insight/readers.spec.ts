@@ -219,6 +219,14 @@ const patterns: Record<string, Pattern> = {
       entries: [lastNight],
     },
   },
+  'a deploy has aborted its last run': {
+    status: 'interrupted',
+    store: {
+      instances: [api1],
+      locks: [started(T, { outcome: 'aborted' })],
+      entries: [entry(T, { tick: T, attempt: 1, outcome: 'aborted', error: 'LockShutdownError' }), lastNight],
+    },
+  },
   'its last run failed': {
     status: 'failing',
     store: { instances: [api1], locks: [started(T, { outcome: 'failed' })], entries: [lastNight] },

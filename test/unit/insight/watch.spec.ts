@@ -1064,17 +1064,28 @@ test.each([30_000, undefined])(
   },
 );
 
-test('a run elsewhere costs one look when its lease should end, and one an hour while it goes on', async () => {
+test('a run elsewhere costs one look when its lease should end, and one each five minutes while it goes on', async () => {
   await foundRun(30_000);
   fleetAsked = 0;
   locks = [leased(MINUTE)];
-  await pass(5 * HOUR + 2 * MINUTE);
+  await pass(HOUR + 3 * MINUTE);
   // The second one is that at the end of the grace.
-  expect(inspected).toHaveLength(7);
+  expect(inspected).toHaveLength(14);
   expect(fleetAsked).toBe(0);
   expect(ofStatus('running')).toHaveLength(1);
   locks = killed();
-  await pass(6 * HOUR + 2 * MINUTE);
+  await pass(HOUR + 9 * MINUTE);
+  expect(ofStatus('interrupted')).toHaveLength(1);
+});
+
+test('a run that a deploy aborts is known within five minutes to an instance that has started beside it', async () => {
+  tick = Math.floor(clock.now() / PERIOD) * PERIOD;
+  locks = [leased(MINUTE)];
+  watch.add(job({ every: DAY }));
+  await clock.advance(10 * MINUTE);
+  expect(ofStatus('running')).toHaveLength(1);
+  locks = [{ ...startedBefore(tick)[0]!, jobs: [{ job: 'report', tick, attempt: 1, outcome: 'aborted' }] }];
+  await clock.advance(5 * MINUTE + 1_000);
   expect(ofStatus('interrupted')).toHaveLength(1);
 });
 

@@ -206,10 +206,9 @@ export const READERS: Readonly<
   gauges: (answers, status, tick) => {
     const [late, overtime] = [gauge(answers, 'overdue'), gauge(answers, 'overtime') ?? NaN];
     const isLate = tick === undefined ? late === 0 : Number(late) > 0;
-    const { why } = answers;
-    const isKilled = why.cause === 'interrupted' && status === 'interrupted' && why.run.outcome === status;
     const isSilent = ['unknown', 'overdue', 'paused', 'off'].includes(status);
-    if (gauge(answers, 'interrupted') !== (isSilent ? undefined : Number(isKilled))) return false;
+    if (gauge(answers, 'interrupted') !== (isSilent ? undefined : Number(status === 'interrupted')))
+      return false;
     const isLong = status === 'hung' || status === 'overrun';
     return (status === 'unknown' ? late === undefined : isLate) && (isLong ? overtime > 0 : overtime === 0);
   },
