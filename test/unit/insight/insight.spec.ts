@@ -172,6 +172,13 @@ describe('the jobs', () => {
     fake.instances = [others, instance('api-1', { left: true, jobs: [JOB, INTERVAL] })];
     expect((await insight.jobs()).map(({ job }) => job)).toEqual([INTERVAL.job]);
     expect(await insight.job(JOB.job)).toBeUndefined();
+    expect(await insight.why(JOB.job)).toEqual({
+      job: JOB.job,
+      cause: 'unknown-job',
+      jobs: [],
+      sentence:
+        'A deploy has removed it: api-1 was the last instance that had it, and was last seen at 2026-11-22 03:09:50Z.',
+    });
     for (const more of [{ left: true }, { startedAt: at('11:00', 21) }]) {
       fake.instances = [{ ...others, ...more }, instance('api-1', { left: true, jobs: [JOB, INTERVAL] })];
       expect((await insight.jobs()).map(({ job }) => job)).toContain(JOB.job);

@@ -501,6 +501,20 @@ const cases: Case[] = [
     'It ran on api-1: started at 2026-11-22 03:05:00Z, completed after 12 s.',
   ],
   [
+    'a job whose schedule was changed since its tick',
+    facts({
+      known: { ...JOB, schedule: '0 6 * * *' },
+      knownBy: [
+        by('api-2', { startedAt: at('03:05') }, { ...JOB, schedule: '0 6 * * *' }),
+        by('api-1', { state: 'left', seenAt: at('03:06') }),
+      ],
+      runs: [tonight()],
+    }),
+    undefined,
+    'ran',
+    'The tick of 2026-11-22 03:00:00Z ran on api-1: started at 03:00:00Z, completed after 12 s.',
+  ],
+  [
     'a tick that ran without its lock',
     facts({ runs: [lastNight], misses: [miss('api-1', 'unlocked'), miss('api-2', 'store-unavailable')] }),
     undefined,

@@ -356,8 +356,8 @@ describe('instances', () => {
     expect(await shell.inBerlin('instances')).toBe(0);
     expect(shell.lines).toEqual([
       'INSTANCE    STATE  STARTED  LAST SEEN  APPLICATION  VERSION  JOBS  CLOCK       LEADS',
-      'api-1:1:aa  up     09:00                            1.4.0    3',
-      'api-2:1:bb  up     08:00                            1.4.0    3     4 s behind  feed',
+      'api-1:1:aa  up     09:00    12:20:26                1.4.0    3',
+      'api-2:1:bb  up     08:00    12:20:26                1.4.0    3     4 s behind  feed',
       'old:1:cc    gone   09:00    11:00      shop         1.3.0    0',
     ]);
   });
