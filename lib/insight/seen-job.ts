@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.js';
 import { INTERVAL_ALLOWANCE } from '../contract/allowances.js';
 import type { LockInfo } from '../contract/lock-info.js';
 import { type Announced, oneMore, type Skips } from './announcer.js';
@@ -64,15 +65,21 @@ export class SeenJob implements Announced {
   /** Until when the job was stopped here, as far as this instance knows, by the store's clock. */
   #stoppedUntil: number | undefined;
 
-  /**
-   * @param since from when on its scheduler may fire it, by this machine's clock
-   * @param lookAt when to look at it again, by the store's clock
-   */
+  readonly #addedAt: number;
+
+  /** @param lookAt when to look at it again, by the store's clock */
   constructor(
     readonly job: WatchedJob,
-    readonly since: number,
+    private readonly clock: Clock,
     public lookAt: number,
-  ) {}
+  ) {
+    this.#addedAt = clock.monotonic() + job.initialDelay;
+  }
+
+  /** From when on its scheduler may fire it, by this machine's clock, which may have been set since. */
+  get since(): number {
+    return this.clock.now() - (this.clock.monotonic() - this.#addedAt);
+  }
 
   /** The judgement is to be a new one. @param now by the store's clock */
   look(now: number): void {

@@ -74,7 +74,7 @@ export class Watch {
   add(job: WatchedJob): void {
     if (this.#stopped) return;
     const lookAt = this.#firstLookAt(job);
-    this.#states.set(job.job, new SeenJob(job, this.clock.now() + job.initialDelay, lookAt));
+    this.#states.set(job.job, new SeenJob(job, this.clock, lookAt));
     // Many may be added at a time.
     if (lookAt < this.#armedFor) this.arm();
   }

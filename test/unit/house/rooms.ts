@@ -88,7 +88,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'stores/shared': { ceiling: 107, aim: 200 },
   lock: { ceiling: 4_178, aim: 3_700 },
   schedule: { ceiling: 1_435, aim: 1_250 },
-  insight: { ceiling: 5_729, aim: 4_500 },
+  insight: { ceiling: 5_737, aim: 4_500 },
   nest: { ceiling: 4_694, aim: 4_300 },
   'show/board': { ceiling: 4_432, aim: 2_700 },
   'show/cli': { ceiling: 1_859, aim: 1_500 },

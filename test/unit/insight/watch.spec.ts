@@ -398,6 +398,16 @@ test('a tick that an outage has cost, and nobody has started, is told once', asy
   expect(events).toMatchObject([{ type: 'overdue', tick }]);
 });
 
+test('a clock that is corrected after the start makes no date of before the start overdue', async () => {
+  offset = 3_600_000;
+  watch.add(job());
+  clock.setWallClock(clock.now() + offset);
+  offset = 0;
+  await clock.advance(MINUTE);
+  expect([ofStatus('overdue'), asked]).toEqual([[], []]);
+  expect(ofStatus('new')).toHaveLength(1);
+});
+
 test('a tick that ran here without its lock is noted when the store is back, and is no alarm', async () => {
   watch.add(job());
   await pass(0);
