@@ -200,9 +200,12 @@ function hasDates(facts: JobFacts): boolean {
   return dates.newest(facts.time) !== undefined || dates.next(facts.time) !== Infinity;
 }
 
+/** Whether a run has ended by itself. */
+export const isEnded = (run: RunInfo): boolean => run.outcome !== 'running' && !wasInterrupted(run);
+
 /** How many runs in a row have failed, up to now. */
 export function failuresOf({ runs }: JobFacts): number {
-  const ended = runs.filter((run) => run.outcome !== 'running' && !wasInterrupted(run));
+  const ended = runs.filter(isEnded);
   const success = ended.findIndex((run) => !hasFailed(run));
   return success === -1 ? ended.length : success;
 }

@@ -4,10 +4,9 @@ import { factsOf, type LockFacts } from './join.js';
 import type { Reader } from './read.js';
 import { inTurns, otherWork } from './turns.js';
 import type { JobView, Unreadable } from './types.js';
-import { attentionFirst, viewOf } from './view.js';
+import { attentionFirst, OF_ONE, viewOf } from './view.js';
 
-/** How many entries of a lock tell how its job is, and how many if several jobs share it: one may push out the entries of the others. */
-const OF_ONE = 20;
+/** How many entries of a lock tell how its jobs are if several share it: one may push out the entries of the others. */
 const OF_SEVERAL = 200;
 
 /** What one look at a store shows. */

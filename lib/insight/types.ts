@@ -135,6 +135,8 @@ export interface JobView extends Pick<
   readonly paused?: PauseInfo;
   /** How many of its runs in a row have failed, up to now. An interrupted run neither counts nor ends the row. */
   readonly failures: number;
+  /** More may have failed: all runs that were read have. */
+  readonly moreFailures?: true;
   /** The instances that are up and know it. */
   readonly instances: readonly string[];
   /** For a job that needs attention, or is `unknown` or `paused`: the answer to `why(job)`. */

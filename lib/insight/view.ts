@@ -2,7 +2,7 @@ import { datesOf, dueOf } from './dates.js';
 import { given } from '../base/shared.js';
 import { isOn, type JobFacts } from './facts.js';
 import { isUp } from './join.js';
-import { failuresOf, isOff, judge } from './judgement.js';
+import { failuresOf, isEnded, isOff, judge } from './judgement.js';
 import type { JobStatus, JobView } from './types.js';
 import { whyOf } from './why.js';
 
@@ -11,6 +11,7 @@ export function viewOf(facts: JobFacts): JobView {
   const { known, runs } = facts;
   const { job, lock, kind, schedule, timeZone, interval } = known;
   const judgement = judge(facts);
+  const failures = failuresOf(facts);
   const { status, attention, tick, pause } = judgement;
   return {
     job,
@@ -25,10 +26,14 @@ export function viewOf(facts: JobFacts): JobView {
       paused: pause,
       why: attention || status === 'unknown' || pause !== undefined ? whyOf(facts, judgement) : undefined,
     }),
-    failures: failuresOf(facts),
+    failures,
+    ...(failures >= OF_ONE && failures === facts.runs.filter(isEnded).length && { moreFailures: true }),
     instances: facts.knownBy.filter(isUp).map(({ instance }) => instance),
   };
 }
+
+/** How many entries of a lock tell how a job is. */
+export const OF_ONE = 20;
 
 function nextOf(facts: JobFacts): number | undefined {
   const { known, knownBy, time } = facts;

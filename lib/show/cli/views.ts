@@ -29,7 +29,7 @@ const at = (time: number | undefined, times: Times): string => (time === undefin
 export function jobsTable(jobs: readonly JobView[], times: Times, look: Format): string[] {
   const rows = jobs.map((job) => [
     cell(job.job, job.attention ? 'bold' : undefined),
-    cell(job.failures > 1 ? `${job.status} ×${job.failures}` : job.status, STATUS[job.status]),
+    cell(statusOf(job), STATUS[job.status]),
     cell(scheduleOf(job, times.zone)),
     cell(job.last && lastOf(job.last, times)),
     cell(at(job.next, times)),
@@ -101,6 +101,9 @@ const runRow = (run: RunInfo, times: Times): Cell[] => [
   cell(run.instance),
   cell(run.error),
 ];
+
+const statusOf = ({ status, failures, moreFailures }: JobView): string =>
+  failures > 1 ? `${status} ×${failures}${moreFailures ? ' or more' : ''}` : status;
 
 function tookOf(run: RunInfo, times: Times): string {
   if (run.outcome === 'running') return times.since(run.startedAt);

@@ -353,6 +353,18 @@ describe('the entries of a lock', () => {
     expect(await insight.jobs()).toMatchObject([{ status: 'failing', failures: 1 }]);
   });
 
+  test('say that more may have failed than they have read, for one job as for all', async () => {
+    const failed = (count: number): void => {
+      fake.entries = Array.from({ length: count }, (_, n) => entry(T - n * 3_600_000, { outcome: 'failed' }));
+    };
+    fake.locks = [lockInfo()];
+    failed(240);
+    const some = { failures: 20, moreFailures: true };
+    expect([await insight.job(JOB.job), ...(await insight.jobs())]).toMatchObject([some, some]);
+    failed(19);
+    expect(await insight.job(JOB.job)).not.toHaveProperty('moreFailures');
+  });
+
   test('say how often it has failed before the run that goes on', async () => {
     const failed = [1, 2, 3, 4, 5].map((hour) =>
       entry(T - hour * 3_600_000, { tick: T - hour * 3_600_000, outcome: 'failed' }),

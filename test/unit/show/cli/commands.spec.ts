@@ -117,6 +117,13 @@ describe('status', () => {
     });
     expect(await shell.inBerlin('status')).toBe(1);
     expect(shell.lines.at(-1)).toMatch(/failing ×2 .*no mail server/);
+    const many = shellOf({
+      ...fleet,
+      instances: [instance('api-1:1:aa', [job('Ok.job')])],
+      entries: Array.from({ length: 20 }, (_, n) => run('Ok.job', at(12, 20) - n * 60_000, failed)),
+    });
+    await many.inBerlin('status');
+    expect(many.lines.at(-1)).toMatch(/failing ×20 or more /);
   });
 
   test('says since when nobody is up, and exits with 1', async () => {
