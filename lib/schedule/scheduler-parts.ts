@@ -85,16 +85,9 @@ export interface CronTimeLike {
   readonly timeZone?: string | undefined;
   readonly utcOffset?: number | undefined;
   readonly realDate: boolean;
-  getNextDateFrom(start: Date, timeZone?: string): CronDate;
+  getNextDateFrom(start: Date, timeZone?: string): { toMillis(): number };
   /** The next date, in the zone in which `cron` counts. */
   sendAt(): { readonly zoneName: string | null };
-}
-
-/** A date as `cron` gives it, by luxon. */
-export interface CronDate {
-  toMillis(): number;
-  /** The zone in which `cron` counts: how many minutes its clocks are ahead of UTC. */
-  readonly zone?: { offset(time: number): number };
 }
 
 /**
