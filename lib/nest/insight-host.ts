@@ -75,10 +75,9 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /** The class of the dates of this instance's jobs. */
-  get cronTime(): CronTimeClass | undefined {
-    return (this.#cronTime ??= this.#jobs?.all.find(({ schedule }) => schedule?.cronTimeClass !== undefined)
+  readonly cronTime = (): CronTimeClass | undefined =>
+    (this.#cronTime ??= this.#jobs?.all.find(({ schedule }) => schedule?.cronTimeClass !== undefined)
       ?.schedule?.cronTimeClass);
-  }
 
   /** @param jobs those that this instance knows at the moment */
   start(jobs: JobRegistry): void {

@@ -94,7 +94,7 @@ export class SchedulerLockInsight {
   /** Reads the same store; sentences have times of this zone. @internal */
   async openIn(zone: string): Promise<Insight> {
     await this.#host.start();
-    return new Insight(this.#host.store, { zone, ticks: tickFinder(() => this.#insights.cronTime) });
+    return new Insight(this.#host.store, { zone, ticks: tickFinder(this.#insights.cronTime) });
   }
 
   async #open(): Promise<Insight> {

@@ -120,7 +120,6 @@ test('GET /health of the sample app says that the store answers, and which job f
       store: 'up',
       lastAnswer: expect.any(String),
       overdue: [],
-      lost: 0,
       failing: ['MailJob.send'],
       hung: [],
       attention: [],

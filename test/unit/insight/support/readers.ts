@@ -1,5 +1,4 @@
 import type { SchedulerLockEvent } from '../../../../lib/contract/events/events.js';
-import { SchedulerLockEvents } from '../../../../lib/nest/log/scheduler-lock.events.js';
 import { Insight } from '../../../../lib/insight/insight.js';
 import { given } from '../../../../lib/base/shared.js';
 import { Reader } from '../../../../lib/insight/read.js';
@@ -100,7 +99,7 @@ export function probe(
     hasTicks: (job: string) => watch.hasTicks(job),
   };
   const insight = { presence, runs, knows: () => true };
-  const health = new SchedulerLockHealth(host as never, insight as never, new SchedulerLockEvents());
+  const health = new SchedulerLockHealth(host as never, insight as never);
   return { clock, watch, health };
 }
 
