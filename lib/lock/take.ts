@@ -261,6 +261,11 @@ export class Take {
     if (this.#isUnwanted(now, asked.sentAt)) return this.#giveBack(result.fencingToken);
     const ref = leaseRefOf(this.#request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, asked.sentAt, engine.clock, engine.emit, causeOf(call));
+    if (this.#unsure.length > 0) {
+      // What is abandoned from now on are copies of an ask that a run has begun for: its start stays.
+      const { name, token, ttl, holder } = ref;
+      this.#request = { name, token, ttl, holder };
+    }
     lease.mismatch = mismatchOf(engine, ref, call.start, result.previousSchedule);
     return lease;
   }

@@ -50,18 +50,16 @@ export class SafeStore {
   /** @param sentAt now, monotonic; so for all calls below */
   acquire(request: AcquireRequest, limit: number, sentAt: number): Asked<AcquireResult> {
     const port = fastPortOf(this.store);
-    if (port === undefined) return this.#ask(() => this.store.acquire(request), limit, sentAt);
-    const asked = new Asked<AcquireResult>(this.limits, limit, sentAt);
-    port.acquire(request, asked);
-    return asked;
+    return port === undefined
+      ? this.#ask(() => this.store.acquire(request), limit, sentAt)
+      : this.#tell((asked) => port.acquire(request, asked), limit, sentAt);
   }
 
   release(lease: LeaseRef, options: ReleaseOptions, limit: number, sentAt: number): Asked<ReleaseResult> {
     const port = fastPortOf(this.store);
-    if (port === undefined) return this.#ask(() => this.store.release(lease, options), limit, sentAt);
-    const asked = new Asked<ReleaseResult>(this.limits, limit, sentAt);
-    port.release(lease, options, asked);
-    return asked;
+    return port === undefined
+      ? this.#ask(() => this.store.release(lease, options), limit, sentAt)
+      : this.#tell((asked) => port.release(lease, options, asked), limit, sentAt);
   }
 
   next(lease: LeaseRef, options: NextOptions, limit: number, sentAt: number): Asked<NextResult> {
@@ -78,19 +76,25 @@ export class SafeStore {
 
   /** Asks by a promise. */
   #ask<T>(send: () => Promise<T>, limit: number, sentAt: number): Asked<T> {
-    const asked = new Asked<T>(this.limits, limit, sentAt);
-    void this.#tell(send, asked);
-    return asked;
+    return this.#tell(
+      (asked) =>
+        void Promise.resolve(send()).then(
+          (result) => asked.answered(result),
+          (error: unknown) => asked.failed(asError(this.store, error)),
+        ),
+      limit,
+      sentAt,
+    );
   }
 
-  async #tell<T>(send: () => Promise<T>, told: Caller<T>): Promise<void> {
-    let result: T;
+  #tell<T>(send: (asked: Asked<T>) => void, limit: number, sentAt: number): Asked<T> {
+    const asked = new Asked<T>(this.limits, limit, sentAt);
     try {
-      result = await send();
+      send(asked);
     } catch (error) {
-      return told.failed(asError(this.store, error));
+      asked.failed(asError(this.store, error));
     }
-    told.answered(result);
+    return asked;
   }
 }
 
