@@ -60,7 +60,6 @@ export interface Scope {
 /** A scope with a live lease. */
 export type LeasedScope = Scope & { readonly lease: Lease };
 
-/** Work that can be aborted. */
 export interface Abortable {
   abort(reason: Error): void;
 }
@@ -79,15 +78,12 @@ export function withScope<T>(
   return scopes.run(scope, invoke, job, lock);
 }
 
-/** Runs `callback` in this scope alone, outside of the caller's scope: timers inherit the context in which they were set. */
+/** Runs `callback` in this scope alone: timers inherit the context in which they were set. */
 export function withRootScope<T>(scope: Omit<Scope, 'parent'>, callback: () => T): T {
   return scopes.run({ ...scope, parent: undefined }, callback);
 }
 
-/**
- * Runs `job` inside a lease that the caller holds: the lock of that lease is the current one again. If the lease ends first,
- * its signal aborts.
- */
+/** Runs `job` inside a lease that the caller holds, whose lock is the current one again. If the lease ends first, its signal aborts. */
 export async function withinScope<T>(
   { owner, lock, lease }: LeasedScope,
   job: (lock: Lock) => T | PromiseLike<T>,
@@ -102,7 +98,7 @@ export async function withinScope<T>(
   }
 }
 
-/** Runs a scheduled call outside of the lock under which its timer was started. The scope of a leader that lets the call through stays. */
+/** Runs a scheduled call outside of the lock under which its timer was started, but inside of its leader's scope. */
 export function outsideOfLocks<T>(callback: () => T): T {
   const scope = scopes.getStore();
   return scope === undefined || scope.follow !== undefined ? callback() : scopes.run(undefined, callback);
@@ -110,9 +106,8 @@ export function outsideOfLocks<T>(callback: () => T): T {
 
 /** The innermost scope around the caller with a live lease of this lock, if any. */
 export function findScope(owner: object, name: string): LeasedScope | undefined {
-  for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent) {
-    if (scope.owner === owner && scope.lock.name === name && isLive(scope)) return scope;
-  }
+  for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent)
+    if (scope.lock.name === name && isHeld(scope, owner)) return scope;
   return undefined;
 }
 
@@ -120,11 +115,12 @@ export function findScope(owner: object, name: string): LeasedScope | undefined 
 export function heldLocks(owner: object): string[] {
   const names: string[] = [];
   for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent)
-    if (scope.owner === owner && isLive(scope)) names.push(scope.lock.name);
+    if (isHeld(scope, owner)) names.push(scope.lock.name);
   return names;
 }
 
-const isLive = (scope: Scope): scope is LeasedScope => scope.lease?.live === true;
+const isHeld = (scope: Scope, owner: object): scope is LeasedScope =>
+  scope.owner === owner && scope.lease?.live === true;
 
 /**
  * The innermost scope that is not over. Drops the scopes that are over from the chain: a job that arms its own next run would
@@ -158,21 +154,14 @@ export async function following<T>(job: (lock: Lock) => T | PromiseLike<T>, lock
  */
 export function currentLock(): Lock {
   const scope = scopes.getStore();
-  if (scope === undefined) {
-    throw new LockNotHeldError(
-      'currentLock() was called outside of a lock. Call it inside a method with @SchedulerLock(), inside the ' +
-        'function given to SchedulerLockService.run(), or, in a unit test, inside runUnlocked().',
-    );
-  }
-  return scope.lock;
+  if (scope !== undefined) return scope.lock;
+  throw new LockNotHeldError(
+    'currentLock() was called outside of a lock. Call it inside a method with @SchedulerLock(), inside the ' +
+      'function given to SchedulerLockService.run(), or, in a unit test, inside runUnlocked().',
+  );
 }
 
-/**
- * Throws unless the calling code still has its lock: `currentLock().assertLocked()`.
- *
- * @throws LockLostError if the lease was lost
- * @throws LockNotHeldError outside of a job, after its end, or without its lock by `onStoreError: 'run'`
- */
+/** `currentLock().assertLocked()`. @throws LockLostError, or LockNotHeldError, also outside of a job */
 export function assertLocked(): void {
   currentLock().assertLocked();
 }
@@ -188,14 +177,10 @@ export class LeasedLock implements Lock {
   readonly queuedCall: QueuedCallFacts | undefined;
 
   constructor(protected readonly lease: Lease) {
-    const { ref, confirmed, waited, queuedCall } = lease;
-    this.job = ref.job;
-    this.holder = ref.holder;
+    const { ref, confirmed } = lease;
+    ({ waited: this.waited, queuedCall: this.queuedCall } = lease);
+    ({ job: this.job, holder: this.holder, tick: this.tick, attempt: this.attempt = 1 } = ref);
     this.fencingToken = confirmed ? ref.fencingToken : undefined;
-    this.tick = ref.tick;
-    this.attempt = ref.attempt ?? 1;
-    this.waited = waited;
-    this.queuedCall = queuedCall;
   }
 
   get name(): string {
@@ -239,14 +224,9 @@ export const jobEnded = (name: string): LockNotHeldError =>
  */
 export function invoke<A, T>(job: (given: A) => T | PromiseLike<T>, given: A): T | Promise<T> {
   const work = job(given);
-  if (!isLazy(work)) return work;
-  return new Promise((resolve, reject) => void work.then(resolve, reject));
-}
-
-/** Whether a value can be awaited and is no ordinary promise. Some promise classes are lazy, with a `then()` of their own. */
-function isLazy<T>(work: T | PromiseLike<T>): work is PromiseLike<T> {
   const then = (work as { then?: unknown } | null | undefined)?.then;
-  return typeof then === 'function' && then !== Promise.prototype.then;
+  if (typeof then !== 'function' || then === Promise.prototype.then) return work as T | Promise<T>;
+  return new Promise((resolve, reject) => void (work as PromiseLike<T>).then(resolve, reject));
 }
 
 /** A lock that was taken without a job around it. Ends with `release()`, or with the scope of `await using`. */

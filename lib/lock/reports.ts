@@ -2,6 +2,7 @@ import type { DeadLetteredEvent, SkippedEvent } from '../contract/events/call-ev
 import type { AcquiredEvent, ReleasedEvent } from '../contract/events/lease-events.js';
 import type { JobStart } from '../base/job-start.js';
 import { given } from '../base/shared.js';
+import { readPause } from '../contract/pause.js';
 import { displayName } from '../base/lock-name.js';
 import type { AcquireResult, LeaseRef, ReleaseResult, Writable } from '../contract/lock-store.js';
 import type { Engine } from './engine.js';
@@ -10,7 +11,7 @@ import { carry, isBehindTheScenes, type LockCall, type Skipped } from './lock-ca
 import type { EndOfRun } from './recorder.js';
 import type { WaitingCall } from './waits.js';
 
-export type Interrupted = NonNullable<Extract<AcquireResult, { acquired: true }>['interrupted']>;
+type Interrupted = NonNullable<Extract<AcquireResult, { acquired: true }>['interrupted']>;
 
 // Those of a run are set field by field: every call takes these paths, and a spread costs several times as much.
 
@@ -144,10 +145,14 @@ export function wasDeleted({ clock }: Engine, lease: Lease, answer: ReleaseResul
 
 /** Reports that the lease before a granted one has ended by itself. */
 export function reportInterrupted(
-  { instance, clock, emit }: Engine,
+  { recorder, instance, clock, emit }: Engine,
   lock: string,
-  { holder, job, fencingToken, tick, attempt }: Interrupted,
+  interrupted: Interrupted,
 ): void {
+  const { holder, job, fencingToken, tick, attempt } = interrupted;
+  recorder?.noteInterruption(lock, interrupted);
+  // A pause that has run out is no run of anybody.
+  if (readPause(holder) !== undefined) return;
   const run = { instance: holder, fencingToken, ...given({ tick, attempt }) };
   emit({ type: 'interrupted', lock, instance, at: clock.now(), run, ...given({ job }) });
 }

@@ -44,9 +44,8 @@ export class Elections {
     if (election === undefined) return [];
     const { name, lock } = election;
     const other = this.#declaredAt.get(name);
-    if (other !== undefined) {
+    if (other !== undefined)
       return [`name: "${name}" is the election of ${other} already. Give one of them another name.`];
-    }
     this.#declaredAt.set(name, where);
     const settings: LockSettings = { ...lock, onStoreError: 'skip' };
     const call: LockCall = { kind: 'election', name, job: undefined, settings };
@@ -61,11 +60,9 @@ export class Elections {
   get(name: string | undefined): Election {
     const election = name === undefined ? undefined : this.#elections.get(name);
     if (election !== undefined) return election;
-    const known = [...this.#elections.keys()].map((other) => `"${other}"`).join(', ');
+    const known = this.names.map((other) => `"${other}"`).join(', ') || 'none';
     const what = name === undefined ? 'forRoot() was given no `leader`' : `there is no election "${name}"`;
-    throw new SchedulerLockConfigError([
-      `${what}. This application takes part in ${known === '' ? 'none' : known}.`,
-    ]);
+    throw new SchedulerLockConfigError([`${what}. This application takes part in ${known}.`]);
   }
 
   get names(): string[] {
@@ -74,7 +71,7 @@ export class Elections {
 
   /** The names of those that this instance leads. */
   get led(): string[] {
-    return this.names.filter((name) => this.#elections.get(name)?.leads);
+    return [...this.#elections.values()].filter(({ leads }) => leads).map(({ name }) => name);
   }
 
   /** Begins to campaign in each election but this one. */

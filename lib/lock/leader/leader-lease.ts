@@ -19,7 +19,7 @@ export class LeaderLease implements Lock, Abortable {
   readonly queuedCall = undefined;
   readonly #controller = new AbortController();
   /** Leases of jobs that run because this instance leads. */
-  readonly #followers = new Map<symbol, Abortable>();
+  readonly #followers = new Set<{ readonly follower: Abortable }>();
   #reason: Error | undefined;
 
   readonly name: string;
@@ -48,7 +48,7 @@ export class LeaderLease implements Lock, Abortable {
   abort(reason: Error): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
-    for (const follower of this.#followers.values()) follower.abort(reason);
+    for (const { follower } of this.#followers) follower.abort(reason);
     this.#controller.abort(reason);
   }
 
@@ -56,8 +56,8 @@ export class LeaderLease implements Lock, Abortable {
   follow(follower: Abortable): () => void {
     if (this.#reason !== undefined) follower.abort(this.#reason);
     // Keyed by call, not by lease: a nested call follows with the lease of its outer job, and ends before that.
-    const entry = Symbol();
-    this.#followers.set(entry, follower);
+    const entry = { follower };
+    this.#followers.add(entry);
     return () => void this.#followers.delete(entry);
   }
 }
@@ -70,13 +70,9 @@ export class JobGate {
   #lease: LeaderLease | undefined;
   readonly #running = new UnderWay();
 
-  /**
-   * @param refused called for each fire that was not let through, with the job's name in the scheduler; for a tick that this
-   *   library fires again, with the job's own name and the tick
-   */
+  /** @param refused is called for each fire that was not let through; for one of this library with the job's own name, and the tick */
   constructor(private readonly refused: (job: string, tick: number | undefined) => void) {}
 
-  /** Lets jobs through as long as this lease lives. */
   open(lease: LeaderLease): void {
     this.#lease = lease;
   }
@@ -93,8 +89,7 @@ export class JobGate {
       this.refused(job, tick);
       return undefined;
     }
-    const follow = lease.follow.bind(lease);
-    const result = withRootScope({ owner: this, lock: lease, follow }, fire);
+    const result = withRootScope({ owner: this, lock: lease, follow: lease.follow.bind(lease) }, fire);
     this.#running.begin();
     const ended = (): void => this.#running.end();
     // The code that fired the job handles its rejection.
