@@ -42,7 +42,6 @@ export interface Lock {
   assertLocked(): void;
 }
 
-/** The async context of a job. */
 export interface Scope {
   /** The runner that the lock belongs to: two applications in one process share nothing. */
   readonly owner: object;
@@ -53,11 +52,9 @@ export interface Scope {
   readonly follow?: (lease: Abortable) => () => void;
   /** Whether the nested call that the scope was made for has ended, though its lease has not. */
   closed?: boolean;
-  /** The scope that this one was opened in. */
   parent: Scope | undefined;
 }
 
-/** A scope with a live lease. */
 export type LeasedScope = Scope & { readonly lease: Lease };
 
 export interface Abortable {
@@ -111,7 +108,6 @@ export function findScope(owner: object, name: string): LeasedScope | undefined 
   return undefined;
 }
 
-/** The names of the locks that the caller holds, innermost first. */
 export function heldLocks(owner: object): string[] {
   const names: string[] = [];
   for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent)

@@ -17,15 +17,12 @@ export interface QueueJob {
   /** Its lock; `undefined` if that depends on the arguments of a call. */
   readonly lock: string | undefined;
   readonly settings: LockSettings;
-  /** @param args the arguments of the queued call */
   readonly run: (args: readonly unknown[]) => unknown;
-  /** Whether it was deleted since. */
   readonly isGone: () => boolean;
 }
 
 /** For whom a drain runs queued calls. */
 export interface Drainer {
-  /** The jobs that can run here. */
   readonly jobs: ReadonlyMap<string, QueueJob>;
   /** The drain asks the store for the next queued call now: the store knows every call that was queued before. */
   asks(): void;
@@ -33,7 +30,6 @@ export interface Drainer {
   standsBehind(place?: number): void;
 }
 
-/** A queued call, and the lease under which it runs. */
 interface Delivery {
   readonly lease: Lease;
   readonly run: (lease: Lease) => unknown;
@@ -54,7 +50,6 @@ export class Drain {
     private readonly call: LockCall,
     admission: Admission,
     private readonly drainer: Drainer,
-    /** Runs a job in the context of its lock. */
     private readonly within: (lease: Lease, job: () => unknown) => unknown,
   ) {
     this.#run = new Run(engine, call, admission);

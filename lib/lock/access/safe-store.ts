@@ -74,7 +74,6 @@ export class SafeStore {
     return this.store.extend(leases, options);
   }
 
-  /** Asks by a promise. */
   #ask<T>(send: () => Promise<T>, limit: number, sentAt: number): Asked<T> {
     return this.#tell(
       (asked) =>
@@ -107,7 +106,6 @@ export const asError = (store: LockStore, thrown: unknown): Error =>
         { outcome: 'unknown' },
       );
 
-/** How a call has ended. */
 export type Outcome<T> = { readonly result: T } | { readonly error: Error };
 
 /** Whether a call that failed has certainly changed nothing. */
@@ -119,7 +117,6 @@ export function wasNotApplied(error: Error): boolean {
   );
 }
 
-/** A call of the store that is under way. */
 export class Asked<T> implements Caller<T>, Limited {
   /** Resolves when the call has ended, or is given up. Never rejects. */
   readonly outcome: Promise<Outcome<T>>;
@@ -127,7 +124,7 @@ export class Asked<T> implements Caller<T>, Limited {
   givenUp = false;
   index = 0;
   #end!: (outcome: Outcome<T>) => void;
-  #late: ((outcome: Outcome<T>) => void) | undefined;
+  #late: ((outcome: Outcome<T>) => void)[] | undefined;
   /** What came after it was given up. */
   #came: Outcome<T> | undefined;
 
@@ -142,14 +139,8 @@ export class Asked<T> implements Caller<T>, Limited {
 
   /** `late` receives the outcome if the call was given up. */
   listen(late: (outcome: Outcome<T>) => void): void {
-    const before = this.#late;
     if (this.#came !== undefined) late(this.#came);
-    else if (before === undefined) this.#late = late;
-    else
-      this.#late = (outcome) => {
-        before(outcome);
-        late(outcome);
-      };
+    else (this.#late ??= []).push(late);
   }
 
   answered(result: T): void {
@@ -169,7 +160,7 @@ export class Asked<T> implements Caller<T>, Limited {
   #ended(outcome: Outcome<T>): void {
     if (this.givenUp) {
       this.#came = outcome;
-      return this.#late?.(outcome);
+      return this.#late?.forEach((late) => late(outcome));
     }
     this.limits.delete(this);
     this.#end(outcome);

@@ -20,10 +20,8 @@ export interface ElectionHooks {
   drained?(): Promise<unknown>;
 }
 
-/** The parts of an election. */
 export interface ElectionParts {
   readonly name: string;
-  /** The ttl of the leader's lease, milliseconds. */
   readonly ttl: number;
   /** How long the lease is kept for a `revoked` hook that does not end, milliseconds. */
   readonly patience: number;
@@ -39,7 +37,6 @@ const PERIOD = 1 / 3;
 /** Standbys that wait for the same lease to end ask at slightly different moments: the spread as a part of the ttl, and its maximum, ms. */
 const SPREAD = 0.02;
 const MAX_SPREAD = 50;
-/** The least time between two campaigns, ms. */
 const LEAST = 5;
 
 /** A leadership of this instance. It ends in two steps: it is revoked, then its lease is released. */

@@ -11,7 +11,6 @@ import type { LeaderGrant } from './leader-lease.js';
 /** How long an instance stands in line before it enters again, ms: after this time, the place of a dead instance is void. */
 const WAIT = 60_000;
 
-/** The elections that an application takes part in, by name. */
 export class Elections {
   readonly #elections = new Map<string, Election>();
   readonly #declaredAt = new Map<string, string>();
@@ -79,7 +78,6 @@ export class Elections {
     for (const election of this.#elections.values()) if (election.name !== but) election.start();
   }
 
-  /** Campaigns no more, and ends every leadership of this instance. */
   async stop(): Promise<void> {
     await Promise.all([...this.#elections.values()].map((election) => election.stop()));
   }

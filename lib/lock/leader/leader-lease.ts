@@ -1,7 +1,6 @@
 import { type Abortable, type AcquiredLock, type Lock, withRootScope } from '../current-lock.js';
 import { UnderWay } from '../under-way.js';
 
-/** A lock that an election has taken. */
 export interface LeaderGrant extends AcquiredLock {
   /** Whether the lock is still held, judged by the clock at this moment. */
   readonly live: boolean;
@@ -52,7 +51,6 @@ export class LeaderLease implements Lock, Abortable {
     this.#controller.abort(reason);
   }
 
-  /** @returns a function that undoes this */
   follow(follower: Abortable): () => void {
     if (this.#reason !== undefined) follower.abort(this.#reason);
     // Keyed by call, not by lease: a nested call follows with the lease of its outer job, and ends before that.
@@ -82,7 +80,6 @@ export class JobGate {
     this.#lease = undefined;
   }
 
-  /** Fires a job, or does nothing. */
   pass(job: string, fire: () => unknown, tick?: number): unknown {
     const lease = this.#lease;
     if (lease?.live !== true) {

@@ -2,7 +2,6 @@ import { SchedulerLockConfigError } from '../../base/errors.js';
 import { MOST_BYTES } from '../../contract/queued-arguments.js';
 import { asciiJson, show } from '../../base/wording.js';
 
-/** The most characters of a key. */
 const MOST_KEY = 200;
 
 /**

@@ -27,7 +27,6 @@ const LOST = 60_000;
 /** How long a worker stands in line before it enters the line again, ms. */
 const WAIT = 3_600_000;
 
-/** How calls of a job are queued. */
 export interface QueueSettings {
   /** How many queued calls the lock may have. */
   readonly max: number;
@@ -83,7 +82,6 @@ export class Queues {
     runner.onQueued(() => this.#hinted());
   }
 
-  /** A job whose queued calls can run here. */
   add(job: QueueJob): void {
     this.#jobs.set(job.job, job);
     this.#look();
