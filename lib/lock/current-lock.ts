@@ -71,8 +71,12 @@ export function withScope<T>(
   job: (lock: Lock) => T | PromiseLike<T>,
 ): T | Promise<T> {
   const parent = open(scopes.getStore());
-  const scope: Scope = lease === undefined ? { owner, lock, parent } : { owner, lock, lease, parent };
-  return scopes.run(scope, invoke, job, lock);
+  return scopes.run(
+    lease === undefined ? { owner, lock, parent } : { owner, lock, lease, parent },
+    invoke,
+    job,
+    lock,
+  );
 }
 
 /** Runs `callback` in this scope alone: timers inherit the context in which they were set. */
@@ -118,10 +122,7 @@ export function heldLocks(owner: object): string[] {
 const isHeld = (scope: Scope, owner: object): scope is LeasedScope =>
   scope.owner === owner && scope.lease?.live === true;
 
-/**
- * The innermost scope that is not over. Drops the scopes that are over from the chain: a job that arms its own next run would
- * otherwise keep the scopes of all its runs.
- */
+/** The innermost scope that is not over. Drops those that are over: a job that arms its own next run would keep those of all its runs. */
 function open(innermost: Scope | undefined): Scope | undefined {
   let scope = innermost;
   while (scope !== undefined && (scope.closed === true || scope.lease?.over === true)) scope = scope.parent;
@@ -227,10 +228,7 @@ export function invoke<A, T>(job: (given: A) => T | PromiseLike<T>, given: A): T
 
 /** A lock that was taken without a job around it. Ends with `release()`, or with the scope of `await using`. */
 export interface AcquiredLock extends Lock, AsyncDisposable {
-  /**
-   * Releases the lease. Does not reject if the store does not answer: the release is tried again, and the lease
-   * expires by itself. Calling it again does nothing.
-   */
+  /** Releases the lease, once. Does not reject if the store does not answer: it is tried again, and the lease expires by itself. */
   release(): Promise<void>;
 }
 
@@ -257,7 +255,7 @@ export class LockHandle extends LeasedLock implements AcquiredLock {
     await this.finished;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.release();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
   }
 }

@@ -1,4 +1,5 @@
 import { LockStateError } from '../base/errors.js';
+import { given as known } from '../base/shared.js';
 import type { Annotation } from '../contract/history-store.js';
 import type { DeliveredCall, NextOptions, NextResult } from '../contract/queued-call-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../contract/lock-store.js';
@@ -133,9 +134,7 @@ export class Drain {
     );
     const takes = this.#asked.map(({ job, settings }) => ({ job, ttl: settings.ttl }));
     if (end === undefined) return { takes };
-    const { outcome } = end;
-    const record = this.engine.recorder?.record(lease, end);
-    return record === undefined ? { takes, outcome } : { takes, outcome, record };
+    return { takes, outcome: end.outcome, ...known({ record: this.engine.recorder?.record(lease, end) }) };
   }
 
   #answered(lease: Lease, result: NextResult, sentAt: number): Delivery | undefined {
@@ -156,7 +155,7 @@ export class Drain {
     reportReleased(this.engine, lease, end, confirmed);
     if (queuedCall === undefined || (reason !== 'failed' && reason !== 'timed-out')) return;
     const { key, delivery: deliveries } = queuedCall;
-    const letter = { job: ref.job ?? '', deliveries, reason, ...(key !== undefined && { key }) };
+    const letter = { job: ref.job ?? '', deliveries, reason, ...known({ key }) };
     reportDead(this.engine, lease, letter, 'error' in ended ? ended.error : undefined);
   }
 
@@ -181,11 +180,10 @@ export class Drain {
 }
 
 const QUEUED: Annotation = { trigger: 'queued' };
+const NO_JSON =
+  'the arguments of a queued call are no JSON array, so it cannot run. Only this library should write into its store.';
 
 /** The call fails, and becomes a dead letter. The message of a parser would quote the arguments, which are not for the log. */
 function unreadable(lock: string): never {
-  throw new LockStateError(
-    lock,
-    'the arguments of a queued call are no JSON array, so it cannot run. Only this library should write into its store.',
-  );
+  throw new LockStateError(lock, NO_JSON);
 }

@@ -70,10 +70,9 @@ export class Lease {
   /** Created on first use: most jobs never read it. */
   get signal(): AbortSignal {
     this.check();
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.abortReason !== undefined) this.#controller.abort(this.abortReason);
-    }
+    if (this.#controller !== undefined) return this.#controller.signal;
+    this.#controller = new AbortController();
+    if (this.abortReason !== undefined) this.#controller.abort(this.abortReason);
     return this.#controller.signal;
   }
 
@@ -153,7 +152,7 @@ export class Lease {
     this.check(now);
     if (this.over) return;
     this.#failing = true;
-    if (this.#renewAt !== Infinity) this.#renewAt = now + retryDelay(this.ref.ttl);
+    if (this.#renewAt !== Infinity) this.#renewAt = now + Math.min(this.ref.ttl * 0.05, MAX_RETRY_DELAY);
     this.emit({ type: 'renewal-failed', ...this.facts(), error, expiresIn: this.expiresIn(now) });
   }
 
@@ -220,10 +219,4 @@ export function ofRun<E extends LeaseFacts>(event: E, { job, tick, attempt }: Le
  * Until when a holder may rely on its lease, monotonic: counted from before the call was sent, less 1 % of the ttl and 2 ms for
  * clocks that run at different speeds (the allowance of https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).
  */
-export function leaseDeadline(sent: number, ttl: number): number {
-  return sent + ttl - (ttl * 0.01 + 2);
-}
-
-function retryDelay(ttl: number): number {
-  return Math.min(ttl * 0.05, MAX_RETRY_DELAY);
-}
+export const leaseDeadline = (sent: number, ttl: number): number => sent + ttl - (ttl * 0.01 + 2);

@@ -111,11 +111,8 @@ export function requestOf(
   if (brief) request.brief = true;
   if (history) request.history = true;
   if (job !== undefined) request.job = job;
-  if (start === undefined) return request;
-  if (start.tick === undefined) {
-    if (start.interval !== undefined) request.interval = start.interval;
-    return request;
-  }
+  if (start?.interval !== undefined && start.tick === undefined) request.interval = start.interval;
+  if (start?.tick === undefined) return request;
   request.tick = start.tick;
   request.maxClockSkew = MAX_CLOCK_SKEW;
   if (start.schedule !== undefined) request.schedule = start.schedule;
