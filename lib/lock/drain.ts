@@ -1,5 +1,5 @@
 import { LockStateError } from '../base/errors.js';
-import { given as known } from '../base/shared.js';
+import { given } from '../base/shared.js';
 import type { Annotation } from '../contract/history-store.js';
 import type { DeliveredCall, NextOptions, NextResult } from '../contract/queued-call-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../contract/lock-store.js';
@@ -134,7 +134,7 @@ export class Drain {
     );
     const takes = this.#asked.map(({ job, settings }) => ({ job, ttl: settings.ttl }));
     if (end === undefined) return { takes };
-    return { takes, outcome: end.outcome, ...known({ record: this.engine.recorder?.record(lease, end) }) };
+    return { takes, outcome: end.outcome, ...given({ record: this.engine.recorder?.record(lease, end) }) };
   }
 
   #answered(lease: Lease, result: NextResult, sentAt: number): Delivery | undefined {
@@ -155,7 +155,7 @@ export class Drain {
     reportReleased(this.engine, lease, end, confirmed);
     if (queuedCall === undefined || (reason !== 'failed' && reason !== 'timed-out')) return;
     const { key, delivery: deliveries } = queuedCall;
-    const letter = { job: ref.job ?? '', deliveries, reason, ...known({ key }) };
+    const letter = { job: ref.job ?? '', deliveries, reason, ...given({ key }) };
     reportDead(this.engine, lease, letter, 'error' in ended ? ended.error : undefined);
   }
 
@@ -168,14 +168,14 @@ export class Drain {
     const { id, job, key, args, delivery, queuedAt, merged } = queuedCall;
     const { settings, run } = this.#asked.find((each) => each.job === job) as QueueJob;
     const ref = { name, token, fencingToken, ttl: settings.ttl, holder, job, queuedCall: id };
-    const { args: given, by }: Partial<Queued> = readQueued(args) ?? {};
+    const { args: values, by }: Partial<Queued> = readQueued(args) ?? {};
     const cause: Cause = {
       origin: { key, delivery, queuedAt, merged },
       // Of several that became one, whoever asked waits for the one that is kept.
       started: by === undefined ? QUEUED : { trigger: 'control', by: { ...by, call: id } },
     };
     const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, cause);
-    return { lease, run: (own) => this.within(own, () => run(given ?? unreadable(name))) };
+    return { lease, run: (own) => this.within(own, () => run(values ?? unreadable(name))) };
   }
 }
 

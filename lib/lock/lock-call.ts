@@ -85,6 +85,7 @@ export const isBehindTheScenes = ({ kind }: LockCall): boolean => kind === 'elec
 export const whereOf = ({ name, job }: Pick<LockCall, 'name' | 'job'>): string =>
   job ?? `lock ${JSON.stringify(name)}`;
 
+/** A call that did not run its job. */
 export interface Skipped extends RefusalFacts {
   readonly ran: false;
   readonly reason: SkipReason;
