@@ -34,7 +34,6 @@ export class Heartbeat {
     this.#leases.delete(lease);
   }
 
-  /** A snapshot of its leases. */
   leases(): Lease[] {
     return [...this.#leases];
   }
@@ -45,7 +44,6 @@ export class Heartbeat {
     this.#wake();
   }
 
-  /** Another holder has taken a lock. */
   lost(name: string, holder: string): void {
     for (const lease of this.leases()) if (lease.ref.name === name && lease.confirmed) lease.taken(holder);
   }

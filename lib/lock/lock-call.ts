@@ -40,7 +40,6 @@ export interface QueuedCallFacts {
   readonly merged: number;
 }
 
-/** Why a run began. */
 export interface Cause {
   /** Why its job runs, if no caller waits for it: its schedule, or a queued call. */
   readonly origin?: 'schedule' | QueuedCallFacts | undefined;
@@ -59,7 +58,6 @@ export interface Cause {
  */
 type CallKind = 'by-hand' | 'queueable' | 'fired' | 'election' | 'drain';
 
-/** One call through a lock. */
 export interface LockCall {
   readonly kind: CallKind;
   readonly name: string;
@@ -69,19 +67,15 @@ export interface LockCall {
   readonly start?: JobStart | undefined;
   /** Whether only those who listen to its event need more of a refusal than the reason. */
   readonly brief?: boolean;
-  /** Ends the wait in line. */
   readonly signal?: AbortSignal | undefined;
-  /** The place that the call takes in line. */
   readonly place?: number | undefined;
   /** What started the call, and which person did, if its lease does not say: see `Annotation`. */
   readonly started?: Annotation | undefined;
 }
 
-/** Whether a call may run inside of a job that holds its lock. */
 export const mayBeNested = ({ kind, start }: LockCall): boolean =>
   kind !== 'fired' && kind !== 'drain' && start === undefined;
 
-/** Whether a call stands in line if it finds its lock taken. */
 export const mayWait = ({ wait = 0 }: Pick<LockSettings, 'wait'>): boolean => wait > 0;
 
 /** Whether the library itself made the call: then nothing reports what becomes of it. */
@@ -109,7 +103,6 @@ const MAX_CLOCK_SKEW = 60_000;
 
 // Set field by field, not by spreads, which are several times as slow: every call takes these paths.
 
-/** What a call asks the store for. */
 export function requestOf(
   { name, job, settings, start }: LockCall,
   holder: string,
@@ -119,11 +112,8 @@ export function requestOf(
   if (brief) request.brief = true;
   if (history) request.history = true;
   if (job !== undefined) request.job = job;
-  if (start === undefined) return request;
-  if (start.tick === undefined) {
-    if (start.interval !== undefined) request.interval = start.interval;
-    return request;
-  }
+  if (start?.interval !== undefined && start.tick === undefined) request.interval = start.interval;
+  if (start?.tick === undefined) return request;
   request.tick = start.tick;
   request.maxClockSkew = MAX_CLOCK_SKEW;
   if (start.schedule !== undefined) request.schedule = start.schedule;
@@ -142,7 +132,6 @@ export function leaseRefOf(request: AcquireRequest, fencingToken: number, attemp
   return ref;
 }
 
-/** Why the store has granted none. */
 export function refusalOf({ tick }: AcquireRequest, refusal: AcquireRefusal): Skipped {
   const skipped: Writable<Skipped> = { ran: false, reason: refusal.reason };
   carry(skipped, refusal);

@@ -66,12 +66,10 @@ export class WaitingCall {
     this.#refusal = { ran: false, reason: 'held', holder: instance };
   }
 
-  /** How long it has waited, ms. */
   get waited(): number {
     return Math.round(this.clock.monotonic() - this.#began);
   }
 
-  /** How an ask says that it waits. */
   request(): WaitRequest {
     const { kind, settings } = this.call;
     const now = this.clock.monotonic();
@@ -85,7 +83,6 @@ export class WaitingCall {
     };
   }
 
-  /** The store has refused an ask. */
   refused({ waiting, holder, expiresIn }: AcquireRefusal): void {
     this.#expiresIn = expiresIn ?? Infinity;
     this.place = waiting?.place ?? this.place;
@@ -108,7 +105,6 @@ export class WaitingCall {
     return why === 'closing' ? { ran: false, reason: 'shutting-down' } : this.#refusal;
   }
 
-  /** Who has the lock, as far as is known. */
   get holder(): string | undefined {
     return this.#refusal.holder;
   }
@@ -145,12 +141,10 @@ export class WaitingCall {
     else if (next !== 'ask' || this.#ready === undefined) this.#ready = next;
   }
 
-  /** It is the first of its lock here. */
   leads(): void {
     this.#wasFirst = true;
   }
 
-  /** When it has something to do, monotonic. */
   get dueAt(): number {
     return this.#wasFirst ? Math.min(this.#askAt, this.deadline) : this.deadline;
   }
@@ -234,7 +228,6 @@ export class Waits {
     if (signal?.aborted === true) call.go('aborted');
   }
 
-  /** Waits until this call has to ask, or its wait is over. */
   next(call: WaitingCall): Promise<Next> {
     this.#sort(call);
     const next = call.next(this.#channel?.open === true);
@@ -242,7 +235,6 @@ export class Waits {
     return next;
   }
 
-  /** A call goes on with another token. */
   renamed(call: WaitingCall, token: string): void {
     this.#byToken.delete(call.token);
     call.token = token;
@@ -263,18 +255,15 @@ export class Waits {
     this.#alarm.by(first.dueAt);
   }
 
-  /** The store is back: every call asks. */
   reconnected(): void {
     for (const call of this.#byToken.values()) call.go('ask');
   }
 
-  /** Ends all waits. */
   close(): void {
     this.#closed = true;
     for (const call of this.#byToken.values()) call.go('closing');
   }
 
-  /** Receives no more hints, and asks no more. */
   stop(): void {
     this.#channel?.close();
     this.#alarm.stop();

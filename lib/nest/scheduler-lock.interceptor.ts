@@ -139,7 +139,8 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   #ended(bound: BoundJob, start: JobStart | undefined, result: TickResult): void {
     if (start === undefined) return;
     if (!result.ran) this.insight.refused(bound.job, start.tick, result);
-    bound.schedule?.prepare(this.host.settings.clock.now());
+    // Searches for the newest tick ahead of the next call.
+    bound.schedule?.startAt(this.host.settings.clock.now());
     this.missedTicks.ended(bound, start, result);
   }
 
