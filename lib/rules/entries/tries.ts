@@ -48,15 +48,18 @@ export class Tries {
     throw this.#unavailable('The store answered only when nobody waited any more.');
   }
 
+  get isOver(): boolean {
+    return this.limit !== undefined && this.duration >= this.limit;
+  }
+
   /** Tries until there is an answer. */
   async of<T>(attempt: (isAgain: boolean) => Promise<T | typeof AGAIN>): Promise<T> {
-    // It may have waited for its turn.
-    const until = this.clock.monotonic() + (this.limit ?? WAITS);
-    for (let tries = 0; tries === 0 || this.clock.monotonic() < until; tries++) {
+    for (let tries = 0; tries === 0 || this.duration < (this.limit ?? WAITS); tries++) {
       const answer = await attempt(tries > 0);
       if (answer !== AGAIN) return answer;
       if (tries >= IMMEDIATE_TRIES) await apart(Math.min(2 ** tries, MAX_RETRY_DELAY), this.clock);
     }
+    this.left();
     throw this.#unavailable('Others changed what is kept beside the lock again and again meanwhile.');
   }
 
@@ -69,34 +72,40 @@ export class Tries {
 export const apart = (most: number, clock: Clock): Promise<void> =>
   new Promise((resolve) => clock.setTimer(resolve, Math.random() * most, { keepAlive: true }));
 
-/** What has the same key is done one after another; what does not end is passed by. */
+/** What has the same key is done one after another; what comes while it waits for its turn, together. What does not end is passed by. */
 export class Turns<Item, T> {
   readonly #last = new Map<string, Promise<unknown>>();
-  /** What waits for its turn, and can be joined. */
-  readonly #next = new Map<string, { readonly all: [Item, ...Item[]]; answer?: Promise<T> }>();
+  /** What waits for its turn. */
+  readonly #next = new Map<string, { readonly all: Item[]; readonly answers: Promise<readonly T[]> }>();
 
-  constructor(private readonly clock: Clock) {}
+  constructor(
+    private readonly clock: Clock,
+    private readonly work: (key: string, all: readonly Item[]) => Promise<readonly T[]>,
+  ) {}
 
-  take(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key);
-    const turn = before === undefined ? work() : noLongerThan(TURN_LIMIT, before, this.clock).then(work);
-    const over = turn.catch(() => undefined);
+  async take(key: string, item: Item): Promise<T> {
+    const { all, answers } = this.#next.get(key) ?? this.#begin(key);
+    const index = all.push(item) - 1;
+    return (await answers)[index] as T;
+  }
+
+  #begin(key: string) {
+    const all: Item[] = [];
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const answers = noLongerThan(TURN_LIMIT, before, this.clock).then(() => {
+      this.#next.delete(key);
+      return this.work(key, all);
+    });
+    const over = answers.then(
+      () => undefined,
+      () => undefined,
+    );
     this.#last.set(key, over);
     void over.then(() => {
       if (this.#last.get(key) === over) this.#last.delete(key);
     });
-    return turn;
-  }
-
-  /** Takes a turn together with what comes while it waits. */
-  async join(key: string, item: Item, work: (all: [Item, ...Item[]]) => Promise<T>) {
-    const next = this.#next.get(key) ?? { all: [item] };
-    const index = this.#next.has(key) ? next.all.push(item) - 1 : 0;
+    const next = { all, answers };
     this.#next.set(key, next);
-    next.answer ??= this.take(key, () => {
-      this.#next.delete(key);
-      return work(next.all);
-    });
-    return { all: next.all, index, answer: await next.answer };
+    return next;
   }
 }
