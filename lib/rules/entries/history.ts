@@ -74,11 +74,7 @@ export class EntryHistory implements HistoryStore {
     return this.#keeper.flush();
   }
 
-  /**
-   * Keeps how the run of a lease has ended, unless that is known: a moment later, if at all.
-   *
-   * @param isLate whether the lease was over before, or may have been
-   */
+  /** Keeps how the run of a lease has ended, unless that is known: a moment later, if at all. @param isLate see {@link endedEntry} */
   ended(
     lease: LeaseRef,
     { outcome = 'completed', record }: Pick<ReleaseOptions, 'outcome' | 'record'>,
@@ -92,20 +88,16 @@ export class EntryHistory implements HistoryStore {
   /** Tells of a release, and keeps the record behind it, if there is one: the run has ended, whatever became of its lease. */
   recording(lease: LeaseRef, options: ReleaseOptions, told: Caller<ReleaseResult>): Caller<ReleaseResult> {
     if (options.record === undefined) return told;
+    const { limit } = told;
+    const ended = (isLate: boolean): void => this.ended(lease, options, isLate);
     return {
       get givenUp() {
         return told.givenUp;
       },
-      limit: told.limit,
-      answered: (result) => {
-        this.ended(lease, options, !result.released);
-        told.answered(result);
-      },
-      failed: (error) => {
-        // Nobody knows whether it has ended the lease.
-        this.ended(lease, options, true);
-        told.failed(error);
-      },
+      limit,
+      answered: (result) => (ended(!result.released), told.answered(result)),
+      // Nobody knows whether it has ended the lease.
+      failed: (error) => (ended(true), told.failed(error)),
     };
   }
 
@@ -130,11 +122,19 @@ export class EntryHistory implements HistoryStore {
   }
 
   async told(alarm: Alarm): Promise<boolean> {
-    const { lock, id } = toldKey(alarm);
+    const { name: lock, job, tick, kept } = alarm;
+    const mark = {
+      lock,
+      id: idOf('told', job),
+      kind: 'told',
+      version: String(tick),
+      keep: kept.age,
+      body: '',
+    };
     return new Tries(this.clock, 'not-applied').of(async () => {
-      const [known] = (await this.entriesOf.list({ lock, ids: [id] })).entries;
-      if (known !== undefined && tells(known, alarm)) return false;
-      const [written] = await this.entriesOf.put([toldEntry(alarm, known)]);
+      const [known] = (await this.entriesOf.list({ lock, ids: [mark.id] })).entries;
+      if (known !== undefined && Number(known.version) >= tick) return false;
+      const [written] = await this.entriesOf.put([{ ...mark, over: [known?.version ?? null] }]);
       return written === true || AGAIN;
     });
   }
@@ -222,24 +222,6 @@ function missEntry(miss: Miss, tick: number): NewEntry {
   const id = idOf('miss', job, tick, instance);
   return { lock, id, kind: 'miss', version: ONCE, over: [null], keep, most, body };
 }
-
-/** The mark of a job that an instance has reported a missed tick. @param known the mark that it replaces */
-const toldEntry = ({ name: lock, job, tick, kept }: Alarm, known: Entry | undefined): NewEntry => ({
-  ...toldKey({ name: lock, job }),
-  kind: 'told',
-  version: String(tick),
-  over: [known?.version ?? null],
-  keep: kept.age,
-  body: '',
-});
-
-const toldKey = ({ name: lock, job }: Pick<Alarm, 'name' | 'job'>) => ({
-  lock,
-  id: idOf('told', job),
-});
-
-/** Whether a mark says that this tick, or a newer one of its job, was reported. */
-const tells = ({ version }: Entry, { tick }: Alarm): boolean => Number(version) >= tick;
 
 /** What people see of an entry; `undefined` if it cannot be read. */
 function shownEntry({ lock, kind, at, body }: Entry): HistoryEntry | undefined {

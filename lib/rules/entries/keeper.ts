@@ -30,8 +30,8 @@ export class HistoryWriter {
   /** What is being written. */
   #batch: Promise<void> | undefined;
   #timer: Timer | undefined;
-  /** How many entries were written since the last clean-up, by lock and kind. */
-  readonly #counts = new Map<string, number>();
+  /** How many entries are written before the next clean-up, by lock and kind. */
+  readonly #left = new Map<string, number>();
 
   /** @param pause how long a record waits for others before the first ones are sent, ms */
   constructor(
@@ -114,12 +114,10 @@ export class HistoryWriter {
 
   #isDue({ lock, kind, most }: NewEntry): boolean {
     if (most === undefined) return false;
-    if (this.#counts.size >= MOST_COUNTED) this.#counts.clear();
+    if (this.#left.size >= MOST_COUNTED) this.#left.clear();
     const key = JSON.stringify([lock, kind]);
-    const pause = Math.ceil(most / 10);
-    const written = (this.#counts.get(key) ?? pause) + 1;
-    const isDue = written >= pause;
-    this.#counts.set(key, isDue ? 0 : written);
-    return isDue;
+    const left = this.#left.get(key) ?? 0;
+    this.#left.set(key, left > 0 ? left - 1 : Math.ceil(most / 10) - 1);
+    return left === 0;
   }
 }

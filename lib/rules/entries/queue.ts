@@ -76,8 +76,7 @@ interface Asking {
   readonly isAgain: boolean;
 }
 
-/** The fields of a lock that show its queued calls. */
-export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
+type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
 
 /**
  * Rule 15: queued calls, over entries of locks. Only the holder of a lock takes its queued calls, so a few calls of the database, one after
@@ -153,11 +152,7 @@ export class EntryQueue implements QueuedCallStore {
     return lease.queuedCall === undefined ? undefined : endRun(this.entries, lease, outcome);
   }
 
-  /**
-   * The queued calls and dead letters of these locks, for people.
-   *
-   * @returns a function that gives the fields of a lock. If the database refuses the read, `unknown` says why, for each lock
-   */
+  /** The fields of these locks that show queued calls and dead letters. If the database refuses the read, `unknown` says why, for each lock. */
   async shown(locks: readonly string[]): Promise<(lock: string) => QueuedCallsInfo> {
     const { forPeople = (read) => read() } = this.parts;
     try {
@@ -288,7 +283,7 @@ class Delivery {
       looksAhead ? this.#look(isAgain, outcome && lease.queuedCall) : undefined,
     ]);
     const lock = locks.get(lease.name) ?? {};
-    const fencingToken = this.#fencingToken(lock);
+    const fencingToken = fencingTokenOf(lock, lease);
     if (fencingToken > lease.fencingToken) return this.#takenBefore(fencingToken);
     if (!looksAhead) await endRun(entries, lease, outcome);
     if (fencingToken === lease.fencingToken)
@@ -296,11 +291,6 @@ class Delivery {
     // The lease is over. If it ran out while it took a queued call, nobody has got that.
     if (isAgain) await this.#putBack();
     return { held: false, dead: this.#dead };
-  }
-
-  /** That of the newest lease with the token; NaN if it is not live. */
-  #fencingToken({ lease }: TakenLock): number {
-    return lease?.token === this.lease.token ? lease.fencingToken : NaN;
   }
 
   /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
@@ -389,6 +379,10 @@ class Delivery {
     }
   }
 }
+
+/** That of the newest lease with the token of this one; NaN if it is not live. */
+const fencingTokenOf = ({ lease }: TakenLock, { token }: LeaseRef): number =>
+  lease?.token === token ? lease.fencingToken : NaN;
 
 /** The run of the queued call of a lease, if it has one, has ended. */
 async function endRun(
