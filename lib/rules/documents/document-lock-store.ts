@@ -78,11 +78,7 @@ export class DocumentLockStore implements LockStore {
     this.keeps = entries === NO_ENTRIES ? LOCKS_ONLY : EVERYTHING;
     this.#clock = clock;
     this.#lines = new Lines(entries);
-    this.#rounds = new Rounds(documents, {
-      clock,
-      locked,
-      lines: this.keeps.lines ? this.#lines : undefined,
-    });
+    this.#rounds = new Rounds(documents, clock, this.keeps.lines ? this.#lines : undefined, locked);
     this.history = new EntryHistory(entries, startsOf(documents), clock, options);
     this.queuedCalls = new EntryQueue(entries, {
       locks: documentLocks(documents, this.#lines, (...asked) => this.#decide(...asked)),
@@ -163,10 +159,7 @@ export class DocumentLockStore implements LockStore {
     );
   }
 
-  /**
-   * Until when a call is tried whose lock changes again and again: half as long as its caller waits, so that the caller still hears of it.
-   * An attempt is refused then, as it is by whoever was faster each time; any other call fails.
-   */
+  /** Until when a call is tried whose lock changes again and again: half as long as its caller waits, who so still hears how it ended. */
   #until(limit = WAITS): number {
     return this.#clock.monotonic() + limit / 2;
   }

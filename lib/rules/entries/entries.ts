@@ -20,11 +20,7 @@ import { SchedulerLockConfigError } from '../../base/errors.js';
 export interface LockEntries {
   /** Whether it deletes by itself what is beyond {@link NewEntry.most}. Absent: others do. */
   readonly trims?: true;
-  /**
-   * Called once before the first call.
-   *
-   * @returns why no entries can be kept, and what to do, for the log; `undefined` if they can
-   */
+  /** Called once before the first call. @returns why no entries can be kept, and what to do, for the log; `undefined` if they can */
   init?(): Promise<string | undefined>;
   /**
    * Writes entries, each over what it names.
@@ -38,11 +34,7 @@ export interface LockEntries {
   list(query: EntryQuery): Promise<EntriesRead>;
   /** Counts entries, for each lock and kind of which there are any. Locks nothing. */
   sums(query: SumQuery): Promise<EntrySum[]>;
-  /**
-   * Deletes entries that are as they were seen.
-   *
-   * @returns how many it has deleted
-   */
+  /** Deletes entries that are as they were seen. @returns how many it has deleted */
   drop(seen: readonly SeenEntry[]): Promise<number>;
 }
 

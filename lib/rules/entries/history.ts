@@ -39,12 +39,9 @@ export const startsOf =
     return { now, ...startsIn(read[0] === undefined ? NOTHING : readableLock(read[0]), now) };
   };
 
-/** Runs a read for people. */
-export type ReadForPeople = <T>(read: () => Promise<T>) => Promise<T>;
-
 export interface EntryHistoryOptions {
   /** Bounds reads for people, of histories and queued calls, which must not delay anything else. @default not at all */
-  readonly forPeople?: ReadForPeople;
+  readonly forPeople?: (<T>(read: () => Promise<T>) => Promise<T>) | undefined;
   /** How long the record of a run waits for others, ms: what a write costs beside a release. @default 0 */
   readonly recordsWait?: number;
 }
@@ -53,7 +50,7 @@ export interface EntryHistoryOptions {
 export class EntryHistory implements HistoryStore {
   readonly #keeper: HistoryWriter;
   readonly #registry: Registry;
-  readonly #forPeople: ReadForPeople;
+  readonly #forPeople: NonNullable<EntryHistoryOptions['forPeople']>;
 
   constructor(
     private readonly entriesOf: LockEntries,
@@ -177,8 +174,7 @@ const [INTERRUPTED, LATE, ENDED, ONCE] = ['interrupted', 'late', 'ended', 'once'
 const idOf = (...parts: readonly unknown[]): string => asciiJson(parts);
 
 /**
- * The run of a lease that has ended; `undefined` if nothing ran under it. It takes the place of an interruption, and, unless it is late
- * itself, of a late record.
+ * The run of a lease that has ended; `undefined` if nothing ran. It replaces an interruption and, unless it is late itself, a late record.
  *
  * @param isLate whether its release came late: the lease was over before, or may have been
  */

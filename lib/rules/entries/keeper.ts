@@ -18,11 +18,9 @@ const MOST_DROPPED = 1_000;
 const MOST_COUNTED = 10_000;
 
 /**
- * Writes the entries of histories, and deletes the oldest ones beyond their number now and then: a tenth of that number too many may stay,
- * for each instance.
+ * Writes the entries of histories, and now and then deletes the oldest beyond their number: for each instance a tenth too many may stay.
  *
- * Nobody waits for the record of a run, and one that cannot be written is lost. Records go out at once, or after a pause, and while the
- * answer is awaited they gather for the next write: where many jobs end in one second, they cost two or three writes.
+ * Nobody waits for the record of a run, and one that cannot be written is lost. While an answer is awaited, records gather for the next write.
  */
 export class HistoryWriter {
   /** By their locks and ids, in the order in which they came. */

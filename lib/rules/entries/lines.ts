@@ -97,10 +97,7 @@ function isKept(value: unknown): value is CallBody {
   return typeof token === 'string' && typeof process === 'string';
 }
 
-/**
- * When things come to this process, in microseconds: whatever comes later has a greater number, also within a unit of the database's clock,
- * and after that clock was set back. So calls in line and queued calls of a process keep their order.
- */
+/** When calls come to this process, in microseconds: later ones have greater numbers, also within a unit of the database's clock that was set back. */
 export class Moments {
   #newest = 0;
 

@@ -18,7 +18,7 @@ import {
 import { isAttended } from '../../contract/allowances.js';
 import type { LockEntries, NewEntry } from './entries.js';
 import type { Moments } from './lines.js';
-import type { EntryHistory, ReadForPeople } from './history.js';
+import type { EntryHistory, EntryHistoryOptions } from './history.js';
 import {
   CALL,
   DEAD,
@@ -56,14 +56,12 @@ const MOST_DROPPED = 100;
 const LETTERS_AT_ONCE = 30;
 
 /** What {@link EntryQueue} needs besides entries. */
-export interface QueueParts {
+export interface QueueParts extends Pick<EntryHistoryOptions, 'forPeople'> {
   readonly locks: QueueLocks;
   readonly history: Pick<EntryHistory, 'ended'>;
   /** When calls come: the same as for calls in line. */
   readonly moments: Moments;
   readonly clock: Clock;
-  /** Bounds a read for people. @default not at all */
-  readonly forPeople?: ReadForPeople | undefined;
   /** Sends a hint to every process that hears hints. Absent: nobody hears any. */
   readonly announce?: ((text: string) => void | Promise<void>) | undefined;
 }
@@ -78,10 +76,7 @@ interface Asking {
 
 type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
 
-/**
- * Rule 15: queued calls, over entries of locks. Only the holder of a lock takes its queued calls, so a few calls of the database, one after
- * another, do what has to look like one operation: each writes over what was seen.
- */
+/** Rule 15: queued calls, over entries of locks. Only a lock's holder takes them, in a few writes, each over what was seen, which look like one. */
 export class EntryQueue implements QueuedCallStore {
   readonly #turns: Turns<Asking, Enqueued | typeof AGAIN>;
   /** The lock behind which the next look for queued calls begins. */
@@ -343,10 +338,7 @@ class Delivery {
     return (await this.#isBehind(lock, place)) ? { held: true, place, dead } : this.#take(call);
   }
 
-  /**
-   * Whether a call in line goes before a queued call. Another one that runs queued calls does so only if there is one before this for which
-   * this holder has no job: else the two would take turns, one call each.
-   */
+  /** Whether a call in line goes before. One that runs queued calls only if this holder lacks the job of an earlier one: else they would take turns. */
   async #isBehind({ waiting, draining }: TakenLock, before: number): Promise<boolean> {
     if (waiting !== undefined && waiting < before) return true;
     if (draining === undefined || draining >= before) return false;
@@ -399,7 +391,7 @@ async function endRun(
   else await entries.put([openedEntry(call)]);
 }
 
-/** Makes a queued call a dead letter, and deletes all but the newest ones of its lock. Returns nothing if another holder has done so. */
+/** Makes a queued call a dead letter, and deletes all but the newest ones. Returns nothing if another holder has done so. */
 async function bury(
   entries: LockEntries,
   call: StoredCall,

@@ -17,12 +17,7 @@ const TURN_LIMIT = 1_000;
 export class Tries {
   readonly #begun: number;
 
-  /**
-   * The call begins now.
-   *
-   * @param outcome what is known of it if there is no answer
-   * @param limit how long its caller waits, ms @default for ever
-   */
+  /** The call begins now. @param outcome what is known of it without an answer @param limit how long its caller waits, ms @default for ever */
   constructor(
     private readonly clock: Clock,
     private readonly outcome: 'not-applied' | 'unknown',
@@ -36,11 +31,7 @@ export class Tries {
     return this.clock.monotonic() - this.#begun;
   }
 
-  /**
-   * What is left of the time that the caller waits, ms; `undefined` if it waits for ever.
-   *
-   * @throws StoreUnavailableError if nothing is left: what has not been written by then must not be
-   */
+  /** For how long the caller still waits, ms; `undefined`: for ever. @throws StoreUnavailableError if not at all: then nothing may be written */
   left(): number | undefined {
     if (this.limit === undefined) return undefined;
     const left = this.limit - this.duration;
