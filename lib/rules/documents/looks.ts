@@ -43,10 +43,8 @@ export const nowOf = ({ time, at }: Reading, clock: Clock): number =>
   time + (clock.monotonic() - at) * SLOWER;
 
 /**
- * What this process knows of locks. Whoever had a lock last writes at once, over what it wrote last, without reading. A guess that is
- * wrong costs a call, nothing else: a change is written over exactly what was guessed, or not at all.
- *
- * That a lock is free is guessed only as long as guesses hold: where holders take turns, each one would be wrong.
+ * What this process knows of locks. Who had a lock last writes at once, over what it wrote last: over exactly that, or not at all. That it
+ * is free is guessed only as long as guesses hold: where holders take turns, each one would be wrong.
  *
  * A look reads documents, and the lines that count: those of calls that wait, and of locks whose documents have a mark.
  */

@@ -281,18 +281,16 @@ function askedOf({ name, tasks }: Queue): LookedAt {
 }
 
 /** Others have written since, so what is there does not tell whether the change was written before. */
-const overtaken = (): StoreUnavailableError =>
-  new StoreUnavailableError(
-    'Others were faster to change the lock than the store was to tell whether this call had changed it.',
-    { outcome: 'unknown' },
-  );
+const overtaken = (): StoreUnavailableError => {
+  const message = 'Others changed the lock before the store could tell whether this call had changed it.';
+  return new StoreUnavailableError(message, { outcome: 'unknown' });
+};
 
 /** Nobody waits for the call any more, and nothing of it was sent. */
-const tooLate = (): StoreUnavailableError =>
-  new StoreUnavailableError(
-    'The store answered the calls before this one too late: the caller had given up.',
-    { outcome: 'not-applied' },
-  );
+const tooLate = (): StoreUnavailableError => {
+  const message = 'The store answered the calls before this one too late: the caller had given up.';
+  return new StoreUnavailableError(message, { outcome: 'not-applied' });
+};
 
 /** The lock changed each time, or, as it looks the same as before, somebody else has locked it; nothing was changed. */
 const unsettled = (name: string, isLocked: boolean): SchedulerLockError =>

@@ -23,9 +23,8 @@ export interface LockEntries {
   /** Called once before the first call. @returns why no entries can be kept, and what to do, for the log; `undefined` if they can */
   init?(): Promise<string | undefined>;
   /**
-   * Writes entries, each over what it names.
+   * Writes entries, whose keys and slots differ, each over what it names.
    *
-   * @param entries whose keys differ, and whose slots do
    * @param limit how long the caller waits, ms: what is still to be sent by then need not be
    * @returns for each whether it was written
    */

@@ -99,7 +99,9 @@ export class EntryHistory implements HistoryStore {
   }
 
   async interrupted(run: Interruption): Promise<void> {
-    await this.#keeper.put([interruptedEntry(run)]);
+    const { kept, by, trigger } = run;
+    const facts = { outcome: 'interrupted', by, trigger } as const;
+    await this.#keeper.put([runEntry(run, kept, facts, { version: INTERRUPTED, over: [null] })]);
   }
 
   entries(query: HistoryQuery): Promise<HistoryEntry[]> {
@@ -109,13 +111,10 @@ export class EntryHistory implements HistoryStore {
   async miss(miss: Miss): Promise<MissResult> {
     const seen = await this.look(miss.name);
     const tick = missedTick(seen, seen.now, miss);
-    if (tick !== undefined) {
-      await this.#keeper.put([missEntry(miss, tick)]);
-      return { missed: true, tick };
-    }
-    // For people only.
-    if (isHidden(seen, miss)) await this.#keeper.put([missEntry(miss, miss.tick)]);
-    return { missed: false };
+    // One that is hidden is for people only.
+    const kept = tick ?? (isHidden(seen, miss) ? miss.tick : undefined);
+    if (kept !== undefined) await this.#keeper.put([missEntry(miss, kept)]);
+    return tick === undefined ? { missed: false } : { missed: true, tick };
   }
 
   async told(alarm: Alarm): Promise<boolean> {
@@ -191,12 +190,6 @@ function endedEntry(
     ? { version: LATE, over: [null, INTERRUPTED] }
     : { version: ENDED, over: [null, INTERRUPTED, LATE] };
   return runEntry(lease, kept, { outcome, ...rest }, how);
-}
-
-function interruptedEntry(run: Interruption): NewEntry {
-  const { kept, by, trigger } = run;
-  const facts = { outcome: 'interrupted', by, trigger } as const;
-  return runEntry(run, kept, facts, { version: INTERRUPTED, over: [null] });
 }
 
 function runEntry(

@@ -28,11 +28,9 @@ export class Lines {
   /** Reads the lines of these locks: the first calls of each. There may be no place for entries yet. */
   async read(locks: readonly string[]): Promise<ReadonlyMap<string, readonly Standing[]>> {
     const problem = this.#isOpen ? undefined : await this.entries.init?.();
+    const refused = { outcome: 'not-applied', refused: true } as const;
     if (problem !== undefined)
-      throw new StoreUnavailableError(`No call can wait in line. ${problem}`, {
-        outcome: 'not-applied',
-        refused: true,
-      });
+      throw new StoreUnavailableError(`No call can wait in line. ${problem}`, refused);
     this.#isOpen = true;
     return this.shown(locks);
   }

@@ -127,10 +127,9 @@ export class EntryQueue implements QueuedCallStore {
     this.#lookedAt = sums.length < MOST_LOCKS ? undefined : sums.at(-1)?.lock;
     if (sums.length === 0) return [];
     const taken = await this.parts.locks.taken(sums.map(({ lock }) => lock));
-    const left = sums.map(({ lock, place }) => ({ name: lock, place }));
-    return left.filter((call) => {
-      const lock = taken.get(call.name);
-      return lock === undefined || !isAttended(call, lock.draining);
+    return sums.flatMap(({ lock: name, place }) => {
+      const lock = taken.get(name);
+      return lock !== undefined && isAttended({ place }, lock.draining) ? [] : { name, place };
     });
   }
 

@@ -53,11 +53,9 @@ export class Registry {
     const ids = [...new Set(told.map(({ list }) => list))];
     const lists = ids.length === 0 ? undefined : await this.entries.list({ lock: LOCK, ids });
     const jobs = new Map(readEach(lists?.entries ?? [], listOf, onUnreadable));
-    return told.map(({ list, one }) => Object.assign(one, { jobs: jobs.get(list) ?? NO_JOBS }));
+    return told.map(({ list, one }) => Object.assign(one, { jobs: jobs.get(list) ?? [] }));
   }
 }
-
-const NO_JOBS: InstanceRecord['jobs'] = [];
 
 const idOf = (kind: string, name: string): string => asciiJson([kind, name]);
 const listId = (catalogue: string): string => idOf(JOBS, catalogue);

@@ -33,14 +33,12 @@ export class Tries {
 
   /** For how long the caller still waits, ms; `undefined`: for ever. @throws StoreUnavailableError if not at all: then nothing may be written */
   left(): number | undefined {
-    if (this.limit === undefined) return undefined;
-    const left = this.limit - this.duration;
-    if (left > 0) return left;
-    throw this.#unavailable('The store answered only when nobody waited any more.');
+    if (this.isOver) throw this.#unavailable('The store answered only when nobody waited any more.');
+    return this.limit && this.limit - this.duration;
   }
 
   get isOver(): boolean {
-    return this.limit !== undefined && this.duration >= this.limit;
+    return this.duration >= (this.limit ?? Infinity);
   }
 
   /** Tries until there is an answer. */
@@ -87,10 +85,7 @@ export class Turns<Item, T> {
       this.#next.delete(key);
       return this.work(key, all);
     });
-    const over = answers.then(
-      () => undefined,
-      () => undefined,
-    );
+    const over = answers.catch(() => undefined);
     this.#last.set(key, over);
     void over.then(() => {
       if (this.#last.get(key) === over) this.#last.delete(key);

@@ -38,8 +38,7 @@ type Arrival = AcquireRequest & { readonly at?: number };
  * Rules 1, 2, 10 and 11: one attempt to take a lock for which others may wait. The line stands beside the document, so calls that enter or
  * leave it write nothing that others compare. The document has a mark that there is a line: an attempt that finds the mark reads the line.
  *
- * @param now of the database
- * @param standing the line, as it was read with the document, or later
+ * @param now of the database @param standing the line, as it was read with the document, or later
  */
 export function acquireInLine(
   document: LockDocument | undefined,
