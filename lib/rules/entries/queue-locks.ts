@@ -1,4 +1,5 @@
 import type { LeaseRef } from '../../contract/lock-store.js';
+import type { NextOptions } from '../../contract/queued-call-store.js';
 import type { Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { type Decision, isTaken, type LockDocument } from '../lock/document.js';
@@ -10,19 +11,8 @@ import { readableLock } from '../lock/state.js';
 export interface QueueLocks {
   /** Those of these locks that are taken. Locks nothing. */
   taken(names: readonly string[]): Promise<ReadonlyMap<string, TakenLock>>;
-  /**
-   * The lease goes on with a queued call of this job, under a new fencing token.
-   *
-   * @param limit how long the caller waits, ms @default 2_000
-   * @returns the fencing token; `undefined` if the lease is over
-   */
-  regrant(lease: LeaseRef, run: RegrantedRun, limit?: number): Promise<number | undefined>;
-}
-
-/** For what a lease goes on. */
-export interface RegrantedRun {
-  readonly job: string;
-  readonly ttl: number;
+  /** The lease goes on with a queued call, under a new fencing token, which it returns; `undefined` if the lease is over. */
+  regrant(lease: LeaseRef, run: NextOptions['takes'][number], limit?: number): Promise<number | undefined>;
 }
 
 /** A lock that is taken. */
