@@ -49,7 +49,7 @@ export class Heartbeat {
   }
 
   stop(): void {
-    for (const lease of this.leases()) this.delete(lease);
+    this.#leases.clear();
     this.#alarm.set(Infinity);
   }
 

@@ -196,7 +196,6 @@ export class LockRunner {
     holding: () => heldLocks(this),
   };
 
-  /** Runs a job in the context of its lock. */
   #within<T>(lease: Lease, job: (lock: Lock) => T | PromiseLike<T>): T | Promise<T> {
     const around = this.#wrappers.reduceRight<typeof job>(
       (inner, { wrap }) =>

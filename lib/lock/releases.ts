@@ -14,7 +14,7 @@ const BEAT = 0.3;
 const LONGEST_PAUSE = 10_000;
 /** How many releases are tried again at a time: as many as a store answers at once. Renewals must not wait behind thousands. */
 const WINDOW = 250;
-/** How much later those are tried that did not fit into the window, ms. */
+/** How much later those are tried that do not fit into it, ms. */
 const NEXT_WINDOW = 1_000;
 /** How many releases are kept for another try. A caller can make up a name per call. */
 const MAX_KEPT = 50_000;
@@ -42,7 +42,6 @@ export class Release {
   dueAt = 0;
   /** When the store first answered, monotonic. */
   answeredAt: number | undefined;
-  /** Whether nothing is left to release. */
   over = false;
   /** Called when it is over, or given up. */
   onOver: (() => void) | undefined;
@@ -78,7 +77,6 @@ export class Releases {
   readonly #byName = new Map<string, Release>();
   /** Whether a try was left without an answer since all those were last made due. */
   #mayWake = false;
-  /** How many tries are under way. */
   #trying = 0;
   readonly #alarm: AlarmClock;
   #closed = false;
@@ -259,7 +257,6 @@ export class Releases {
   }
 }
 
-/** Whether the store has recorded the end of the lease. */
 const hasEnded = (result: ReleaseResult): boolean => result.released || result.reason === 'ended';
 
 /** Whether the store did not answer at all. A store that refuses this kind of call may carry out others. */

@@ -11,7 +11,6 @@ import { refuseUndone } from './job.js';
 import { LockTimeoutError } from '../base/errors.js';
 import { given } from '../base/shared.js';
 
-/** How a job ended. */
 export type Ended<T> = { readonly value: T } | { readonly error: unknown };
 
 /** A run of a job that goes on here. */
@@ -156,7 +155,6 @@ export class Run {
     return this.#lease === undefined || (this.#lease.live && this.#lease.confirmed);
   }
 
-  /** The facts about its run, while its job runs. */
   get info(): OpenRun | undefined {
     const lease = this.#lease;
     if (lease?.ref.job === undefined || !lease.confirmed || this.engine.closing) return undefined;
@@ -217,7 +215,7 @@ class Overruns {
     emit({ type: 'overrun', ...this.lease.facts(), since, skippedTicks: 1 });
   }
 
-  /** Whether a call is for a tick of this very job that was not counted yet: a tick can be fired several times. */
+  /** A tick can be fired several times: counts it once. */
   #isNext({ kind, job, start }: LockCall): boolean {
     if (kind !== 'fired' || job !== this.lease.ref.job) return false;
     const { tick, interval } = start ?? {};

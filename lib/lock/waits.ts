@@ -94,13 +94,12 @@ export class WaitingCall {
   /** An ask was refused. Returns whether the call goes on waiting. */
   goesOnAfter(refusal: Skipped): boolean {
     // After a pause no skipped call is made up for, but queued calls still run: so a drain waits.
-    const isPassing =
-      AWAITED.has(refusal.reason) || (refusal.reason === 'paused' && this.call.kind === 'drain');
+    const { reason } = refusal;
+    const isPassing = AWAITED.has(reason) || (reason === 'paused' && this.call.kind === 'drain');
     if (isPassing) this.#refusal = refusal;
     return isPassing;
   }
 
-  /** Why it has no lease, as its wait is over. */
   ended(why: Next): Skipped {
     return why === 'closing' ? { ran: false, reason: 'shutting-down' } : this.#refusal;
   }
@@ -125,11 +124,8 @@ export class WaitingCall {
 
   /** How long it waits before it asks again, where no hints arrive, ms. */
   #poll(now: number): number {
-    this.#nearSince = this.ahead > 1 ? undefined : (this.#nearSince ?? now);
-    const pause =
-      this.#nearSince === undefined
-        ? POLL * 2 ** Math.min(this.#asks, 10)
-        : (now - this.#nearSince) * PART_OF_TIME;
+    const since = (this.#nearSince = this.ahead > 1 ? undefined : (this.#nearSince ?? now));
+    const pause = since === undefined ? POLL * 2 ** Math.min(this.#asks, 10) : (now - since) * PART_OF_TIME;
     return Math.min(Math.max(pause, POLL), LONGEST_POLL);
   }
 
@@ -184,7 +180,6 @@ export class Waits {
     this.#alarm = new AlarmClock(clock, () => this.#wake(), { keepAlive: true });
   }
 
-  /** Whether the store has lines. */
   get possible(): boolean {
     return this.store.keeps.lines;
   }
@@ -214,7 +209,6 @@ export class Waits {
     return job === undefined ? undefined : this.#lines.get(call.name)?.find((other) => other.job === job);
   }
 
-  /** Adds a call. It replaces an older one of its job. */
   enter(call: WaitingCall): void {
     this.#open();
     this.#olderThan(call)?.go('replaced');
@@ -241,7 +235,7 @@ export class Waits {
     this.#byToken.set(token, call);
   }
 
-  /** Removes a call. The next one of its lock here asks soon. */
+  /** The next call of its lock here asks soon. */
   leave(call: WaitingCall): void {
     const { name, signal } = call.call;
     signal?.removeEventListener('abort', call.onAbort);

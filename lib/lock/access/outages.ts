@@ -100,8 +100,7 @@ export class Outages {
     this.answers += 1;
     this.answeredAt = this.clock.now();
     if (this.#outages.size === 0) return;
-    this.#answered(STORE, call, lock);
-    this.#answered(lock, call, lock);
+    for (const key of [STORE, lock]) this.#answered(key, call, lock);
   }
 
   /** The store has answered a call that was for no lock: it can be reached. What it has refused of late, it may refuse still. */
@@ -125,18 +124,15 @@ export class Outages {
   #answered(key: string, call?: StoreCall, lock?: string): void {
     const outage = this.#outages.get(key);
     if (outage === undefined) return;
-    const { unwritten, refused, locks, failedAt } = outage;
+    const { unwritten, refused, locks, failedAt, since, skipped } = outage;
+    const now = this.clock.monotonic();
     const isOfKind = refused.size === 0 || (call !== undefined && refused.has(call));
     const isOfLocks = locks.size === 0 || (lock !== undefined && locks.has(lock));
     const isEnd = isOfKind && isOfLocks && !(unwritten && call === 'look');
-    if (isEnd || this.clock.monotonic() - failedAt >= QUIET) this.#end(key, outage);
-  }
-
-  #end(key: string, outage: Outage): void {
-    const now = this.clock.monotonic();
+    if (!isEnd && now - failedAt < QUIET) return;
     this.#outages.delete(key);
-    const duration = Math.round(now - outage.since);
-    this.emit({ type: 'outage', phase: 'ended', ...this.#facts(key), duration, skipped: outage.skipped });
+    const duration = Math.round(now - since);
+    this.emit({ type: 'outage', phase: 'ended', ...this.#facts(key), duration, skipped });
   }
 
   #facts(key: string) {

@@ -20,7 +20,6 @@ export class LeaderLease implements Lock, Abortable {
   /** Leases of jobs that run because this instance leads. */
   readonly #followers = new Set<{ readonly follower: Abortable }>();
   #reason: Error | undefined;
-
   readonly name: string;
   readonly holder: string;
   readonly fencingToken: number | undefined;
