@@ -228,7 +228,7 @@ export class EntryQueue implements QueuedCallStore {
     return answers.map(({ key, answer }) => (lost.includes(key) ? AGAIN : answer));
   }
 
-  /** @returns which calls are not written: in between, a holder took them, or another instance was faster */
+  /** @returns which are not written: a holder took them, or another instance was faster */
   async #write(wanted: ReadonlyMap<string, NewEntry>, limit: number | undefined): Promise<string[]> {
     const written = await this.entries.put([...wanted.values()], limit);
     return [...wanted.keys()].filter((_, i) => written[i] !== true);

@@ -10,6 +10,8 @@ export const WAITS = 2_000;
 const IMMEDIATE_TRIES = 3;
 /** The longest pause between two tries, ms. */
 const MAX_RETRY_DELAY = 50;
+/** How many share a turn at most. */
+const MOST_TOGETHER = 100;
 /** How long a turn waits for the one before it, ms. */
 const TURN_LIMIT = 1_000;
 
@@ -73,7 +75,8 @@ export class Turns<Item, T> {
   ) {}
 
   async take(key: string, item: Item): Promise<T> {
-    const { all, answers } = this.#next.get(key) ?? this.#begin(key);
+    const next = this.#next.get(key);
+    const { all, answers } = next && next.all.length < MOST_TOGETHER ? next : this.#begin(key);
     const index = all.push(item) - 1;
     return (await answers)[index] as T;
   }
@@ -82,14 +85,12 @@ export class Turns<Item, T> {
     const all: Item[] = [];
     const before = this.#last.get(key) ?? Promise.resolve();
     const answers = noLongerThan(TURN_LIMIT, before, this.clock).then(() => {
-      this.#next.delete(key);
+      if (this.#next.get(key)?.all === all) this.#next.delete(key);
       return this.work(key, all);
     });
     const over = answers.catch(() => undefined);
     this.#last.set(key, over);
-    void over.then(() => {
-      if (this.#last.get(key) === over) this.#last.delete(key);
-    });
+    void over.then(() => this.#last.get(key) === over && this.#last.delete(key));
     const next = { all, answers };
     this.#next.set(key, next);
     return next;

@@ -350,8 +350,8 @@ describe('an entry that cannot be read', () => {
   });
 });
 
-describe('many calls of one key', () => {
-  test('at once on one instance share a read and a write', async () => {
+describe('many calls', () => {
+  test('of one key at once on one instance share a read and a write', async () => {
     await keep(call({ key: 'k' }));
     entries.calls = 0;
     const kept = await Promise.all(Array.from({ length: 20 }, () => keep(call({ key: 'k' }))));
@@ -360,6 +360,19 @@ describe('many calls of one key', () => {
     );
     // By id, by key, how many there are, and the write.
     expect(entries.calls).toBe(4);
+  });
+
+  test('are written a hundred at a time: their arguments have to fit into a statement', async () => {
+    const { memory } = entries;
+    let most = 0;
+    entries.put = async (all) => {
+      most = Math.max(most, all.length);
+      return memory.put(all);
+    };
+    const kept = await Promise.all(Array.from({ length: 250 }, (_, i) => keep(call({ key: `${i}` }))));
+    expect(kept.every(({ queued }) => queued)).toBe(true);
+    expect(await stored()).toHaveLength(250);
+    expect(most).toBe(100);
   });
 
   test('wait a second for one that nobody answers, and then pass it', async () => {
