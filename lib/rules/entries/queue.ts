@@ -123,7 +123,6 @@ export class EntryQueue implements QueuedCallStore {
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
     const after = this.#lookedAt === undefined ? {} : { after: this.#lookedAt };
     const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS, ...after });
-    // The next look goes on behind these.
     this.#lookedAt = sums.length < MOST_LOCKS ? undefined : sums.at(-1)?.lock;
     if (sums.length === 0) return [];
     const taken = await this.parts.locks.taken(sums.map(({ lock }) => lock));
@@ -241,7 +240,9 @@ export class EntryQueue implements QueuedCallStore {
     const read = await this.entries.list(query).catch(() => undefined);
     const beyond = new Set<string | null>(read?.entries.map(({ version }) => version));
     const own = [...entries].filter(([, { over, version }]) => over[0] === null && beyond.has(version));
-    if (own.length > 0) await this.entries.drop(own.map(([, entry]) => entry)).catch(() => 0);
+    const unsure = new StoreUnavailableError('A call could not be taken back.', { outcome: 'unknown' });
+    if (own.length > 0)
+      await this.entries.drop(own.map(([, entry]) => entry)).catch(() => Promise.reject(unsure));
     return own.map(([key]) => key);
   }
 }

@@ -157,6 +157,16 @@ describe('what crosses', () => {
     expect(await stored()).toHaveLength(1);
   });
 
+  test.each(['unknown', 'not-applied'] as const)(
+    'a call of which nobody knows whether it was taken back does not count as queued (%s)',
+    async (outcome) => {
+      for (const each of [store, other]) await each.queuedCalls.init?.();
+      entries.drop = () => Promise.reject(unavailable({ outcome }));
+      entries.before = async () => void (await keep(call({ max: 1 }), other));
+      await expect(keep(call({ max: 1 }))).rejects.toMatchObject({ outcome: 'unknown' });
+    },
+  );
+
   test('a lease that runs out while it takes a call gets nothing, which is no delivery: the next holder gets it', async () => {
     const lease = await take(1_000);
     const one = call({ redeliver: 0 });
