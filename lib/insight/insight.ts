@@ -8,7 +8,7 @@ import type { LockStore } from '../contract/lock-store.js';
 import { show as asCode } from '../base/wording.js';
 import { tickFinder } from '../schedule/tick-finder.js';
 import { asksOnce } from './dates.js';
-import { hasFailed, type TickFinder, wasInterrupted } from './facts.js';
+import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
 import { FleetJobs, type KnownByAll, type Member } from './fleet-jobs.js';
 import { type Beside, depthIn, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
@@ -201,10 +201,16 @@ export class Insight {
   async why(job: string, at?: number | Date | string): Promise<Why> {
     checkName('why()', job);
     const time = at === undefined ? undefined : readAt(at, this.#zone);
-    const fleet = await this.#reader.fleet();
-    const knownBy = fleet.jobs.get(job);
-    if (knownBy === undefined) return whyUnknown(job, fleet.jobs.names.sort());
-    return why(jobFacts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time, this.#more), time);
+    const found = await this.facts(job);
+    return 'known' in found ? why(found, time) : whyUnknown(job, found.names.sort());
+  }
+
+  /** All that is known of a job, also of one that a deploy has removed; or the names of all jobs. @internal */
+  async facts(job: string): Promise<JobFacts | { readonly names: string[] }> {
+    const { jobs, time } = await this.#reader.fleet();
+    const knownBy = jobs.get(job);
+    if (knownBy === undefined) return jobs;
+    return jobFacts(knownBy, await this.#locksOf(knownBy, ALL), time, this.#more);
   }
 
   #locksOf([{ job }]: KnownByAll, limit: number): Promise<Map<string, LockFacts>> {

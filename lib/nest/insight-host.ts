@@ -75,7 +75,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /** The class of the dates of this instance's jobs. */
-  get cronTime(): CronTimeClass | undefined {
+  cronTime(): CronTimeClass | undefined {
     return (this.#cronTime ??= this.#jobs?.all.find(({ schedule }) => schedule?.cronTimeClass !== undefined)
       ?.schedule?.cronTimeClass);
   }
