@@ -8,7 +8,7 @@ import type { LockStore } from '../contract/lock-store.js';
 import { show as asCode } from '../base/wording.js';
 import { tickFinder } from '../schedule/tick-finder.js';
 import { asksOnce } from './dates.js';
-import { hasFailed, type TickFinder, wasInterrupted } from './facts.js';
+import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
 import { FleetJobs, type KnownByAll, type Member } from './fleet-jobs.js';
 import { type Beside, depthIn, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
@@ -208,6 +208,14 @@ export class Insight {
     if (time === undefined && fleet.jobs.wasRemoved(knownBy))
       return whyRemoved(last, this.#more.show(last.seenAt));
     return why(jobFacts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time, this.#more), time);
+  }
+
+  /** All that is known of a job, also of one that a deploy has removed; or the names of all jobs. @internal */
+  async facts(job: string): Promise<JobFacts | { readonly names: string[] }> {
+    const { jobs, time } = await this.#reader.fleet();
+    const knownBy = jobs.get(job);
+    if (knownBy === undefined) return jobs;
+    return jobFacts(knownBy, await this.#locksOf(knownBy, ALL), time, this.#more);
   }
 
   #locksOf([{ job }]: KnownByAll, limit: number): Promise<Map<string, LockFacts>> {

@@ -201,7 +201,7 @@ function hasDates(facts: JobFacts): boolean {
 }
 
 /** Whether a run has ended by itself. */
-export const isEnded = (run: RunInfo): boolean => run.outcome !== 'running' && !wasInterrupted(run);
+const isEnded = (run: RunInfo): boolean => run.outcome !== 'running' && !wasInterrupted(run);
 
 /** How many runs in a row have failed, up to now. */
 export function failuresOf({ runs }: JobFacts): number {

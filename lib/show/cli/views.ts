@@ -102,8 +102,8 @@ const runRow = (run: RunInfo, times: Times): Cell[] => [
   cell(run.error),
 ];
 
-const statusOf = ({ status, failures, moreFailures }: JobView): string =>
-  failures > 1 ? `${status} ×${failures}${moreFailures ? ' or more' : ''}` : status;
+const statusOf = ({ status, failures, sinceAtLeast }: JobView): string =>
+  failures > 1 ? `${status} ×${failures}${sinceAtLeast ? ' or more' : ''}` : status;
 
 function tookOf(run: RunInfo, times: Times): string {
   if (run.outcome === 'running') return times.since(run.startedAt);

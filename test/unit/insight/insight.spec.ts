@@ -359,10 +359,10 @@ describe('the entries of a lock', () => {
     };
     fake.locks = [lockInfo()];
     failed(240);
-    const some = { failures: 20, moreFailures: true };
+    const some = { failures: 20, sinceAtLeast: true };
     expect([await insight.job(JOB.job), ...(await insight.jobs())]).toMatchObject([some, some]);
     failed(19);
-    expect(await insight.job(JOB.job)).not.toHaveProperty('moreFailures');
+    expect(await insight.job(JOB.job)).not.toHaveProperty('sinceAtLeast');
   });
 
   test('say how often it has failed before the run that goes on', async () => {
