@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Board } from '../../../../lib/show/board/board.js';
 import { pauseHolder } from '../../../../lib/contract/pause.js';
 import type { KnownJob } from '../../../../lib/contract/history-store.js';
-import { StoreUnavailableError } from '../../../../lib/index.js';
+import { StoreUnavailableError } from '../../../../lib/base/errors.js';
 import { Fleet, HOUR, JOBS, MINUTE, NOW } from '../../../board/support/fleet.js';
 import { boardOf, partOf, textOf } from './support/viewed.js';
 import { misplaced } from './support/markup.js';
