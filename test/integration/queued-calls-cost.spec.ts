@@ -134,7 +134,7 @@ test('a call of a greater priority costs the same, however many of a lower one s
   await Promise.all(Array.from({ length: LOOKED_AT_ONCE + 1 }, () => keep(0)));
   let second: Awaited<ReturnType<typeof keep>> | undefined;
   const sent = await commandsDuring(client, async () => void (second = await keep(1)));
-  expect(counted(sent)).toMatchObject({ ofQueuedCalls: 3 });
+  expect(counted(sent)).toMatchObject({ ofQueuedCalls: 4 });
   expect(first.queued && second?.queued && second.place > first.place).toBe(true);
   await store.close();
 });

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { LockStateError } from '../../base/errors.js';
 import { newId } from '../../base/shared.js';
 import {
   type DeadLetter,
@@ -36,12 +35,14 @@ interface CallBody extends Omit<DeliveredCall, 'args'>, Pick<NewQueuedCall, 'red
 
 /** A queued call or a dead letter, as it was read. */
 export interface StoredCall extends CallBody {
-  /** Without a version: it is not written yet. */
-  readonly entry: Omit<Entry, 'version' | 'kind' | 'body'> & { readonly version: string | null };
+  readonly entry: Entry;
   readonly args: string;
   /** The database's time when it was read. */
   readonly now: number;
 }
+
+/** Calls that become one. */
+export type Calls = [NewQueuedCall, ...NewQueuedCall[]];
 
 export const keyOfCall = (lock: string, id: string) => ({ lock, id: JSON.stringify([CALL, id]) });
 
@@ -52,26 +53,34 @@ export const openSlot = ({ job, key }: Pick<NewQueuedCall, 'job' | 'key'>): stri
 /** The slot, and the version, of the call that the lease with this token has taken. */
 export const takenBy = (token: string): string => `taken ${hashOf(token)}`;
 
-/** A call that is not kept yet. @param now by the database's clock */
-export function newCall(call: NewQueuedCall, now: number, place: number): StoredCall {
-  const { name, priority: _priority, max: _max, ...facts } = call;
-  const until = now + QUEUED_CALLS_KEPT;
-  const entry = { ...keyOfCall(name, call.id), version: null, place, at: now, until };
-  return { ...facts, merged: 0, delivery: 0, queuedAt: Math.trunc(now), entry, now };
+/** A call that waits. @param all that call, and others that have become one with it, in their order */
+export function newEntry(all: Calls, now: number, place: number): NewEntry {
+  const [call, ...newer] = all;
+  const { name, id, job, key, redeliver } = call;
+  const slot = openSlot(call);
+  const facts = { id, job, ...(key !== undefined && { key }), merged: newer.length, redeliver, delivery: 0 };
+  return {
+    ...keyOfCall(name, id),
+    kind: CALL,
+    job,
+    place,
+    ...(slot !== undefined && { slot }),
+    version: newId(),
+    over: [null],
+    keep: QUEUED_CALLS_KEPT,
+    body: bodyOf({ ...facts, queuedAt: Math.trunc(now) }, newest(call.args, newer)),
+  };
 }
 
-/** A call that waits, with the arguments of another one with its key. */
-export const merged = (call: StoredCall, newer: NewQueuedCall): StoredCall => ({
-  ...call,
-  args: mergedArguments(call.args, newer.args),
-  merged: call.merged + 1,
-});
-
-/** A call that waits. */
-export const waitingEntry = (call: StoredCall): NewEntry => {
+/** A call that waits, with the arguments of others with its key. */
+export const mergedEntry = (call: StoredCall, newer: Calls): NewEntry => {
+  const all = { ...call, args: newest(call.args, newer), merged: call.merged + newer.length };
   const slot = openSlot(call);
-  return rewritten(call, { ...waiting(call), ...(slot !== undefined && { slot }) });
+  return rewritten(all, { ...waiting(call), ...(slot !== undefined && { slot }) });
 };
+
+const newest = (args: string, newer: readonly NewQueuedCall[]): string =>
+  newer.reduce((kept, call) => mergedArguments(kept, call.args), args);
 
 /** A call that a lease takes. */
 export const takenEntry = (call: StoredCall, token: string): NewEntry => {
@@ -96,6 +105,17 @@ export const revivedEntry = (call: StoredCall): NewEntry => {
   return rewritten(revived, { ...waiting(call), keep: QUEUED_CALLS_KEPT });
 };
 
+/** Anything that cannot be read as a call goes where it stops no other: nobody can run it. */
+const unreadableEntry = ({ lock, id, version, body }: Entry): NewEntry => ({
+  lock,
+  id,
+  version: newId(),
+  over: [version],
+  kind: DEAD,
+  keep: QUEUED_CALLS_KEPT,
+  body,
+});
+
 /** How a call waits, or is taken. */
 const waiting = (call: StoredCall) => ({ kind: CALL, job: call.job, place: placeOf(call) });
 
@@ -116,23 +136,19 @@ export async function storedCalls(entries: LockEntries, query: EntryQuery): Prom
   return read.entries.flatMap((entry) => storedCall(entry, read.now) ?? []);
 }
 
-/** The queued calls that a query finds. @throws LockStateError if one cannot be read: none goes before it */
-export async function readCalls(entries: LockEntries, query: EntryQuery) {
-  const { now, entries: found } = await entries.list(query);
-  return { now, calls: found.map((entry) => storedCall(entry, now) ?? unreadable(entry)) };
-}
-
-function unreadable({ lock, id }: Entry): never {
-  throw new LockStateError(
-    lock,
-    `what the store keeps of its queued call ${id} is not what this version of the library writes. Delete it.`,
-  );
-}
-
-/** The first queued call that a query finds. @param but the id of one that does not count */
-export async function firstCall(entries: LockEntries, query: EntryQuery, but?: string) {
-  const { calls } = await readCalls(entries, query);
-  return calls.find(({ entry }) => entry.id !== but);
+/** The first queued call that a query finds. Puts aside what cannot be read. @param but the id of one that does not count */
+export async function firstCall(
+  entries: LockEntries,
+  query: EntryQuery,
+  but?: string,
+): Promise<StoredCall | undefined> {
+  for (;;) {
+    const read = await entries.list(query);
+    const entry = read.entries.find(({ id }) => id !== but);
+    const call = entry && storedCall(entry, read.now);
+    if (entry === undefined || call !== undefined) return call;
+    await entries.put([unreadableEntry(entry)]);
+  }
 }
 
 function storedCall(entry: Entry, now: number): StoredCall | undefined {

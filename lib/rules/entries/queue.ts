@@ -15,30 +15,29 @@ import {
   type NextResult,
   type QueuedCallStore,
 } from '../../contract/queued-call-store.js';
-import { isAttended } from '../../contract/allowances.js';
-import type { LockEntries, NewEntry } from './entries.js';
+import { isAttended, STEP_OF_PRIORITY } from '../../contract/allowances.js';
+import type { Entry, LockEntries, NewEntry } from './entries.js';
 import type { Moments } from './lines.js';
 import type { EntryHistory, EntryHistoryOptions } from './history.js';
 import {
   CALL,
+  type Calls,
   DEAD,
   deadEntry,
   delivered,
   firstCall,
   keyOfCall,
   letterOf,
-  merged,
-  newCall,
+  mergedEntry,
+  newEntry,
   openedEntry,
   openSlot,
   placeOf,
-  readCalls,
   revivedEntry,
   type StoredCall,
   storedCalls,
   takenBy,
   takenEntry,
-  waitingEntry,
 } from './queue-entries.js';
 import type { QueueLocks, TakenLock } from './queue-locks.js';
 import { partsOf } from './together.js';
@@ -56,29 +55,27 @@ const MOST_DROPPED = 100;
 const LETTERS_AT_ONCE = 30;
 
 /** What {@link EntryQueue} needs besides entries. */
-export interface QueueParts extends Pick<EntryHistoryOptions, 'forPeople'> {
+export interface QueueParts {
   readonly locks: QueueLocks;
   readonly history: Pick<EntryHistory, 'ended'>;
   /** When calls come: the same as for calls in line. */
   readonly moments: Moments;
   readonly clock: Clock;
+  /** Bounds a read for people. @default not at all */
+  readonly forPeople?: EntryHistoryOptions['forPeople'];
   /** Sends a hint to every process that hears hints. Absent: nobody hears any. */
   readonly announce?: ((text: string) => void | Promise<void>) | undefined;
 }
 
-/** A call that is to be queued. */
-interface Asking {
-  readonly call: NewQueuedCall;
-  readonly tries: Tries;
-  /** Whether others were faster before. */
-  readonly isAgain: boolean;
-}
+/** The fields of a lock that show its queued calls. */
+export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
 
-type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
-
-/** Rule 15: queued calls, over entries of locks. Only a lock's holder takes them, in a few writes, each over what was seen, which look like one. */
+/**
+ * Rule 15: queued calls, over entries of locks. Only the holder of a lock takes its queued calls, so a few calls of the database, one after
+ * another, do what has to look like one operation: each writes over what was seen.
+ */
 export class EntryQueue implements QueuedCallStore {
-  readonly #turns: Turns<Asking, Enqueued | typeof AGAIN>;
+  readonly #turns: Turns<NewQueuedCall, Enqueued>;
   /** The lock behind which the next look for queued calls begins. */
   #lookedAt: string | undefined;
   /** Whether calls can be kept, as far as is known. */
@@ -88,7 +85,7 @@ export class EntryQueue implements QueuedCallStore {
     private readonly entries: LockEntries,
     private readonly parts: QueueParts,
   ) {
-    this.#turns = new Turns(parts.clock, (lock, all) => this.#enqueue(lock, all));
+    this.#turns = new Turns(parts.clock);
   }
 
   async announce(): Promise<void> {
@@ -103,11 +100,20 @@ export class EntryQueue implements QueuedCallStore {
     this.#isOpen = true;
   }
 
-  async enqueue(call: NewQueuedCall, { limit }: CallOptions = {}): Promise<Enqueued> {
+  async enqueue(queuedCall: NewQueuedCall, { limit }: CallOptions = {}): Promise<Enqueued> {
     const tries = new Tries(this.parts.clock, 'not-applied', limit);
     // The database was away at the start, or who queues the call runs none.
     if (!this.#isOpen) await this.init();
-    return tries.of((isAgain) => this.#turns.take(call.name, { call, tries, isAgain }));
+    const { name, max } = queuedCall;
+    const slot = openSlot(queuedCall);
+    const enqueue = (all: Calls) => tries.of((isAgain) => this.#enqueue(all, tries, isAgain));
+    // Calls that fill a small queue would only get in each other's way.
+    if (max <= ON_THE_WAY) return this.#turns.take(JSON.stringify([name]), () => enqueue([queuedCall]));
+    if (slot === undefined) return enqueue([queuedCall]);
+    // Calls that become one share a write: those that come while the one before is under way.
+    const { all, index, answer } = await this.#turns.join(JSON.stringify([name, slot]), queuedCall, enqueue);
+    if (!answer.queued || index === 0) return answer;
+    return { ...answer, merged: answer.merged + index, id: answer.id ?? all[0].id };
   }
 
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
@@ -123,12 +129,14 @@ export class EntryQueue implements QueuedCallStore {
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
     const after = this.#lookedAt === undefined ? {} : { after: this.#lookedAt };
     const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS, ...after });
+    // The next look goes on behind these.
     this.#lookedAt = sums.length < MOST_LOCKS ? undefined : sums.at(-1)?.lock;
     if (sums.length === 0) return [];
     const taken = await this.parts.locks.taken(sums.map(({ lock }) => lock));
-    return sums.flatMap(({ lock: name, place }) => {
-      const lock = taken.get(name);
-      return lock !== undefined && isAttended({ place }, lock.draining) ? [] : { name, place };
+    const left = sums.map(({ lock, place }) => ({ name: lock, place }));
+    return left.filter((call) => {
+      const lock = taken.get(call.name);
+      return lock === undefined || !isAttended(call, lock.draining);
     });
   }
 
@@ -145,7 +153,11 @@ export class EntryQueue implements QueuedCallStore {
     return lease.queuedCall === undefined ? undefined : endRun(this.entries, lease, outcome);
   }
 
-  /** The fields of these locks that show queued calls and dead letters. If the database refuses the read, `unknown` says why, for each lock. */
+  /**
+   * The queued calls and dead letters of these locks, for people.
+   *
+   * @returns a function that gives the fields of a lock. If the database refuses the read, `unknown` says why, for each lock
+   */
   async shown(locks: readonly string[]): Promise<(lock: string) => QueuedCallsInfo> {
     const { forPeople = (read) => read() } = this.parts;
     try {
@@ -193,62 +205,91 @@ export class EntryQueue implements QueuedCallStore {
     return dead.length === 0 ? {} : { dead };
   }
 
-  /** Calls of one lock are queued together. */
-  async #enqueue(lock: string, all: readonly Asking[]): Promise<(Enqueued | typeof AGAIN)[]> {
-    const slots = [...new Set(all.flatMap(({ call }) => openSlot(call) ?? []))];
-    const ids = all.map(({ call }) => keyOfCall(lock, call.id).id);
-    const [{ now, calls: sent }, open, [sum]] = await Promise.all([
-      readCalls(this.entries, { lock, ids }),
-      slots.length === 0 ? undefined : readCalls(this.entries, { lock, slots }),
-      this.entries.sums({ locks: [lock], kinds: [CALL] }),
-    ]);
-    const known = new Map(sent.map((call) => [call.id, call]));
-    for (const call of open?.calls ?? []) known.set(openSlot(call) ?? call.id, call);
-    let [{ count } = { count: 0 }, most] = [sum, 0];
-    const wanted = new Map<string, NewEntry>();
-    const answers = all.map(({ call, tries, isAgain }): { key: string; answer: Enqueued | typeof AGAIN } => {
-      const key = (known.has(call.id) ? undefined : openSlot(call)) ?? call.id;
-      const before = known.get(key);
-      // Each time another call was merged, which came later: its arguments are the newer ones, and a run begins after this.
-      const hasLost = isAgain && tries.duration >= RACES;
-      if (before !== undefined && (hasLost || before.id === call.id)) return { key, answer: keptAs(before) };
-      if (tries.isOver) return { key, answer: AGAIN };
-      if (before === undefined && count >= call.max) return { key, answer: { queued: false } };
-      if (before === undefined) [count, most] = [count + 1, Math.max(most, call.max)];
-      const place = placeAt(this.parts.moments.at(now), call.priority);
-      const after = before === undefined ? newCall(call, now, place) : merged(before, call);
-      known.set(key, after);
-      wanted.set(key, waitingEntry(after));
-      return { key, answer: keptAs(after) };
-    });
-    const limit = all.find(({ tries }) => !tries.isOver)?.tries.left();
-    const lost = wanted.size === 0 ? [] : await this.#write(wanted, limit);
-    if (most > 0 && count + ON_THE_WAY > most) lost.push(...(await this.#takeBack(lock, wanted, most)));
-    return answers.map(({ key, answer }) => (lost.includes(key) ? AGAIN : answer));
+  /** @param isAgain whether others were faster before */
+  async #enqueue(all: Calls, tries: Tries, isAgain: boolean): Promise<Enqueued | typeof AGAIN> {
+    const [queuedCall] = all;
+    const { name: lock, id, max } = queuedCall;
+    const slot = openSlot(queuedCall);
+    const call = slot && (await firstCall(this.entries, { lock, slots: [slot] }));
+    if (call) return this.#merge(call, all, tries, isAgain);
+    const { now, entries: last } = await this.entries.list(lastOf(lock));
+    const [waiting] = last.length === 0 ? [] : await this.entries.sums({ locks: [lock], kinds: [CALL] });
+    const count = waiting?.count ?? 0;
+    if (count < max) {
+      const place = await this.#placeFor(queuedCall, now, last);
+      const entry = newEntry(all, now, place);
+      const [written] = await this.entries.put([entry], tries.left());
+      if (written === true)
+        return (await this.#isTooMany(entry, count, max)) ? AGAIN : { queued: true, place, merged: 0 };
+    }
+    // The same call, sent again; or another one with its key was faster.
+    const [same] = await storedCalls(this.entries, { lock, ids: [keyOfCall(lock, id).id] });
+    if (same !== undefined) return keptAs(same);
+    return count < max ? AGAIN : { queued: false };
   }
 
-  /** @returns which are not written: a holder took them, or another instance was faster */
-  async #write(wanted: ReadonlyMap<string, NewEntry>, limit: number | undefined): Promise<string[]> {
-    const written = await this.entries.put([...wanted.values()], limit);
-    return [...wanted.keys()].filter((_, i) => written[i] !== true);
+  /** @param call waits, and has the same key */
+  async #merge(
+    call: StoredCall,
+    all: Calls,
+    tries: Tries,
+    isAgain: boolean,
+  ): Promise<Enqueued | typeof AGAIN> {
+    const { id } = call;
+    const kept = keptAs(call);
+    if (id === all[0].id) return kept;
+    // Each time another call was merged, which came later: its arguments are the newer ones, and a run begins after this.
+    if (isAgain && tries.duration >= RACES) return { ...kept, id };
+    const [written] = await this.entries.put([mergedEntry(call, all)], tries.left());
+    // In between, a holder took the call, or another call was merged into it.
+    return written === true ? { ...kept, merged: kept.merged + 1, id } : AGAIN;
   }
 
-  /** Takes back calls for which others have left no room meanwhile. The next try finds out which of them are still there. */
-  async #takeBack(lock: string, entries: ReadonlyMap<string, NewEntry>, max: number): Promise<string[]> {
-    const query = { lock, kinds: [CALL], bare: true, skip: max, limit: MOST_LOCKS } as const;
-    // If nobody can tell, they may stay: too many are better than some of which nobody knows.
-    const read = await this.entries.list(query).catch(() => undefined);
-    const beyond = new Set<string | null>(read?.entries.map(({ version }) => version));
-    const own = [...entries].filter(([, { over, version }]) => over[0] === null && beyond.has(version));
-    const unsure = new StoreUnavailableError('A call could not be taken back.', { outcome: 'unknown' });
-    if (own.length > 0)
-      await this.entries.drop(own.map(([, entry]) => entry)).catch(() => Promise.reject(unsure));
-    return own.map(([key]) => key);
+  /**
+   * Takes a call back that others have left no room for meanwhile. Whoever writes last counts all others, so no more stay than there may be.
+   *
+   * @param before how many there were before it was written
+   * @returns whether it was taken back, or is gone: no holder has taken it in between, and no call was merged into it
+   */
+  async #isTooMany(entry: NewEntry, before: number, max: number): Promise<boolean> {
+    if (before + ON_THE_WAY < max) return false;
+    const { lock, id } = entry;
+    // If nobody can count, the call may stay: one too many is better than one of which nobody knows.
+    const [waiting] = await this.entries.sums({ locks: [lock], kinds: [CALL] }).catch(() => []);
+    if (waiting === undefined || waiting.count <= max) return false;
+    try {
+      if ((await this.entries.drop([entry])) > 0) return true;
+      // A client may have sent the same twice, and this is the second answer.
+      return (await this.entries.list({ lock, ids: [id], bare: true })).entries.length === 0;
+    } catch (cause) {
+      // It may be queued, and it may not.
+      throw new StoreUnavailableError((cause as Error).message, { outcome: 'unknown', cause });
+    }
+  }
+
+  /**
+   * The place of a call: behind the last one of its priority, also one of another process from before the clock was set back.
+   *
+   * @param last the last call of all
+   */
+  async #placeFor(
+    { name: lock, priority }: NewQueuedCall,
+    now: number,
+    [last]: readonly Entry[],
+  ): Promise<number> {
+    const place = placeAt(this.parts.moments.at(now), priority);
+    // Calls of a lower priority stand behind it.
+    const before = place + STEP_OF_PRIORITY / 2;
+    const isLower = last !== undefined && last.place >= before;
+    const [same] = isLower ? (await this.entries.list({ ...lastOf(lock), before })).entries : [last];
+    return Math.max(place, (same?.place ?? -Infinity) + 1);
   }
 }
 
-const keptAs = (call: StoredCall) =>
-  ({ queued: true, place: placeOf(call), merged: call.merged, id: call.id }) as const;
+/** Finds the last queued call of a lock. */
+const lastOf = (lock: string) => ({ lock, kinds: [CALL], bare: true, newest: true, limit: 1 }) as const;
+
+const keptAs = (call: StoredCall) => ({ queued: true, place: placeOf(call), merged: call.merged }) as const;
 
 /** A holder asks for the next queued call: see `QueuedCallStore.next`. */
 class Delivery {
@@ -278,7 +319,7 @@ class Delivery {
       looksAhead ? this.#look(isAgain, outcome && lease.queuedCall) : undefined,
     ]);
     const lock = locks.get(lease.name) ?? {};
-    const fencingToken = fencingTokenOf(lock, lease);
+    const fencingToken = this.#fencingToken(lock);
     if (fencingToken > lease.fencingToken) return this.#takenBefore(fencingToken);
     if (!looksAhead) await endRun(entries, lease, outcome);
     if (fencingToken === lease.fencingToken)
@@ -286,6 +327,11 @@ class Delivery {
     // The lease is over. If it ran out while it took a queued call, nobody has got that.
     if (isAgain) await this.#putBack();
     return { held: false, dead: this.#dead };
+  }
+
+  /** That of the newest lease with the token; NaN if it is not live. */
+  #fencingToken({ lease }: TakenLock): number {
+    return lease?.token === this.lease.token ? lease.fencingToken : NaN;
   }
 
   /** The answer was lost, and the holder asks again: the lease has got another fencing token with its queued call. */
@@ -338,7 +384,10 @@ class Delivery {
     return (await this.#isBehind(lock, place)) ? { held: true, place, dead } : this.#take(call);
   }
 
-  /** Whether a call in line goes before. One that runs queued calls only if this holder lacks the job of an earlier one: else they would take turns. */
+  /**
+   * Whether a call in line goes before a queued call. Another one that runs queued calls does so only if there is one before this for which
+   * this holder has no job: else the two would take turns, one call each.
+   */
   async #isBehind({ waiting, draining }: TakenLock, before: number): Promise<boolean> {
     if (waiting !== undefined && waiting < before) return true;
     if (draining === undefined || draining >= before) return false;
@@ -372,10 +421,6 @@ class Delivery {
   }
 }
 
-/** That of the newest lease with the token of this one; NaN if it is not live. */
-const fencingTokenOf = ({ lease }: TakenLock, { token }: LeaseRef): number =>
-  lease?.token === token ? lease.fencingToken : NaN;
-
 /** The run of the queued call of a lease, if it has one, has ended. */
 async function endRun(
   entries: LockEntries,
@@ -391,7 +436,7 @@ async function endRun(
   else await entries.put([openedEntry(call)]);
 }
 
-/** Makes a queued call a dead letter, and deletes all but the newest ones. Returns nothing if another holder has done so. */
+/** Makes a queued call a dead letter, and deletes all but the newest ones of its lock. Returns nothing if another holder has done so. */
 async function bury(
   entries: LockEntries,
   call: StoredCall,

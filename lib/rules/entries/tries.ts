@@ -10,8 +10,6 @@ export const WAITS = 2_000;
 const IMMEDIATE_TRIES = 3;
 /** The longest pause between two tries, ms. */
 const MAX_RETRY_DELAY = 50;
-/** How many share a turn at most. */
-const MOST_TOGETHER = 100;
 /** How long a turn waits for the one before it, ms. */
 const TURN_LIMIT = 1_000;
 
@@ -19,7 +17,12 @@ const TURN_LIMIT = 1_000;
 export class Tries {
   readonly #begun: number;
 
-  /** The call begins now. @param outcome what is known of it without an answer @param limit how long its caller waits, ms @default for ever */
+  /**
+   * The call begins now.
+   *
+   * @param outcome what is known of it if there is no answer
+   * @param limit how long its caller waits, ms @default for ever
+   */
   constructor(
     private readonly clock: Clock,
     private readonly outcome: 'not-applied' | 'unknown',
@@ -33,24 +36,27 @@ export class Tries {
     return this.clock.monotonic() - this.#begun;
   }
 
-  /** For how long the caller still waits, ms; `undefined`: for ever. @throws StoreUnavailableError if not at all: then nothing may be written */
+  /**
+   * What is left of the time that the caller waits, ms; `undefined` if it waits for ever.
+   *
+   * @throws StoreUnavailableError if nothing is left: what has not been written by then must not be
+   */
   left(): number | undefined {
-    if (this.isOver) throw this.#unavailable('The store answered only when nobody waited any more.');
-    return this.limit && this.limit - this.duration;
-  }
-
-  get isOver(): boolean {
-    return this.duration >= (this.limit ?? Infinity);
+    if (this.limit === undefined) return undefined;
+    const left = this.limit - this.duration;
+    if (left > 0) return left;
+    throw this.#unavailable('The store answered only when nobody waited any more.');
   }
 
   /** Tries until there is an answer. */
   async of<T>(attempt: (isAgain: boolean) => Promise<T | typeof AGAIN>): Promise<T> {
-    for (let tries = 0; tries === 0 || this.duration < (this.limit ?? WAITS); tries++) {
+    // It may have waited for its turn.
+    const until = this.clock.monotonic() + (this.limit ?? WAITS);
+    for (let tries = 0; tries === 0 || this.clock.monotonic() < until; tries++) {
       const answer = await attempt(tries > 0);
       if (answer !== AGAIN) return answer;
       if (tries >= IMMEDIATE_TRIES) await apart(Math.min(2 ** tries, MAX_RETRY_DELAY), this.clock);
     }
-    this.left();
     throw this.#unavailable('Others changed what is kept beside the lock again and again meanwhile.');
   }
 
@@ -63,36 +69,34 @@ export class Tries {
 export const apart = (most: number, clock: Clock): Promise<void> =>
   new Promise((resolve) => clock.setTimer(resolve, Math.random() * most, { keepAlive: true }));
 
-/** What has the same key is done one after another; what comes while it waits for its turn, together. What does not end is passed by. */
+/** What has the same key is done one after another; what does not end is passed by. */
 export class Turns<Item, T> {
   readonly #last = new Map<string, Promise<unknown>>();
-  /** What waits for its turn. */
-  readonly #next = new Map<string, { readonly all: Item[]; readonly answers: Promise<readonly T[]> }>();
+  /** What waits for its turn, and can be joined. */
+  readonly #next = new Map<string, { readonly all: [Item, ...Item[]]; answer?: Promise<T> }>();
 
-  constructor(
-    private readonly clock: Clock,
-    private readonly work: (key: string, all: readonly Item[]) => Promise<readonly T[]>,
-  ) {}
+  constructor(private readonly clock: Clock) {}
 
-  async take(key: string, item: Item): Promise<T> {
-    const next = this.#next.get(key);
-    const { all, answers } = next && next.all.length < MOST_TOGETHER ? next : this.#begin(key);
-    const index = all.push(item) - 1;
-    return (await answers)[index] as T;
+  take(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key);
+    const turn = before === undefined ? work() : noLongerThan(TURN_LIMIT, before, this.clock).then(work);
+    const over = turn.catch(() => undefined);
+    this.#last.set(key, over);
+    void over.then(() => {
+      if (this.#last.get(key) === over) this.#last.delete(key);
+    });
+    return turn;
   }
 
-  #begin(key: string) {
-    const all: Item[] = [];
-    const before = this.#last.get(key) ?? Promise.resolve();
-    const answers = noLongerThan(TURN_LIMIT, before, this.clock).then(() => {
-      if (this.#next.get(key)?.all === all) this.#next.delete(key);
-      return this.work(key, all);
-    });
-    const over = answers.catch(() => undefined);
-    this.#last.set(key, over);
-    void over.then(() => this.#last.get(key) === over && this.#last.delete(key));
-    const next = { all, answers };
+  /** Takes a turn together with what comes while it waits. */
+  async join(key: string, item: Item, work: (all: [Item, ...Item[]]) => Promise<T>) {
+    const next = this.#next.get(key) ?? { all: [item] };
+    const index = this.#next.has(key) ? next.all.push(item) - 1 : 0;
     this.#next.set(key, next);
-    return next;
+    next.answer ??= this.take(key, () => {
+      this.#next.delete(key);
+      return work(next.all);
+    });
+    return { all: next.all, index, answer: await next.answer };
   }
 }
