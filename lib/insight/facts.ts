@@ -113,7 +113,7 @@ export const agree = (one: KnownJob, other: KnownJob): boolean =>
 export const lastStartOf = ({ known, lock }: Pick<JobFacts, 'known' | 'lock'>): JobInfo | undefined =>
   lock?.jobs.find(({ job }) => job === known.job);
 
-/** Why an instance has told of a tick that the store knows nothing of: it has run the job without its lock. */
+/** The reason that an instance notes for a tick that it has run without its lock, as the store did not answer. */
 export const UNLOCKED = 'unlocked';
 
 /** Whether the store, or an instance that has done without it, says that this tick, or a newer one, was started. */

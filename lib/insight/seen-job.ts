@@ -129,8 +129,9 @@ export class SeenJob implements Announced {
    * @param unlocked when it began by this machine's clock, if the store does not know of it
    */
   began(tick: number | undefined, now: number, unlocked?: number): void {
+    const before = this.skips;
     this.see(tick ?? now, now + (this.job.interval ?? 0));
-    if (unlocked !== undefined) this.skips = { reason: UNLOCKED, count: 1, since: unlocked, tick };
+    if (unlocked !== undefined) this.skips = { ...oneMore(before, { reason: UNLOCKED }, unlocked), tick };
     this.#ranHere = true;
     this.afterLease = Infinity;
   }

@@ -175,11 +175,11 @@ export const CRON_PARAMETERS = ['utcOffset', 'unrefTimeout', 'waitForCompletion'
 
 const OF_MODULE = 'It is one of the module: give it to SchedulerLockModule.forRoot().';
 /** What to do instead of giving these: ShedLock's names for our options, and one that others have. */
-const INSTEAD: Readonly<Record<string, string>> = {
-  lockAtMostFor: 'Did you mean `ttl`?',
-  lockAtLeastFor: 'Did you mean `atLeast`?',
-  isGlobal: 'The module is global: leave it out.',
-};
+const INSTEAD = new Map([
+  ['lockAtMostFor', 'Did you mean `ttl`?'],
+  ['lockAtLeastFor', 'Did you mean `atLeast`?'],
+  ['isGlobal', 'The module is global: leave it out.'],
+]);
 
 /**
  * Names in `given` that are no options: a misspelt option would silently have its default. The compiler finds these
@@ -190,7 +190,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
 export function unknownOptions(given: object, scope: Scope): string[] {
   return Object.entries<unknown>({ ...given }).flatMap(([name, value]) => {
     if (value === undefined || OPTION_NAMES[scope].includes(name)) return [];
-    const advice = INSTEAD[name] ?? (isOfModuleOnly(name) ? OF_MODULE : undefined);
+    const advice = INSTEAD.get(name) ?? (isOfModuleOnly(name) ? OF_MODULE : undefined);
     if (advice === undefined) return unknownNames({ [name]: value }, OPTION_NAMES[scope]);
     return [`${name}: there is no such option here. ${advice}`];
   });

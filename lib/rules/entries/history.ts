@@ -92,9 +92,15 @@ export class EntryHistory implements HistoryStore {
         return told.givenUp;
       },
       limit,
-      answered: (result) => (ended(!result.released), told.answered(result)),
-      // Nobody knows whether it has ended the lease.
-      failed: (error) => (ended(true), told.failed(error)),
+      answered: (result) => {
+        ended(!result.released);
+        told.answered(result);
+      },
+      failed: (error) => {
+        // Nobody knows whether it has ended the lease.
+        ended(true);
+        told.failed(error);
+      },
     };
   }
 

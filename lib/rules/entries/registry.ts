@@ -53,7 +53,8 @@ export class Registry {
     const ids = [...new Set(told.map(({ list }) => list))];
     const lists = ids.length === 0 ? undefined : await this.entries.list({ lock: LOCK, ids });
     const jobs = new Map(readEach(lists?.entries ?? [], listOf, onUnreadable));
-    return told.map(({ list, one }) => Object.assign(one, { jobs: jobs.get(list) ?? [] }));
+    const none: InstanceRecord['jobs'] = [];
+    return told.map(({ list, one }) => Object.assign(one, { jobs: jobs.get(list) ?? none }));
   }
 }
 

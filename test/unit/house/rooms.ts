@@ -80,7 +80,7 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 650, aim: 650 },
   contract: { ceiling: 1_463, aim: 1_500 },
-  rules: { ceiling: 3_165, aim: 3_100 },
+  rules: { ceiling: 3_172, aim: 3_100 },
   'stores/redis': { ceiling: 4_376, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_084, aim: 3_100 },
   'stores/mongo': { ceiling: 800, aim: 800 },
@@ -88,7 +88,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'stores/shared': { ceiling: 107, aim: 200 },
   lock: { ceiling: 3_938, aim: 3_700 },
   schedule: { ceiling: 1_248, aim: 1_250 },
-  insight: { ceiling: 5_777, aim: 4_500 },
+  insight: { ceiling: 5_778, aim: 4_500 },
   nest: { ceiling: 4_692, aim: 4_300 },
   'show/board': { ceiling: 3_588, aim: 2_700 },
   'show/cli': { ceiling: 1_849, aim: 1_500 },

@@ -412,10 +412,14 @@ test('a tick that ran here without its lock is noted when the store is back, and
   watch.add(job());
   await pass(0);
   watch.began('report', tick, true);
+  const since = clock.now();
+  tick += PERIOD;
+  await pass(0);
+  watch.began('report', tick, true);
   expect(asked).toEqual([]);
   watch.available();
   await pass(3 * MINUTE);
-  expect(asked).toMatchObject([{ tick, reason: 'unlocked', count: 1, late: true }]);
+  expect(asked).toMatchObject([{ tick, reason: 'unlocked', count: 2, since, late: true }]);
   expect([events, alarms, overdue()]).toEqual([[], [], new Map()]);
 });
 
