@@ -113,7 +113,7 @@ export interface RunEntry
 
 /** Why an instance did not start a tick. */
 export interface MissReason {
-  /** A skip reason; `not-fired`: its scheduler never called the job; `not-up`: the instance started after the tick. */
+  /** A skip reason; `not-fired`: its scheduler never called the job; `not-up`: the instance started after the tick. `unlocked`: it has run the job without the store. */
   readonly reason: string;
   /** How many ticks in a row, this one included, the instance did not start for that reason. */
   readonly count: number;

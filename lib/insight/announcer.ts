@@ -3,7 +3,7 @@ import { StoreUnavailableError } from '../base/errors.js';
 import type { HistoryStore, Miss, MissReason, MissResult } from '../contract/history-store.js';
 import { Alarms } from './alarms.js';
 import { given } from '../base/shared.js';
-import { isOn } from './facts.js';
+import { isOn, UNLOCKED } from './facts.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 
@@ -69,6 +69,10 @@ export class Announcer {
     const which = interval !== undefined ? { grace: job.grace || 0 } : lost ? { late: true } : {};
     const result = await this.#miss({ ...about, ...which });
     if (this.#stopped) return undefined;
+    if (why.reason === UNLOCKED) {
+      state.noted = tick;
+      return undefined;
+    }
     if (result === undefined) {
       state.noted = tick;
       this.#alarms.now(job, tick, why);

@@ -57,6 +57,7 @@ const LAST_BEAT = 1_000;
 
 /** Shows the fleet, again and again, that this instance is up. */
 export class Beats {
+  /** Monotonic: the clock may be set while it is up. */
   readonly #startedAt: number;
   #timer: Timer | undefined;
   #clockOffset: number | undefined;
@@ -77,7 +78,7 @@ export class Beats {
     private readonly clock: Clock,
     private readonly shown: Shown,
   ) {
-    this.#startedAt = Math.trunc(clock.now());
+    this.#startedAt = clock.monotonic();
   }
 
   /** When the store last answered a beat, and when it last did not, epoch milliseconds; `undefined`: never. */
@@ -160,7 +161,7 @@ export class Beats {
     const { instance, application, version, kept } = this.shown;
     const beat: Beat = {
       instance,
-      startedAt: this.#startedAt,
+      startedAt: Math.round(this.clock.now() - (this.clock.monotonic() - this.#startedAt)),
       every,
       ...given({
         application,

@@ -1,7 +1,16 @@
 import type { KnownJob } from '../contract/history-store.js';
 import { together } from '../schedule/tick-finder.js';
 import { pauseAt } from './controls.js';
-import { endOf, isOn, type JobFacts, lastStartOf, type TickDates, type TickFinder, wentOn } from './facts.js';
+import {
+  endOf,
+  isOn,
+  type JobFacts,
+  lastStartOf,
+  makesUpFor,
+  type TickDates,
+  type TickFinder,
+  wentOn,
+} from './facts.js';
 import type { RunInfo } from './types.js';
 
 /** The dates of a cron job by these schedules. None if a schedule cannot be read, or `cron` is not at hand: nobody guesses. */
@@ -42,8 +51,8 @@ function expectedOf(facts: JobFacts): number | undefined {
 }
 
 /**
- * Until when nobody had to start a tick: it found a run of the job, or its lock kept by `atLeast`, or the job paused, or off everywhere.
- * `undefined`: it found none of these.
+ * Until when nobody had to start a tick: it found a run of the job, or its lock kept by `atLeast`, or the job paused, or off everywhere; or
+ * somebody has run the job since by hand. `undefined`: none of these.
  */
 export function excusedUntil(
   { known: { atLeast = 0 }, runs, pauses = [], offUntil = -Infinity }: JobFacts,
@@ -52,6 +61,7 @@ export function excusedUntil(
   const kept = runs.filter(({ startedAt }) => startedAt <= tick && startedAt + atLeast > tick);
   const ends = kept.map(({ startedAt }) => startedAt + atLeast);
   ends.push(...runs.filter((run) => wentOn(run, tick)).map(endOf));
+  ends.push(...runs.filter((run) => makesUpFor(run, tick)).map(({ startedAt }) => startedAt));
   const pause = pauseAt(pauses, tick);
   if (pause !== undefined) ends.push(pause.until);
   if (offUntil >= tick) ends.push(offUntil);

@@ -113,14 +113,18 @@ export const agree = (one: KnownJob, other: KnownJob): boolean =>
 export const lastStartOf = ({ known, lock }: Pick<JobFacts, 'known' | 'lock'>): JobInfo | undefined =>
   lock?.jobs.find(({ job }) => job === known.job);
 
-/** Whether the store says that this tick, or a newer one, was started. */
+/** The reason that an instance notes for a tick that it has run without its lock, as the store did not answer. */
+export const UNLOCKED = 'unlocked';
+
+/** Whether the store, or an instance that has done without it, says that this tick, or a newer one, was started. */
 export function wasStarted(facts: JobFacts, tick: number): boolean {
   const last = Math.max(lastStartOf(facts)?.tick ?? -Infinity, facts.seen?.tick ?? -Infinity);
-  return last >= tick || facts.runs.some((run) => (run.tick ?? -Infinity) >= tick);
+  const isUnlocked = facts.misses.some((miss) => miss.reason === UNLOCKED && miss.tick >= tick);
+  return isUnlocked || last >= tick || facts.runs.some((run) => (run.tick ?? -Infinity) >= tick);
 }
 
 /**
- * Whether the job was there before a tick: an instance, which may be gone, knew this schedule then. If none is remembered from that
+ * Whether the job was there before a tick: an instance, which may be gone, knew this schedule and this lock then. If none is remembered from that
  * time (one that restarts under the same id is not), the last start of the job decides, if it was for a date of this schedule.
  */
 export function wasExpected(facts: JobFacts, tick: number): boolean {
@@ -128,7 +132,7 @@ export function wasExpected(facts: JobFacts, tick: number): boolean {
   const there = unlessStopped(knownBy, tick).filter(({ startedAt }) => startedAt <= tick);
   const then = there.filter((by) => isOn(by.job) && !wasStopped(by, tick));
   if (then.length === 0) return !there.some((by) => wasStopped(by, tick)) && wasStartedBefore(facts, tick);
-  return then.some((by) => agree(by.job, known));
+  return then.some(({ job }) => agree(job, known) && job.lock === known.lock);
 }
 
 /** Whether the last start of the job was for a date of this schedule, before a tick. */
@@ -147,12 +151,16 @@ function wasStartedBefore(facts: JobFacts, tick: number): boolean {
  */
 export const wentOn = (run: RunInfo, at: number): boolean => run.startedAt <= at && endOf(run) > at;
 
+/** Whether a run that somebody began by hand after a tick has completed: it settles a tick that nobody started. */
+export const makesUpFor = ({ tick: own, startedAt, outcome }: RunInfo, tick: number): boolean =>
+  own === undefined && startedAt > tick && outcome === 'completed';
+
 /** When a run ended: Infinity if it goes on, and -Infinity if nobody knows. */
 export const endOf = ({ startedAt, endedAt = -Infinity, duration = Infinity, outcome }: RunInfo): number =>
   outcome === 'running' ? Infinity : Math.min(endedAt, startedAt + duration);
 
 /** Whether the run did not end by itself: it was interrupted or aborted. */
-export const wasInterrupted = ({ outcome }: RunInfo): boolean =>
+export const wasInterrupted = ({ outcome }: Partial<Pick<RunInfo, 'outcome'>>): boolean =>
   outcome === 'interrupted' || outcome === 'aborted';
 
 /** Whether the run itself went wrong. */

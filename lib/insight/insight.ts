@@ -8,7 +8,7 @@ import type { LockStore } from '../contract/lock-store.js';
 import { show as asCode } from '../base/wording.js';
 import { tickFinder } from '../schedule/tick-finder.js';
 import { asksOnce } from './dates.js';
-import { hasFailed, type TickFinder, wasInterrupted } from './facts.js';
+import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
 import { FleetJobs, type KnownByAll, type Member } from './fleet-jobs.js';
 import { type Beside, depthIn, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
@@ -18,7 +18,7 @@ import { readTime, timesIn } from './times.js';
 import { inTurns } from './turns.js';
 import type { ControlInfo, InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
 import { viewOf } from './view.js';
-import { why, whyUnknown } from './why.js';
+import { why, whyRemoved, whyUnknown } from './why.js';
 
 /** Options of {@link Insight}. */
 export interface InsightReadingOptions {
@@ -69,7 +69,7 @@ const ALL = 1_000;
 export class Insight {
   readonly #reader: Reader;
   readonly #zone: string | undefined;
-  readonly #more: Beside;
+  readonly #more: Required<Beside>;
 
   /** @throws SchedulerLockConfigError if the store remembers nothing, or the zone is not known */
   constructor(store: LockStore, options: InsightReadingOptions = {}) {
@@ -204,7 +204,18 @@ export class Insight {
     const fleet = await this.#reader.fleet();
     const knownBy = fleet.jobs.get(job);
     if (knownBy === undefined) return whyUnknown(job, fleet.jobs.names.sort());
+    const [last] = knownBy;
+    if (time === undefined && fleet.jobs.wasRemoved(knownBy))
+      return whyRemoved(last, this.#more.show(last.seenAt));
     return why(jobFacts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time, this.#more), time);
+  }
+
+  /** All that is known of a job, also of one that a deploy has removed; or the names of all jobs. @internal */
+  async facts(job: string): Promise<JobFacts | { readonly names: string[] }> {
+    const { jobs, time } = await this.#reader.fleet();
+    const knownBy = jobs.get(job);
+    if (knownBy === undefined) return jobs;
+    return jobFacts(knownBy, await this.#locksOf(knownBy, ALL), time, this.#more);
   }
 
   #locksOf([{ job }]: KnownByAll, limit: number): Promise<Map<string, LockFacts>> {

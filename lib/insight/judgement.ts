@@ -119,7 +119,7 @@ function theLastRunWentWrong(facts: JobFacts): Judgement | undefined {
   const end = lastEndOf(facts);
   if (end === undefined) return undefined;
   const about = { attention: true, ...(end === run && { run }) };
-  if (end === run && wasInterrupted(run)) return { status: 'interrupted', ...about };
+  if (wasInterrupted(end)) return { status: 'interrupted', ...about };
   return hasFailed(end) ? { status: 'failing', ...about } : undefined;
 }
 
@@ -200,9 +200,12 @@ function hasDates(facts: JobFacts): boolean {
   return dates.newest(facts.time) !== undefined || dates.next(facts.time) !== Infinity;
 }
 
+/** Whether a run has ended by itself. */
+const isEnded = (run: RunInfo): boolean => run.outcome !== 'running' && !wasInterrupted(run);
+
 /** How many runs in a row have failed, up to now. */
 export function failuresOf({ runs }: JobFacts): number {
-  const ended = runs.filter((run) => run.outcome !== 'running' && !wasInterrupted(run));
+  const ended = runs.filter(isEnded);
   const success = ended.findIndex((run) => !hasFailed(run));
   return success === -1 ? ended.length : success;
 }

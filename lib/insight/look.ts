@@ -4,10 +4,9 @@ import { factsOf, type LockFacts } from './join.js';
 import type { Reader } from './read.js';
 import { inTurns, otherWork } from './turns.js';
 import type { JobView, Unreadable } from './types.js';
-import { attentionFirst, viewOf } from './view.js';
+import { attentionFirst, OF_ONE, viewOf } from './view.js';
 
-/** How many entries of a lock tell how its job is, and how many if several jobs share it: one may push out the entries of the others. */
-const OF_ONE = 20;
+/** How many entries of a lock tell how its jobs are if several share it: one may push out the entries of the others. */
 const OF_SEVERAL = 200;
 
 /** What one look at a store shows. */
@@ -19,7 +18,7 @@ export interface FleetView {
   /** The locks of these jobs, each with what was kept of its runs. */
   readonly locks: ReadonlyMap<string, LockFacts>;
   readonly unreadable: Unreadable;
-  /** What is known of each job that needs attention, or is `unknown`. */
+  /** What is known of each job. */
   readonly facts: ReadonlyMap<string, JobFacts>;
   /** Finds the dates of schedules, if `cron` is at hand. */
   readonly ticks: TickFinder | undefined;
@@ -41,9 +40,8 @@ export async function lookAtAll(reader: Reader, beside: Beside, most?: number): 
   const facts = new Map<string, JobFacts>();
   const views = await inTurns(jobs, (known) => {
     const ofJob = jobFacts(known, locks, time, beside);
-    const view = viewOf(ofJob);
-    if (view.attention || view.status === 'unknown') facts.set(view.job, ofJob);
-    return [view];
+    facts.set(ofJob.known.job, ofJob);
+    return [viewOf(ofJob)];
   });
   const { unreadable } = reader;
   return { time, told, jobs: views.sort(attentionFirst), locks, unreadable, facts, ticks: beside.ticks };

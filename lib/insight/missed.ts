@@ -1,6 +1,6 @@
 import type { MissEntry, MissReason } from '../contract/history-store.js';
 import { given } from '../base/shared.js';
-import { type JobFacts, wentOn } from './facts.js';
+import { type JobFacts, UNLOCKED, wentOn } from './facts.js';
 import type { RunInfo, WhyCause } from './types.js';
 
 /** How long after a tick its instances ask for the lock, ms: a lease that begins in that time may have been in their way. */
@@ -18,6 +18,8 @@ export function causesOfMiss(facts: JobFacts, tick: number): WhyCause | undefine
   if (tick > facts.time) return undefined;
   // An instance that had the job disabled, or started later, kept no other instance from the tick.
   const misses = missesOf(facts, tick).filter(({ reason }) => !BESIDE.has(reason));
+  const unlocked = misses.filter(({ reason }) => reason === UNLOCKED).map(({ instance }) => instance);
+  if (unlocked.length > 0) return { cause: 'unlocked', instances: unlocked };
   const overrun = facts.runs.find((run) => run.startedAt <= tick && wasInTheWay(run, tick, misses));
   if (overrun !== undefined) return { cause: 'overrun', run: overrun };
   return lockTaken(facts, tick, misses) ?? storeAway(facts, tick, misses) ?? missed(misses);

@@ -113,8 +113,8 @@ export class Presence {
   }
 
   /** A run of a job that is scheduled begins here. */
-  began(job: string, tick: number | undefined): void {
-    this.#watch.began(job, tick);
+  began(job: string, tick: number | undefined, isUnlocked: boolean): void {
+    this.#watch.began(job, tick, isUnlocked);
     this.#beats.ticked();
   }
 

@@ -2,11 +2,11 @@ import type { Judgement } from './judgement.js';
 
 /** How long to wait after a call that failed, ms: while the store is away, nobody knows what the others have done. */
 export const AGAIN = 5_000;
-/** After what time it asks again about a job that needs attention, and which instances are up, ms. */
+/** After what time it asks again about a job that needs attention, about a run elsewhere, and which instances are up, ms. */
 export const RECHECK = 300_000;
 /** After what time it asks again whether instances that disagreed still do, ms: a deploy replaces them in a few minutes. */
 export const REPLACED = 60_000;
-/** After what time it asks again about what may go on for long, ms: a run elsewhere, or whatever no tick would show. */
+/** After what time it asks again about what no tick would show, ms. */
 export const RARELY = 3_600_000;
 
 /** What decides, beside the judgement, when a job is looked at again. Durations in milliseconds. */
@@ -32,8 +32,8 @@ export function recheckOf(judgement: Judgement, seen: Circumstances): number {
   const { status } = judgement;
   if (isOpen(judgement)) return AGAIN;
   if (status === 'unknown') return RECHECK;
-  // Its instance may be killed. While it is not, its renewals keep the store awake.
-  if (goesOnElsewhere(judgement, seen)) return Math.max(RARELY, seen.leaseLeft ?? 0);
+  // Its instance may be killed, or shut down. While it is not, its renewals keep the store awake.
+  if (goesOnElsewhere(judgement, seen)) return Math.max(RECHECK, seen.leaseLeft ?? 0);
   if (isSettled(judgement) && seen.disagreeFor === undefined) return Infinity;
   if (seen.withTicks === true) return rarely(judgement, seen);
   if (seen.disagreeFor !== undefined) return REPLACED;

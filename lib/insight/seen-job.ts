@@ -1,9 +1,10 @@
+import type { Clock } from '../base/clock.js';
 import { INTERVAL_ALLOWANCE } from '../contract/allowances.js';
 import type { LockInfo } from '../contract/lock-info.js';
 import { type Announced, oneMore, type Skips } from './announcer.js';
 import { pauseNow } from './controls.js';
 import { given } from '../base/shared.js';
-import { type JobFacts, type KnownBy, type OwnFacts } from './facts.js';
+import { type JobFacts, type KnownBy, type OwnFacts, UNLOCKED } from './facts.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import type { Judgement } from './judgement.js';
@@ -64,15 +65,21 @@ export class SeenJob implements Announced {
   /** Until when the job was stopped here, as far as this instance knows, by the store's clock. */
   #stoppedUntil: number | undefined;
 
-  /**
-   * @param since from when on its scheduler may fire it, by this machine's clock
-   * @param lookAt when to look at it again, by the store's clock
-   */
+  readonly #addedAt: number;
+
+  /** @param lookAt when to look at it again, by the store's clock */
   constructor(
     readonly job: WatchedJob,
-    readonly since: number,
+    private readonly clock: Clock,
     public lookAt: number,
-  ) {}
+  ) {
+    this.#addedAt = clock.monotonic() + job.initialDelay;
+  }
+
+  /** From when on its scheduler may fire it, by this machine's clock, which may have been set since. */
+  get since(): number {
+    return this.clock.now() - (this.clock.monotonic() - this.#addedAt);
+  }
 
   /** The judgement is to be a new one. @param now by the store's clock */
   look(now: number): void {
@@ -115,9 +122,16 @@ export class SeenJob implements Announced {
     if (pauseNow(this.told.lock) !== undefined) this.told = { entries: this.told.entries };
   }
 
-  /** A run of the job begins here. @param now by the store's clock */
-  began(tick: number | undefined, now: number): void {
+  /**
+   * A run of the job begins here.
+   *
+   * @param now by the store's clock
+   * @param unlocked when it began by this machine's clock, if the store does not know of it
+   */
+  began(tick: number | undefined, now: number, unlocked?: number): void {
+    const before = this.skips;
     this.see(tick ?? now, now + (this.job.interval ?? 0));
+    if (unlocked !== undefined) this.skips = { ...oneMore(before, { reason: UNLOCKED }, unlocked), tick };
     this.#ranHere = true;
     this.afterLease = Infinity;
   }
@@ -126,13 +140,17 @@ export class SeenJob implements Announced {
    * The store answers again.
    *
    * @param until by this machine's clock
-   * @returns the tick that was skipped here meanwhile, if it has to be noted; a tick that may still run late is only judged
+   * @returns the tick that was skipped here meanwhile, or ran without the store, if it has to be noted; a tick that may still run late is only judged
    */
   available(until: number): Lost | undefined {
     const { skips, job } = this;
-    if (skips?.reason !== 'store-unavailable' || skips.tick === undefined || skips.until !== undefined)
-      return undefined;
+    if (skips?.tick === undefined || skips.until !== undefined) return undefined;
     const lost = { ...skips, tick: skips.tick, until };
+    if (skips.reason === UNLOCKED) {
+      this.skips = undefined;
+      return lost;
+    }
+    if (skips.reason !== 'store-unavailable') return undefined;
     this.skips = lost;
     if (job.comesLate || job.grace === false || this.lost === lost.tick) return undefined;
     this.lost = lost.tick;

@@ -1,7 +1,8 @@
 import { formatDuration } from '../base/duration.js';
 import { displayName } from '../base/lock-name.js';
 import { asClause, withoutSql } from '../base/wording.js';
-import { isOn, type JobFacts, lastStartOf, wasUp } from './facts.js';
+import { datesOf } from './dates.js';
+import { isOn, type JobFacts, lastStartOf, makesUpFor, wasStarted, wasUp } from './facts.js';
 import { abortedBy, after, because, begunOf, endOf, overrunOf, whereOf } from './run-phrases.js';
 import type { ScheduleView, UnknownReason, WhyCause } from './types.js';
 import { capital, some, Words } from './words.js';
@@ -26,6 +27,8 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
   'store-away': ({ from, to, instances }, words) =>
     `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${share(instances.length, words)}.`,
+  unlocked: ({ instances }, words) =>
+    `${capital(words.theTick)} ran without its lock on ${some(instances.map(displayName))}, as the store did not answer (\`onStoreError: 'run'\`). Nothing more is known of that run.`,
   missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
   'no-instance': (cause, words) => noInstance(cause, words),
   paused: (cause, words) => paused(cause, words),
@@ -62,7 +65,17 @@ const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
  */
 export function sentenceOf(facts: JobFacts, cause: WhyCause, tick?: number): string {
   const say = SENTENCES[cause.cause] as (cause: WhyCause, words: Words) => string;
-  return say(cause, new Words(facts, tick));
+  const words = new Words(facts, tick);
+  return say(cause, words) + madeUpFor(words);
+}
+
+/** The run by hand that has settled a tick since. */
+function madeUpFor(words: Words): string {
+  const { facts, tick } = words;
+  if (tick === undefined || facts.known.kind !== 'cron' || wasStarted(facts, tick)) return '';
+  const next = datesOf(facts).next(tick);
+  const run = facts.runs.findLast((each) => makesUpFor(each, tick) && each.startedAt < next);
+  return run === undefined ? '' : ` ${begunOf(run, words)}, ${endOf(run)}.`;
 }
 
 /** @param areNear whether their names are like the one that was asked for */

@@ -30,6 +30,11 @@ export class Times {
     return `${WEEKDAYS[new Date(day).getUTCDay()]} ${clock}`;
   }
 
+  /** As people say it: `today 03:00`, `Sat 03:00`, `2026-11-22 03:00`. */
+  said(time: number): string {
+    return `${dayOf(this.full(time)) === this.#today ? 'today ' : ''}${this.short(time)}`;
+  }
+
   /** How long ago a time was: `40 s`. */
   since(time: number): string {
     return formatDuration(Math.max(0, this.now - time));

@@ -124,7 +124,7 @@ export interface JobView extends Pick<
   readonly attention: boolean;
   /** Its newest run, if one is known. */
   readonly last?: RunInfo;
-  /** Its next fire time, epoch milliseconds. Absent if no instance is up, and for a job that is started by hand. */
+  /** Its next fire time, epoch milliseconds: after its pause, if it is paused. Absent if no instance is up, and for a job that is started by hand. */
   readonly next?: number;
   /** For `overdue`: the tick that nobody has started. */
   readonly overdue?: number;
@@ -132,6 +132,10 @@ export interface JobView extends Pick<
   readonly paused?: PauseInfo;
   /** How many of its runs in a row have failed, up to now. An interrupted run neither counts nor ends the row. */
   readonly failures: number;
+  /** Since when it is `overdue`, `failing`, `interrupted`, `hung`, `overrun`, `paused` or `running`: its first tick, run or moment. */
+  readonly since?: number;
+  /** No older run was read: it may be failing for longer, and more often. */
+  readonly sinceAtLeast?: true;
   /** The instances that are up and know it. */
   readonly instances: readonly string[];
   /** For a job that needs attention, or is `unknown` or `paused`: the answer to `why(job)`. */
@@ -173,6 +177,8 @@ export type WhyCause =
       /** The instances that could not ask the store. */
       readonly instances: readonly string[];
     }
+  /** These instances have run it without its lock, as the store did not answer: `onStoreError: 'run'`. */
+  | { readonly cause: 'unlocked'; readonly instances: readonly string[] }
   /** What kept each instance from the tick. */
   | { readonly cause: 'missed'; readonly reasons: readonly (MissReason & { readonly instance: string })[] }
   /** The clocks of all instances on which it runs are behind the store's, by at least `behind` milliseconds: its ticks come late. */

@@ -1,9 +1,9 @@
 import { datesOf, dueOf } from './dates.js';
 import { pauseNow } from './controls.js';
 import { given } from '../base/shared.js';
-import { isOn, type JobFacts } from './facts.js';
+import { hasFailed, isOn, type JobFacts, lastStartOf } from './facts.js';
 import { isUp } from './join.js';
-import { failuresOf, isOff, judge } from './judgement.js';
+import { failuresOf, isOff, type Judgement, judge } from './judgement.js';
 import type { JobStatus, JobView } from './types.js';
 import { whyOf } from './why.js';
 
@@ -21,21 +21,44 @@ export function viewOf(facts: JobFacts): JobView {
     attention,
     ...given({
       last: runs[0],
-      next: nextOf(facts),
+      next: nextOf(facts, Math.max(facts.time, pause?.until ?? 0)),
       overdue: status === 'overdue' ? tick : undefined,
       paused: pauseNow(facts.lock),
       why: attention || status === 'unknown' || pause !== undefined ? whyOf(facts, judgement) : undefined,
     }),
     failures: failuresOf(facts),
+    ...given(sinceOf(facts, judgement)),
     instances: facts.knownBy.filter(isUp).map(({ instance }) => instance),
   };
 }
 
-function nextOf(facts: JobFacts): number | undefined {
-  const { known, knownBy, time } = facts;
+/** How many entries of a lock tell how a job is: from so many runs on older ones were not read. */
+export const OF_ONE = 20;
+
+/** Since when it is so. `sinceAtLeast`: perhaps for longer, as older runs may not have been read. */
+function sinceOf(facts: JobFacts, judgement: Judgement): Partial<Pick<JobView, 'since' | 'sinceAtLeast'>> {
+  const { runs, others } = facts;
+  const { status, run, pause } = judgement;
+  if (status === 'overdue') return { since: missedSince(facts, judgement) };
+  if (status !== 'failing') return given({ since: pause?.since ?? run?.startedAt });
+  const failed = runs.filter(hasFailed).slice(0, failuresOf(facts));
+  const isWhole = runs.length + others.length < OF_ONE || runs.some(({ outcome }) => outcome === 'completed');
+  return given({ since: failed.at(-1)?.startedAt, sinceAtLeast: isWhole ? undefined : (true as const) });
+}
+
+/** The first tick since its last run that somebody noted as missed. */
+function missedSince(facts: JobFacts, { tick = Infinity }: Judgement): number {
+  const last = Math.max(lastStartOf(facts)?.tick ?? 0, facts.runs[0]?.startedAt ?? 0);
+  return Math.min(tick, ...facts.misses.map((miss) => miss.tick).filter((at) => at > last));
+}
+
+/** @param from now, or the end of a pause */
+function nextOf(facts: JobFacts, from: number): number | undefined {
+  const { known, knownBy } = facts;
   if (isOff(facts) || !knownBy.some(({ state, job }) => state === 'up' && isOn(job))) return undefined;
-  if (known.kind === 'interval') return dueOf(facts);
-  const next = known.kind === 'cron' ? datesOf(facts).next(time) : Infinity;
+  const due = known.kind === 'interval' ? dueOf(facts) : undefined;
+  if (due !== undefined) return from > facts.time ? Math.max(due, from) : due;
+  const next = known.kind === 'cron' ? datesOf(facts).next(from) : Infinity;
   return next === Infinity ? undefined : next;
 }
 

@@ -74,7 +74,7 @@ export class Watch {
   add(job: WatchedJob): void {
     if (this.#stopped) return;
     const lookAt = this.#firstLookAt(job);
-    this.#states.set(job.job, new SeenJob(job, this.clock.now() + job.initialDelay, lookAt));
+    this.#states.set(job.job, new SeenJob(job, this.clock, lookAt));
     // Many may be added at a time.
     if (lookAt < this.#armedFor) this.arm();
   }
@@ -83,9 +83,9 @@ export class Watch {
     this.#states.delete(job);
   }
 
-  /** A run of the job begins here. @param tick its tick, if it has one */
-  began(job: string, tick: number | undefined): void {
-    this.#states.get(job)?.began(tick, this.#now());
+  /** A run of the job begins here. @param tick its tick, if it has one @param isUnlocked whether the store does not know of it */
+  began(job: string, tick: number | undefined, isUnlocked = false): void {
+    this.#states.get(job)?.began(tick, this.#now(), isUnlocked ? this.clock.now() : undefined);
   }
 
   /** A call by the scheduler did not start the job. @param tick its tick, if it has one */

@@ -1,4 +1,5 @@
 import { INSTANCES_KEPT, type KnownJob } from '../contract/history-store.js';
+import { displayName } from '../base/lock-name.js';
 import { nearest } from '../base/wording.js';
 import { pauseAt } from './controls.js';
 import { datesOf, dueOf, lateness } from './dates.js';
@@ -10,6 +11,8 @@ import {
   type JobFacts,
   type KnownBy,
   lastStartOf,
+  makesUpFor,
+  wasExpected,
   wasInterrupted,
   wasStarted,
   wasUp,
@@ -76,29 +79,42 @@ export function whyUnknown(job: string, jobs: readonly string[]): Why {
   return { job, sentence: unknownJobSentence(job, cause.jobs, near.size > 0), ...cause };
 }
 
+/** @param last the one that was last seen of those that had the job @param seen when that was */
+export function whyRemoved({ instance, job: { job } }: KnownBy, seen: string): Why {
+  const last = `${displayName(instance)} was the last instance that had it, and was last seen at ${seen}`;
+  return { job, sentence: `A deploy has removed it: ${last}.`, cause: 'unknown-job', jobs: [] };
+}
+
 /** @param ripe ticks until this time should have been started by now */
 function whyInterval(facts: JobFacts, run: RunInfo | undefined, ripe: number): Why {
   const due = dueOf(facts);
-  if (run !== undefined && (due === undefined || due > ripe)) return whyRun(facts, run);
+  const isSettled = due === undefined || due > ripe || facts.runs.some((each) => makesUpFor(each, due));
+  if (run !== undefined && isSettled) return whyRun(facts, run);
   return whyTick(facts, due);
 }
 
 function whyNewest(facts: JobFacts): Why {
-  const { known, time, runs, knownBy } = facts;
-  const [run] = runs;
+  const { known, time, knownBy } = facts;
+  const [run] = facts.runs;
   const ripe = time - graceOf(known);
   if (known.kind !== 'cron') return whyInterval(facts, run, ripe);
   const dates = datesOf(facts);
   const newest = dates.newest(time);
+  if (run !== undefined && (newest === undefined || isWithoutTick(facts, run, newest)))
+    return whyRun(facts, run);
   const next = dates.next(time);
   const coming = next === Infinity ? newest : next;
-  if (run !== undefined && isWithoutTick(facts, run, newest)) return whyRun(facts, run);
-  if (newest === undefined) return run === undefined ? whyTick(facts, coming) : whyRun(facts, run);
+  if (newest === undefined) return whyTick(facts, coming);
   // While the newest tick may still be started, the one before says more.
   const tick = wasStarted(facts, newest) ? newest : (dates.newest(ripe) ?? newest);
-  const isNew = runs.length === 0 && knownBy.every(({ startedAt }) => startedAt > tick);
+  if (run !== undefined) return isOfNobody(facts, tick) ? whyRun(facts, run) : whyTick(facts, tick);
+  const isNew = knownBy.every(({ startedAt }) => startedAt > tick);
   return whyTick(facts, isNew ? coming : tick);
 }
+
+/** Whether no instance had this date: a deploy has changed the schedule since. */
+const isOfNobody = (facts: JobFacts, date: number): boolean =>
+  !facts.runs.some(({ tick }) => tick === date) && !wasExpected(facts, date);
 
 /** Whether nobody knows which ticks were started, as with `oncePerTick: false`: then the newest run says more than the ticks. */
 const isWithoutTick = ({ known }: JobFacts, { tick, startedAt }: RunInfo, newest = 0): boolean =>

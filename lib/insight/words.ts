@@ -19,12 +19,11 @@ export class Words {
         : `${kind === 'cron' ? 'the tick of' : 'the run that was due at'} ${this.#show(tick)}`;
   }
 
-  /** A time; without its date if that is the date of the tick. */
+  /** A time; without its day if that is the day of the tick. */
   time(time: number): string {
-    const text = this.#show(time);
-    return this.tick !== undefined && this.#show(this.tick).slice(0, 10) === text.slice(0, 10)
-      ? text.slice(11)
-      : text;
+    const [day, clock] = this.#show(time).split(' ');
+    const isThatDay = this.tick !== undefined && this.#show(this.tick).startsWith(`${day} `);
+    return clock !== undefined && isThatDay ? clock : this.#show(time);
   }
 
   /** A time with its date. */

@@ -42,7 +42,6 @@ export interface Lock {
   assertLocked(): void;
 }
 
-/** The async context of a job. */
 export interface Scope {
   /** The runner that the lock belongs to: two applications in one process share nothing. */
   readonly owner: object;
@@ -53,14 +52,11 @@ export interface Scope {
   readonly follow?: (lease: Abortable) => () => void;
   /** Whether the nested call that the scope was made for has ended, though its lease has not. */
   closed?: boolean;
-  /** The scope that this one was opened in. */
   parent: Scope | undefined;
 }
 
-/** A scope with a live lease. */
 export type LeasedScope = Scope & { readonly lease: Lease };
 
-/** Work that can be aborted. */
 export interface Abortable {
   abort(reason: Error): void;
 }
@@ -75,19 +71,20 @@ export function withScope<T>(
   job: (lock: Lock) => T | PromiseLike<T>,
 ): T | Promise<T> {
   const parent = open(scopes.getStore());
-  const scope: Scope = lease === undefined ? { owner, lock, parent } : { owner, lock, lease, parent };
-  return scopes.run(scope, invoke, job, lock);
+  return scopes.run(
+    lease === undefined ? { owner, lock, parent } : { owner, lock, lease, parent },
+    invoke,
+    job,
+    lock,
+  );
 }
 
-/** Runs `callback` in this scope alone, outside of the caller's scope: timers inherit the context in which they were set. */
+/** Runs `callback` in this scope alone: timers inherit the context in which they were set. */
 export function withRootScope<T>(scope: Omit<Scope, 'parent'>, callback: () => T): T {
   return scopes.run({ ...scope, parent: undefined }, callback);
 }
 
-/**
- * Runs `job` inside a lease that the caller holds: the lock of that lease is the current one again. If the lease ends first,
- * its signal aborts.
- */
+/** Runs `job` inside a lease that the caller holds, whose lock is the current one again. If the lease ends first, its signal aborts. */
 export async function withinScope<T>(
   { owner, lock, lease }: LeasedScope,
   job: (lock: Lock) => T | PromiseLike<T>,
@@ -102,7 +99,7 @@ export async function withinScope<T>(
   }
 }
 
-/** Runs a scheduled call outside of the lock under which its timer was started. The scope of a leader that lets the call through stays. */
+/** Runs a scheduled call outside of the lock under which its timer was started, but inside of its leader's scope. */
 export function outsideOfLocks<T>(callback: () => T): T {
   const scope = scopes.getStore();
   return scope === undefined || scope.follow !== undefined ? callback() : scopes.run(undefined, callback);
@@ -110,26 +107,22 @@ export function outsideOfLocks<T>(callback: () => T): T {
 
 /** The innermost scope around the caller with a live lease of this lock, if any. */
 export function findScope(owner: object, name: string): LeasedScope | undefined {
-  for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent) {
-    if (scope.owner === owner && scope.lock.name === name && isLive(scope)) return scope;
-  }
+  for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent)
+    if (scope.lock.name === name && isHeld(scope, owner)) return scope;
   return undefined;
 }
 
-/** The names of the locks that the caller holds, innermost first. */
 export function heldLocks(owner: object): string[] {
   const names: string[] = [];
   for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent)
-    if (scope.owner === owner && isLive(scope)) names.push(scope.lock.name);
+    if (isHeld(scope, owner)) names.push(scope.lock.name);
   return names;
 }
 
-const isLive = (scope: Scope): scope is LeasedScope => scope.lease?.live === true;
+const isHeld = (scope: Scope, owner: object): scope is LeasedScope =>
+  scope.owner === owner && scope.lease?.live === true;
 
-/**
- * The innermost scope that is not over. Drops the scopes that are over from the chain: a job that arms its own next run would
- * otherwise keep the scopes of all its runs.
- */
+/** The innermost scope that is not over. Drops those that are over: a job that arms its own next run would keep those of all its runs. */
 function open(innermost: Scope | undefined): Scope | undefined {
   let scope = innermost;
   while (scope !== undefined && (scope.closed === true || scope.lease?.over === true)) scope = scope.parent;
@@ -158,21 +151,14 @@ export async function following<T>(job: (lock: Lock) => T | PromiseLike<T>, lock
  */
 export function currentLock(): Lock {
   const scope = scopes.getStore();
-  if (scope === undefined) {
-    throw new LockNotHeldError(
-      'currentLock() was called outside of a lock. Call it inside a method with @SchedulerLock(), inside the ' +
-        'function given to SchedulerLockService.run(), or, in a unit test, inside runUnlocked().',
-    );
-  }
-  return scope.lock;
+  if (scope !== undefined) return scope.lock;
+  throw new LockNotHeldError(
+    'currentLock() was called outside of a lock. Call it inside a method with @SchedulerLock(), inside the ' +
+      'function given to SchedulerLockService.run(), or, in a unit test, inside runUnlocked().',
+  );
 }
 
-/**
- * Throws unless the calling code still has its lock: `currentLock().assertLocked()`.
- *
- * @throws LockLostError if the lease was lost
- * @throws LockNotHeldError outside of a job, after its end, or without its lock by `onStoreError: 'run'`
- */
+/** `currentLock().assertLocked()`. @throws LockLostError, or LockNotHeldError, also outside of a job */
 export function assertLocked(): void {
   currentLock().assertLocked();
 }
@@ -188,14 +174,10 @@ export class LeasedLock implements Lock {
   readonly queuedCall: QueuedCallFacts | undefined;
 
   constructor(protected readonly lease: Lease) {
-    const { ref, confirmed, waited, queuedCall } = lease;
-    this.job = ref.job;
-    this.holder = ref.holder;
+    const { ref, confirmed } = lease;
+    ({ waited: this.waited, queuedCall: this.queuedCall } = lease);
+    ({ job: this.job, holder: this.holder, tick: this.tick, attempt: this.attempt = 1 } = ref);
     this.fencingToken = confirmed ? ref.fencingToken : undefined;
-    this.tick = ref.tick;
-    this.attempt = ref.attempt ?? 1;
-    this.waited = waited;
-    this.queuedCall = queuedCall;
   }
 
   get name(): string {
@@ -239,22 +221,14 @@ export const jobEnded = (name: string): LockNotHeldError =>
  */
 export function invoke<A, T>(job: (given: A) => T | PromiseLike<T>, given: A): T | Promise<T> {
   const work = job(given);
-  if (!isLazy(work)) return work;
-  return new Promise((resolve, reject) => void work.then(resolve, reject));
-}
-
-/** Whether a value can be awaited and is no ordinary promise. Some promise classes are lazy, with a `then()` of their own. */
-function isLazy<T>(work: T | PromiseLike<T>): work is PromiseLike<T> {
   const then = (work as { then?: unknown } | null | undefined)?.then;
-  return typeof then === 'function' && then !== Promise.prototype.then;
+  if (typeof then !== 'function' || then === Promise.prototype.then) return work as T | Promise<T>;
+  return new Promise((resolve, reject) => void (work as PromiseLike<T>).then(resolve, reject));
 }
 
 /** A lock that was taken without a job around it. Ends with `release()`, or with the scope of `await using`. */
 export interface AcquiredLock extends Lock, AsyncDisposable {
-  /**
-   * Releases the lease. Does not reject if the store does not answer: the release is tried again, and the lease
-   * expires by itself. Calling it again does nothing.
-   */
+  /** Releases the lease, once. Does not reject if the store does not answer: it is tried again, and the lease expires by itself. */
   release(): Promise<void>;
 }
 
@@ -281,7 +255,7 @@ export class LockHandle extends LeasedLock implements AcquiredLock {
     await this.finished;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.release();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
   }
 }

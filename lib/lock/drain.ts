@@ -1,4 +1,5 @@
 import { LockStateError } from '../base/errors.js';
+import { given } from '../base/shared.js';
 import type { Annotation } from '../contract/history-store.js';
 import type { DeliveredCall, NextOptions, NextResult } from '../contract/queued-call-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../contract/lock-store.js';
@@ -17,15 +18,12 @@ export interface QueueJob {
   /** Its lock; `undefined` if that depends on the arguments of a call. */
   readonly lock: string | undefined;
   readonly settings: LockSettings;
-  /** @param args the arguments of the queued call */
   readonly run: (args: readonly unknown[]) => unknown;
-  /** Whether it was deleted since. */
   readonly isGone: () => boolean;
 }
 
 /** For whom a drain runs queued calls. */
 export interface Drainer {
-  /** The jobs that can run here. */
   readonly jobs: ReadonlyMap<string, QueueJob>;
   /** The drain asks the store for the next queued call now: the store knows every call that was queued before. */
   asks(): void;
@@ -33,7 +31,6 @@ export interface Drainer {
   standsBehind(place?: number): void;
 }
 
-/** A queued call, and the lease under which it runs. */
 interface Delivery {
   readonly lease: Lease;
   readonly run: (lease: Lease) => unknown;
@@ -54,7 +51,6 @@ export class Drain {
     private readonly call: LockCall,
     admission: Admission,
     private readonly drainer: Drainer,
-    /** Runs a job in the context of its lock. */
     private readonly within: (lease: Lease, job: () => unknown) => unknown,
   ) {
     this.#run = new Run(engine, call, admission);
@@ -138,9 +134,7 @@ export class Drain {
     );
     const takes = this.#asked.map(({ job, settings }) => ({ job, ttl: settings.ttl }));
     if (end === undefined) return { takes };
-    const { outcome } = end;
-    const record = this.engine.recorder?.record(lease, end);
-    return record === undefined ? { takes, outcome } : { takes, outcome, record };
+    return { takes, outcome: end.outcome, ...given({ record: this.engine.recorder?.record(lease, end) }) };
   }
 
   #answered(lease: Lease, result: NextResult, sentAt: number): Delivery | undefined {
@@ -161,7 +155,7 @@ export class Drain {
     reportReleased(this.engine, lease, end, confirmed);
     if (queuedCall === undefined || (reason !== 'failed' && reason !== 'timed-out')) return;
     const { key, delivery: deliveries } = queuedCall;
-    const letter = { job: ref.job ?? '', deliveries, reason, ...(key !== undefined && { key }) };
+    const letter = { job: ref.job ?? '', deliveries, reason, ...given({ key }) };
     reportDead(this.engine, lease, letter, 'error' in ended ? ended.error : undefined);
   }
 
@@ -174,23 +168,22 @@ export class Drain {
     const { id, job, key, args, delivery, queuedAt, merged } = queuedCall;
     const { settings, run } = this.#asked.find((each) => each.job === job) as QueueJob;
     const ref = { name, token, fencingToken, ttl: settings.ttl, holder, job, queuedCall: id };
-    const { args: given, by }: Partial<Queued> = readQueued(args) ?? {};
+    const { args: values, by }: Partial<Queued> = readQueued(args) ?? {};
     const cause: Cause = {
       origin: { key, delivery, queuedAt, merged },
       // Of several that became one, whoever asked waits for the one that is kept.
       started: by === undefined ? QUEUED : { trigger: 'control', by: { ...by, call: id } },
     };
     const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, cause);
-    return { lease, run: (own) => this.within(own, () => run(given ?? unreadable(name))) };
+    return { lease, run: (own) => this.within(own, () => run(values ?? unreadable(name))) };
   }
 }
 
 const QUEUED: Annotation = { trigger: 'queued' };
+const NO_JSON =
+  'the arguments of a queued call are no JSON array, so it cannot run. Only this library should write into its store.';
 
 /** The call fails, and becomes a dead letter. The message of a parser would quote the arguments, which are not for the log. */
 function unreadable(lock: string): never {
-  throw new LockStateError(
-    lock,
-    'the arguments of a queued call are no JSON array, so it cannot run. Only this library should write into its store.',
-  );
+  throw new LockStateError(lock, NO_JSON);
 }

@@ -22,11 +22,9 @@ export class Engine {
   readonly releases: Releases;
   readonly heartbeat: Heartbeat;
   readonly waits: Waits;
-  /** Remembers runs, if the application wants that and the store can. */
   recorder: Recorder | undefined;
   /** Jobs whose schedule was found to differ between instances. */
   readonly mismatched = new Set<string>();
-  /** The jobs whose last run here failed. */
   readonly failing = new Set<string>();
   /** Whether the application shuts down: no lease is taken any more, and one that the store still grants is given back at once. */
   closing = false;
@@ -75,7 +73,6 @@ export class Engine {
     this.closed = true;
   }
 
-  /** Renews leases in one call of the store. */
   async #extend(refs: readonly LeaseRef[]): Promise<ExtendResult[]> {
     // A lease with a short ttl cannot wait for as long as one with a long ttl.
     const limit = refs.reduce((least, { ttl }) => Math.min(least, ttl / 3), this.storeTimeout);

@@ -34,7 +34,6 @@ export class Heartbeat {
     this.#leases.delete(lease);
   }
 
-  /** A snapshot of its leases. */
   leases(): Lease[] {
     return [...this.#leases];
   }
@@ -45,13 +44,12 @@ export class Heartbeat {
     this.#wake();
   }
 
-  /** Another holder has taken a lock. */
   lost(name: string, holder: string): void {
     for (const lease of this.leases()) if (lease.ref.name === name && lease.confirmed) lease.taken(holder);
   }
 
   stop(): void {
-    for (const lease of this.leases()) this.delete(lease);
+    this.#leases.clear();
     this.#alarm.set(Infinity);
   }
 

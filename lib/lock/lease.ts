@@ -5,7 +5,6 @@ import type { Emit } from '../contract/events/events.js';
 import type { AcquiredEvent, LeaseFacts } from '../contract/events/lease-events.js';
 import type { Cause, LockSettings, QueuedCallFacts } from './lock-call.js';
 
-/** How a lease is kept. */
 type LeaseTiming = Pick<LockSettings, 'heartbeat' | 'timeout' | 'atLeast' | 'history'>;
 
 /** Renewals that fail are tried again after 5 % of the ttl, at most this many milliseconds. */
@@ -18,13 +17,11 @@ const MAX_RETRY_DELAY = 1_000;
  * lost. Only its timeout applies.
  */
 export class Lease {
-  /** Whether the store granted it. */
   readonly confirmed: boolean;
   // Set by the lease itself, and read by others.
   /** What its signal was aborted with, and when, monotonic. */
   abortReason: Error | undefined;
   abortedAt = Infinity;
-  /** Why it was lost; `undefined`: it was not. */
   lostReason: LostReason | undefined;
   /** Whether the lease was lost or has ended, as of the last check. */
   over = false;
@@ -32,11 +29,8 @@ export class Lease {
   // Set by others.
   /** The renewal under way, if any. Never rejects. Calls for one lease must not overtake each other. */
   renewal: Promise<unknown> | undefined;
-  /** How long its call stood in line, ms. */
   waited = 0;
-  /** The id of the trace that its run belongs to. */
   traceId: string | undefined;
-  /** What its event `acquired` says of the job's schedule. */
   mismatch: AcquiredEvent['mismatch'];
 
   #failing = false;
@@ -76,35 +70,29 @@ export class Lease {
   /** Created on first use: most jobs never read it. */
   get signal(): AbortSignal {
     this.check();
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.abortReason !== undefined) this.#controller.abort(this.abortReason);
-    }
+    if (this.#controller !== undefined) return this.#controller.signal;
+    this.#controller = new AbortController();
+    if (this.abortReason !== undefined) this.#controller.abort(this.abortReason);
     return this.#controller.signal;
   }
 
-  /** The queued call that its job runs for. */
   get queuedCall(): QueuedCallFacts | undefined {
     const { origin } = this.cause;
     return origin === 'schedule' ? undefined : origin;
   }
 
-  /** A nested call of its job begins. */
   enter(): void {
     this.#inner += 1;
   }
 
-  /** A nested call of its job has ended. */
   leave(): void {
     this.#inner -= 1;
   }
 
-  /** Whether nested calls of its job are under way. */
   get hasInner(): boolean {
     return this.#inner > 0;
   }
 
-  /** Whether the store remembers its run. */
   get isRemembered(): boolean {
     return this.confirmed && this.timing.history === true;
   }
@@ -141,7 +129,6 @@ export class Lease {
     if (now >= this.#stopAt) this.#renewAt = Infinity;
   }
 
-  /** @param sent when the renewal was sent, monotonic */
   renewed(result: ExtendResult, sent: number): void {
     this.renewal = undefined;
     const now = this.clock.monotonic();
@@ -165,11 +152,10 @@ export class Lease {
     this.check(now);
     if (this.over) return;
     this.#failing = true;
-    if (this.#renewAt !== Infinity) this.#renewAt = now + retryDelay(this.ref.ttl);
+    if (this.#renewAt !== Infinity) this.#renewAt = now + Math.min(this.ref.ttl * 0.05, MAX_RETRY_DELAY);
     this.emit({ type: 'renewal-failed', ...this.facts(), error, expiresIn: this.expiresIn(now) });
   }
 
-  /** Another holder has taken the lock. */
   taken(holder: string): void {
     this.check();
     if (!this.over) this.#lose('taken', holder);
@@ -180,7 +166,6 @@ export class Lease {
     if (this.#failing && this.#renewAt !== Infinity) this.#renewAt = Math.min(this.#renewAt, now);
   }
 
-  /** The job has ended. */
   end(now: number): void {
     this.check(now);
     this.over = true;
@@ -234,11 +219,4 @@ export function ofRun<E extends LeaseFacts>(event: E, { job, tick, attempt }: Le
  * Until when a holder may rely on its lease, monotonic: counted from before the call was sent, less 1 % of the ttl and 2 ms for
  * clocks that run at different speeds (the allowance of https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).
  */
-export function leaseDeadline(sent: number, ttl: number): number {
-  return sent + ttl - (ttl * 0.01 + 2);
-}
-
-/** How long to wait before a failed renewal is tried again, milliseconds. */
-function retryDelay(ttl: number): number {
-  return Math.min(ttl * 0.05, MAX_RETRY_DELAY);
-}
+export const leaseDeadline = (sent: number, ttl: number): number => sent + ttl - (ttl * 0.01 + 2);

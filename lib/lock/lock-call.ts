@@ -40,7 +40,6 @@ export interface QueuedCallFacts {
   readonly merged: number;
 }
 
-/** Why a run began. */
 export interface Cause {
   /** Why its job runs, if no caller waits for it: its schedule, or a queued call. */
   readonly origin?: 'schedule' | QueuedCallFacts | undefined;
@@ -59,7 +58,6 @@ export interface Cause {
  */
 type CallKind = 'by-hand' | 'queueable' | 'fired' | 'election' | 'drain';
 
-/** One call through a lock. */
 export interface LockCall {
   readonly kind: CallKind;
   readonly name: string;
@@ -69,9 +67,7 @@ export interface LockCall {
   readonly start?: JobStart | undefined;
   /** Whether only those who listen to its event need more of a refusal than the reason. */
   readonly brief?: boolean;
-  /** Ends the wait in line. */
   readonly signal?: AbortSignal | undefined;
-  /** The place that the call takes in line. */
   readonly place?: number | undefined;
   /** Whether a person has it run through a pause. */
   readonly through?: boolean | undefined;
@@ -79,11 +75,9 @@ export interface LockCall {
   readonly started?: Annotation | undefined;
 }
 
-/** Whether a call may run inside of a job that holds its lock. */
 export const mayBeNested = ({ kind, start }: LockCall): boolean =>
   kind !== 'fired' && kind !== 'drain' && start === undefined;
 
-/** Whether a call stands in line if it finds its lock taken. */
 export const mayWait = ({ wait = 0 }: Pick<LockSettings, 'wait'>): boolean => wait > 0;
 
 /** Whether the library itself made the call: then nothing reports what becomes of it. */
@@ -111,7 +105,6 @@ const MAX_CLOCK_SKEW = 60_000;
 
 // Set field by field, not by spreads, which are several times as slow: every call takes these paths.
 
-/** What a call asks the store for. */
 export function requestOf(
   { name, job, settings, start, through }: LockCall,
   holder: string,
@@ -120,11 +113,10 @@ export function requestOf(
   const request: Writable<AcquireRequest> = { name, token: newId(), ttl: settings.ttl, holder };
   if (brief) request.brief = true;
   if (history) request.history = true;
-  if (through === true) request.through = true;
+  if (through) request.through = true;
   if (job !== undefined) request.job = job;
-  if (start === undefined) return request;
-  if (start.tick === undefined) {
-    if (start.interval !== undefined) request.interval = start.interval;
+  if (start?.tick === undefined) {
+    if (start?.interval !== undefined) request.interval = start.interval;
     return request;
   }
   request.tick = start.tick;
@@ -145,7 +137,6 @@ export function leaseRefOf(request: AcquireRequest, fencingToken: number, attemp
   return ref;
 }
 
-/** Why the store has granted none. */
 export function refusalOf({ tick }: AcquireRequest, refusal: AcquireRefusal): Skipped {
   const skipped: Writable<Skipped> = { ran: false, reason: refusal.reason };
   carry(skipped, refusal);

@@ -48,12 +48,10 @@ export class LockRunner {
   readonly #engine: Engine;
   /** The run of this process for each lock, by lock name; `undefined` once it is over. */
   readonly #busy = new Map<string, Run | undefined>();
-  /** The calls under way: a shutdown waits for them. */
   readonly #running = new UnderWay();
   /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
   readonly #elections = new Set<string>();
 
-  /** What the application wraps around its runs, outermost first. */
   #wrappers: readonly { readonly wrap: Around }[] = [];
   #shutdown: Promise<void> | undefined;
 
@@ -68,7 +66,6 @@ export class LockRunner {
     this.#engine = new Engine(store, instance, clock, emit, storeTimeout, hears);
   }
 
-  /** Reports an outage: the store could not be reached at start-up. */
   startFailed(error: Error): void {
     this.#engine.outages.startFailed(error);
   }
@@ -110,8 +107,7 @@ export class LockRunner {
       first.finished = run;
       return first;
     }
-    const why = first as Skipped;
-    throw new LockNotAcquiredError(call.name, { ...why, cause: why.error });
+    throw new LockNotAcquiredError(call.name, { ...(first as Skipped), cause: (first as Skipped).error });
   }
 
   /** Waits for the lock, and runs its queued calls. Never rejects: what the store has done wrong counts as an outage. */
@@ -150,7 +146,7 @@ export class LockRunner {
     return !this.#engine.closing && this.#engine.waits.openHints();
   }
 
-  /** Registers the listener for hints that somebody else has queued calls. */
+  /** Sets the listener for hints that somebody else has queued calls. */
   onQueued(listener: () => void): void {
     this.#engine.waits.onQueued = listener;
   }
@@ -161,12 +157,10 @@ export class LockRunner {
     return { away: outages.isAway, answeredAt: outages.answeredAt, failing };
   }
 
-  /** The runs of jobs that go on here. */
   get runs(): OpenRun[] {
     return [...this.#busy.values()].flatMap((run) => run?.info ?? []);
   }
 
-  /** The store has answered a call that is for no lock. */
   heard(): void {
     this.#engine.outages.heard();
   }
@@ -202,7 +196,6 @@ export class LockRunner {
     holding: () => heldLocks(this),
   };
 
-  /** Runs a job in the context of its lock. */
   #within<T>(lease: Lease, job: (lock: Lock) => T | PromiseLike<T>): T | Promise<T> {
     const around = this.#wrappers.reduceRight<typeof job>(
       (inner, { wrap }) =>
@@ -225,10 +218,8 @@ export class LockRunner {
     if (this.#engine.closing) return { ran: false, reason: 'shutting-down' };
     const problem = nameProblem(name);
     if (problem !== undefined) {
-      const error = new SchedulerLockConfigError([
-        `the lock name ${displayName(name)} is not valid: ${problem}. Nothing was run.`,
-      ]);
-      return { ran: false, reason: 'invalid-name', error };
+      const sentence = `the lock name ${displayName(name)} is not valid: ${problem}. Nothing was run.`;
+      return { ran: false, reason: 'invalid-name', error: new SchedulerLockConfigError([sentence]) };
     }
     // The store would answer the same, except for a run here whose lease was lost: that one may still be going on.
     if (!mayWait(settings) && this.#busy.get(name) !== undefined)
@@ -238,14 +229,14 @@ export class LockRunner {
 
   // Shutdown.
 
-  /**
-   * Starts no more runs, gives the running ones `limit` milliseconds to end, then aborts their signals. Leases of jobs that go on are left
-   * to expire. Resolves when no timer and no store call is left.
-   */
   shutdown(limit: number): Promise<void> {
     return (this.#shutdown ??= this.#shutDown(limit));
   }
 
+  /**
+   * Starts no more runs, gives the running ones `limit` milliseconds to end, then aborts their signals. Leases of jobs that go on are left
+   * to expire. Resolves when no timer and no store call is left.
+   */
   async #shutDown(limit: number): Promise<void> {
     const engine = this.#engine;
     const { instance, clock, emit, heartbeat } = engine;
@@ -262,11 +253,10 @@ export class LockRunner {
     }
     await this.#drained(0);
     const now = clock.monotonic();
-    const left = this.#runs().map((lease) =>
-      lease.confirmed && lease.live
-        ? { ...unfinished(lease), expiresIn: lease.expiresIn(now) }
-        : unfinished(lease),
-    );
+    const left = this.#runs().map((lease) => ({
+      ...unfinished(lease),
+      ...(lease.confirmed && lease.live && { expiresIn: lease.expiresIn(now) }),
+    }));
     if (left.length > 0) emit({ type: 'shutdown', phase: 'left', runs: left, instance, at: clock.now() });
     await engine.close();
   }
@@ -292,7 +282,7 @@ export class LockRunner {
   }
 }
 
-/** Runs a nested call, made by a job that already holds the lock, under the same lease. */
+/** Runs a nested call under the lease of its caller. */
 async function runInside<T>(
   outer: LeasedScope,
   call: LockCall,
@@ -303,7 +293,7 @@ async function runInside<T>(
   return { ran: true, value };
 }
 
-/** Takes a lock inside a job that already holds it: the handle shares the lease, which ends with that job. */
+/** Takes a lock inside a job that holds it: the handle shares the lease, which ends with that job. */
 function acquireInside({ lease }: LeasedScope): LockHandle {
   const handle = new LockHandle(lease);
   lease.enter();
@@ -314,11 +304,7 @@ function acquireInside({ lease }: LeasedScope): LockHandle {
 /** How long a shutdown waits for jobs whose signal has aborted, ms. */
 const ABORT_GRACE = 1_000;
 
-/**
- * Until when a shutdown waits for a run, monotonic. `limit` is 0 once all signals have aborted.
- *
- * A run that has lost its lease or passed its timeout gets {@link ABORT_GRACE} only: it may never end.
- */
+/** Until when a shutdown waits for a run, monotonic. One that was aborted may never end. `limit` is 0 once all were. */
 function waitsUntil({ abortReason, abortedAt }: Lease, began: number, limit: number): number {
   if (limit === 0) return abortedAt + ABORT_GRACE;
   if (abortReason === undefined) return began + limit;

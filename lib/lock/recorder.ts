@@ -15,7 +15,6 @@ export interface EndOfRun {
   readonly skippedTicks: number;
 }
 
-/** How runs are remembered. */
 interface RecorderOptions {
   readonly kept: Retention;
   /** What is kept of the error of a failed run. */
@@ -46,10 +45,7 @@ export class Recorder {
     return record;
   }
 
-  /**
-   * Tells the store that the lease before a granted one was interrupted: before the job of the new lease begins, as that may end the process,
-   * too. Nothing waits for the answer, as no lock depends on it.
-   */
+  /** Tells the store that the lease before a granted one was interrupted, before its job begins. Nothing waits for the answer. */
   noteInterruption(name: string, run: Omit<Interruption, 'name' | 'kept'>): void {
     const { kept } = this.options;
     // A store that a user has written may throw at once.

@@ -14,20 +14,18 @@ const BEAT = 0.3;
 const LONGEST_PAUSE = 10_000;
 /** How many releases are tried again at a time: as many as a store answers at once. Renewals must not wait behind thousands. */
 const WINDOW = 250;
-/** How much later those are tried that did not fit into the window, ms. */
+/** How much later those are tried that do not fit into it, ms. */
 const NEXT_WINDOW = 1_000;
 /** How many releases are kept for another try. A caller can make up a name per call. */
 const MAX_KEPT = 50_000;
 
-/** Which lease to release, and how. */
 interface ReleaseFacts {
   readonly ref: LeaseRef;
   readonly outcome: ReleaseOutcome;
-  /** Monotonic time until which the lock has to stay taken. */
+  /** Until when the lock has to stay taken, monotonic. */
   readonly keepUntil: number;
-  /** Milliseconds that one call may take. */
+  /** How long one call may take, ms. */
   readonly limit: number;
-  /** How the run went, if the store is to remember it. */
   readonly record?: RunRecord | undefined;
 }
 
@@ -44,7 +42,6 @@ export class Release {
   dueAt = 0;
   /** When the store first answered, monotonic. */
   answeredAt: number | undefined;
-  /** Whether nothing is left to release. */
   over = false;
   /** Called when it is over, or given up. */
   onOver: (() => void) | undefined;
@@ -67,12 +64,11 @@ export class Release {
 }
 
 /**
- * Releases leases, and tries again until the store has answered. One list has all releases that need another try, and one alarm tries them.
+ * Releases leases, and tries again until the store has answered.
  *
- * The store may carry out an unanswered acquire at any later time: its bytes may lie in a buffer that the store has not read yet. So the
- * release of such an acquire is not over when it finds nothing. The bytes do not lie there for ever: a store that works reads the data that
- * has arrived. So the release is over when the store answers it once more, one ttl after its first answer. Time without an answer counts for
- * nothing: the store may be frozen with the acquire in its buffer.
+ * The store may carry out an unanswered acquire at any later time, as its bytes may lie in a buffer. So its release is not over when it
+ * finds nothing, but when the store answers it once more, one ttl after its first answer: a store that works reads the data that has
+ * arrived. Time without an answer counts for nothing: the store may be frozen with the acquire in its buffer.
  */
 export class Releases {
   /** Those that need another try, and have none under way: first the one whose last try is longest ago. */
@@ -81,12 +77,10 @@ export class Releases {
   readonly #byName = new Map<string, Release>();
   /** Whether a try was left without an answer since all those were last made due. */
   #mayWake = false;
-  /** How many tries are under way. */
   #trying = 0;
   readonly #alarm: AlarmClock;
   #closed = false;
 
-  /** @param underWay counts the tries, for a shutdown */
   constructor(
     private readonly store: SafeStore,
     private readonly clock: Clock,
@@ -96,13 +90,7 @@ export class Releases {
     this.#alarm = new AlarmClock(clock, () => this.#ring());
   }
 
-  /**
-   * Releases a lease that nothing uses, before its lock is asked for again.
-   *
-   * @param limit of one call, ms
-   * @param copies the calls that may still take it
-   * @param single whether no other call had its token
-   */
+  /** Releases a lease that nothing uses, before its lock is asked for again. @param copies the calls that may still take it */
   abandon(
     ref: LeaseRef,
     limit: number,
@@ -116,11 +104,9 @@ export class Releases {
   }
 
   /**
-   * Tries the unanswered release of this lock, if there is one. It has to come before the next acquire of the lock. Otherwise
-   * the lease that this process has left behind refuses that acquire.
+   * Tries the unanswered release of this lock, if there is one: the lease that this process has left behind would refuse the next acquire.
    *
-   * @returns `undefined` at once if there is nothing to try; otherwise a promise of the try's outcome: the error if the store
-   *   is away, else `undefined`
+   * @returns `undefined` at once if there is nothing to try; else a promise of the error if the store is away
    */
   tryFirst(name: string): Promise<Error | undefined> | undefined {
     const release = this.#byName.get(name);
@@ -140,7 +126,6 @@ export class Releases {
     this.#ring();
   }
 
-  /** Tries each release one last time. */
   close(): void {
     this.#closed = true;
     this.#alarm.stop();
@@ -214,11 +199,10 @@ export class Releases {
     const { copies, single, again, longestWay } = release;
     const now = this.clock.monotonic();
     release.answeredAt ??= now;
+    const isResult = !(answer instanceof Error);
     // The end of one of two copies says nothing of the other one.
-    const isEnd = !(answer instanceof Error) && hasEnded(answer) && (single || copies === 0);
-    const isNothing = !(answer instanceof Error) && !hasEnded(answer) && copies === 0 && !again;
-    const isLongAgo = !again && now >= release.answeredAt + longestWay;
-    if (isEnd || isNothing || isLongAgo) release.over = true;
+    const isEnd = isResult && (hasEnded(answer) ? single || copies === 0 : copies === 0 && !again);
+    if (isEnd || (!again && now >= release.answeredAt + longestWay)) release.over = true;
   }
 
   /** A call that may have taken the lease has ended, too late for its caller. */
@@ -247,7 +231,6 @@ export class Releases {
     this.#alarm.by(release.dueAt);
   }
 
-  /** Tries the oldest of those that are due. */
   #ring(): void {
     const now = this.clock.monotonic();
     let next = Infinity;
@@ -259,7 +242,6 @@ export class Releases {
     this.#alarm.by(next);
   }
 
-  /** Drops a release: it is not tried again. */
   #drop(release: Release): void {
     const { onOver } = release;
     release.onOver = undefined;
@@ -275,7 +257,6 @@ export class Releases {
   }
 }
 
-/** Whether the store has recorded the end of the lease. */
 const hasEnded = (result: ReleaseResult): boolean => result.released || result.reason === 'ended';
 
 /** Whether the store did not answer at all. A store that refuses this kind of call may carry out others. */

@@ -10,11 +10,10 @@ import { carry, isBehindTheScenes, type LockCall, type Skipped } from './lock-ca
 import type { EndOfRun } from './recorder.js';
 import type { WaitingCall } from './waits.js';
 
-export type Interrupted = NonNullable<Extract<AcquireResult, { acquired: true }>['interrupted']>;
+type Interrupted = NonNullable<Extract<AcquireResult, { acquired: true }>['interrupted']>;
 
 // Those of a run are set field by field: every call takes these paths, and a spread costs several times as much.
 
-/** A call did not run its job. */
 export function reportSkipped(
   { instance, clock, emit }: Engine,
   call: LockCall,
@@ -48,24 +47,16 @@ export const isTaken = ({ reason, waited }: Skipped): boolean =>
 /** A call waits. @param holding the locks that its caller holds @param problem why no hints come */
 export function reportWaiting(
   { instance, clock, emit, hears }: Engine,
-  { name, job, start, settings }: LockCall,
-  { holder, ahead }: WaitingCall,
+  { name, job, start, settings: { wait = 0, priority = 0 } }: LockCall,
+  { holder, ahead: known }: WaitingCall,
   holding: readonly string[],
   problem?: string,
 ): void {
   if (!hears('waiting')) return;
-  const { wait = 0, priority = 0 } = settings;
-  emit({
-    type: 'waiting',
-    lock: name,
-    instance,
-    at: clock.now(),
-    ahead: Number.isFinite(ahead) ? ahead : 0,
-    wait,
-    priority,
-    ...given({ job, callTick: start?.tick, holder, problem }),
-    ...(holding.length > 0 && { holding }),
-  });
+  const ahead = Number.isFinite(known) ? known : 0;
+  const facts = given({ job, callTick: start?.tick, holder, problem });
+  const held = holding.length > 0 && { holding };
+  emit({ type: 'waiting', lock: name, instance, at: clock.now(), ahead, wait, priority, ...facts, ...held });
 }
 
 /** Reports, once, why no hints come to calls in line. */
@@ -144,10 +135,12 @@ export function wasDeleted({ clock }: Engine, lease: Lease, answer: ReleaseResul
 
 /** Reports that the lease before a granted one has ended by itself. */
 export function reportInterrupted(
-  { instance, clock, emit }: Engine,
+  { recorder, instance, clock, emit }: Engine,
   lock: string,
-  { holder, job, fencingToken, tick, attempt }: Interrupted,
+  interrupted: Interrupted,
 ): void {
+  const { holder, job, fencingToken, tick, attempt } = interrupted;
+  recorder?.noteInterruption(lock, interrupted);
   const run = { instance: holder, fencingToken, ...given({ tick, attempt }) };
   emit({ type: 'interrupted', lock, instance, at: clock.now(), run, ...given({ job }) });
 }

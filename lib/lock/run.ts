@@ -11,7 +11,6 @@ import { refuseUndone } from './job.js';
 import { LockTimeoutError } from '../base/errors.js';
 import { given } from '../base/shared.js';
 
-/** How a job ended. */
 export type Ended<T> = { readonly value: T } | { readonly error: unknown };
 
 /** A run of a job that goes on here. */
@@ -81,7 +80,6 @@ export class Run {
     }
   }
 
-  /** Takes a lease without a job. */
   async take(): Promise<Lease | Skipped> {
     const lease = await this.#take.take();
     if (lease instanceof Lease) this.admission.granted(this);
@@ -145,7 +143,6 @@ export class Run {
     return releases.send(this.#release);
   }
 
-  /** The call is over. */
   over(): void {
     this.#take.over(this.#release);
     this.admission.over(this);
@@ -158,7 +155,6 @@ export class Run {
     return this.#lease === undefined || (this.#lease.live && this.#lease.confirmed);
   }
 
-  /** The facts about its run, while its job runs. */
   get info(): OpenRun | undefined {
     const lease = this.#lease;
     if (lease?.ref.job === undefined || !lease.confirmed || this.engine.closing) return undefined;
@@ -169,9 +165,7 @@ export class Run {
 
   /** Another call for the lock was refused, or not even made, because of this one. */
   refused(call: LockCall): void {
-    if (this.#lease === undefined) return;
-    this.#overruns ??= new Overruns(this.engine, this.#lease);
-    this.#overruns.count(call);
+    if (this.#lease !== undefined) (this.#overruns ??= new Overruns(this.engine, this.#lease)).count(call);
   }
 }
 
@@ -189,10 +183,8 @@ export function outcomeOf(
 const MAX_FAILING = 1_000;
 
 function noteFailure(failing: Set<string>, job: string | undefined, outcome: ReleaseOutcome): void {
-  const failed = outcome === 'failed' || outcome === 'timed-out';
-  if (!failed && failing.size === 0) return;
   if (job === undefined) return;
-  if (!failed) failing.delete(job);
+  if (outcome !== 'failed' && outcome !== 'timed-out') failing.delete(job);
   else if (failing.size < MAX_FAILING) failing.add(job);
 }
 
@@ -201,7 +193,6 @@ const EARLY = 0.9;
 
 /** The fires of a job that come while it runs: counts them, and reports the first one. */
 class Overruns {
-  /** How many have come. */
   skippedTicks = 0;
   /** The last of its ticks; when the last fire of its interval came, monotonic. */
   #tick: number;
@@ -220,24 +211,20 @@ class Overruns {
     this.skippedTicks += 1;
     if (this.skippedTicks > 1) return;
     const { clock, emit } = this.engine;
-    const { lease } = this;
-    const since = Math.round(clock.now() - (clock.monotonic() - lease.startedAt));
-    emit({ type: 'overrun', ...lease.facts(), since, skippedTicks: this.skippedTicks });
+    const since = Math.round(clock.now() - (clock.monotonic() - this.lease.startedAt));
+    emit({ type: 'overrun', ...this.lease.facts(), since, skippedTicks: 1 });
   }
 
-  /** Whether a call is for a tick of this very job that was not counted yet: a tick can be fired several times. */
+  /** A tick can be fired several times: counts it once. */
   #isNext({ kind, job, start }: LockCall): boolean {
     if (kind !== 'fired' || job !== this.lease.ref.job) return false;
     const { tick, interval } = start ?? {};
-    if (tick !== undefined) {
-      if (tick <= this.#tick) return false;
-      this.#tick = tick;
-    }
-    if (interval !== undefined) {
-      const now = this.engine.clock.monotonic();
-      if (now - this.#firedAt < interval * EARLY) return false;
-      this.#firedAt = now;
-    }
+    if (tick !== undefined && tick <= this.#tick) return false;
+    this.#tick = tick ?? this.#tick;
+    if (interval === undefined) return true;
+    const now = this.engine.clock.monotonic();
+    if (now - this.#firedAt < interval * EARLY) return false;
+    this.#firedAt = now;
     return true;
   }
 }

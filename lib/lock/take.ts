@@ -15,7 +15,7 @@ import {
   type Skipped,
 } from './lock-call.js';
 import type { Release } from './releases.js';
-import { type Interrupted, mismatchOf, reportInterrupted, reportNoHints, reportWaiting } from './reports.js';
+import { mismatchOf, reportInterrupted, reportNoHints, reportWaiting } from './reports.js';
 import { type Next, NO_LINES, type WaitingCall } from './waits.js';
 
 /**
@@ -72,10 +72,9 @@ export class Take {
   }
 
   /**
-   * The call is over. An ask that is still on its way must not stand in line, or take the lock, without a caller. It is taken back only when
-   * the store knows how the run has ended: else that would say that nothing ran.
+   * The call is over. An ask that is still on its way must not stand in line, or take the lock, without a caller.
    *
-   * @param release of the lease that the call had
+   * @param release of the lease that the call had, which the store has to hear of first
    */
   over(release?: Release): void {
     if (this.#unsure.length === 0) return;
@@ -83,10 +82,7 @@ export class Take {
     else release.onOver = () => this.#abandon();
   }
 
-  /**
-   * The first ask. A release of the lock that the store has not answered comes before it. `undefined`: none was sent, as a run here that has
-   * lost its lease goes on, and the call waits.
-   */
+  /** The first ask. `undefined`: none was sent, as a run here that has lost its lease goes on, and the call waits. */
   async #first(): Promise<Lease | Skipped | undefined> {
     const released = this.engine.releases.tryFirst(this.call.name);
     if (released !== undefined) {
@@ -94,21 +90,15 @@ export class Take {
       if (this.engine.closing) return { ran: false, reason: 'shutting-down' };
       if (error !== undefined) return this.#withoutStore(error, true);
     }
-    return this.#line !== undefined && this.others.blocked(this.call.name) ? undefined : this.#askFirst();
-  }
-
-  async #askFirst(): Promise<Lease | Skipped> {
+    if (this.#line !== undefined && this.others.blocked(this.call.name)) return undefined;
     const asked = this.#send();
     return this.afterFirst(asked, await asked.outcome);
   }
 
-  /**
-   * The first ask, if nothing comes before it and the call does not wait: {@link afterFirst} goes on with its outcome. As {@link take}, with
-   * a promise less for each run.
-   */
+  /** As {@link take}, if nothing comes before the first ask and the call does not wait: {@link afterFirst} goes on, with a promise less. */
   ask(): Asked<AcquireResult> | undefined {
-    const isFirst = this.#line === undefined && !this.engine.releases.comesFirst(this.call.name);
-    return isFirst ? this.#send() : undefined;
+    if (this.#line === undefined && !this.engine.releases.comesFirst(this.call.name)) return this.#send();
+    return undefined;
   }
 
   afterFirst(
@@ -135,8 +125,8 @@ export class Take {
     const second = this.#send(first.sentAt + 2 * first.limit);
     const outcome = await Promise.race([granted, second.outcome]);
     if (!('error' in outcome)) {
-      if (this.#line === undefined) this.#undoOthers([first, second], outcome.result);
-      else this.#unsure = [outcome === late ? second : first];
+      this.#undoOthers([first, second], outcome.result);
+      if (this.#line !== undefined) this.#unsure = [outcome === late ? second : first];
       return this.#answered(first, outcome);
     }
     // A second one that was certainly not carried out says nothing about the first.
@@ -159,7 +149,6 @@ export class Take {
 
   // In line.
 
-  /** Stands in line until the lock is granted, or the wait is over. */
   async #inLine(line: WaitingCall): Promise<Lease | Skipped> {
     const { engine, call } = this;
     if (!engine.waits.possible) throw noLines(call);
@@ -226,7 +215,6 @@ export class Take {
 
   // One ask.
 
-  /** What the call asks for now. */
   #asks(): AcquireRequest {
     return this.#line === undefined ? this.#request : { ...this.#request, wait: this.#line.request() };
   }
@@ -255,28 +243,22 @@ export class Take {
       return refusalOf(this.#request, result);
     }
     this.#stands = false;
-    if (result.interrupted !== undefined) this.#noteInterruption(result.interrupted);
+    if (result.interrupted !== undefined) reportInterrupted(engine, call.name, result.interrupted);
     const now = engine.clock.monotonic();
-    if (this.#isUnwanted(now, asked.sentAt)) return this.#giveBack(result.fencingToken);
+    const isLate = now >= leaseDeadline(asked.sentAt, call.settings.ttl);
+    if (isLate || engine.closing || call.signal?.aborted === true) return this.#giveBack(result.fencingToken);
     const ref = leaseRefOf(this.#request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, asked.sentAt, engine.clock, engine.emit, causeOf(call));
+    if (this.#unsure.length > 0) {
+      // What is abandoned from now on are copies of an ask that a run has begun for: its start stays.
+      const { name, token, ttl, holder } = ref;
+      this.#request = { name, token, ttl, holder };
+    }
     lease.mismatch = mismatchOf(engine, ref, call.start, result.previousSchedule);
     return lease;
   }
 
-  #noteInterruption(run: Interrupted): void {
-    const { engine, call } = this;
-    engine.recorder?.noteInterruption(call.name, run);
-    reportInterrupted(engine, call.name, run);
-  }
-
-  /** Whether a grant came too late for its caller. */
-  #isUnwanted(now: number, sentAt: number): boolean {
-    const { signal, settings } = this.call;
-    return signal?.aborted === true || this.engine.closing || now >= leaseDeadline(sentAt, settings.ttl);
-  }
-
-  /** @throws the reason of the call's signal */
+  /** A grant came too late for its caller. @throws the reason of the call's signal */
   #giveBack(fencingToken: number): Lease | Skipped {
     const { engine, call } = this;
     // Another one of its asks may be granted with another fencing token.
@@ -286,7 +268,7 @@ export class Take {
     return engine.closing ? { ran: false, reason: 'shutting-down' } : this.#withoutStore(tooLate());
   }
 
-  /** Gives back what the store may have granted, now or later. */
+  /** Gives back what the store may grant, now or later. */
   #abandon(fencingToken = 0): void {
     const request = fencingToken === 0 ? this.#asks() : this.#request;
     const { storeTimeout } = this.call.settings;
@@ -304,11 +286,7 @@ export class Take {
     return this.#withoutStore(error);
   }
 
-  /**
-   * Goes on without an answer of the store, as `onStoreError` says.
-   *
-   * @param again whether an earlier call has failed for the same reason, so that this one was not even made
-   */
+  /** Goes on as `onStoreError` says. @param again whether an earlier call has failed for the same reason, so this one was not even made */
   #withoutStore(error: Error, again = false): Lease | Skipped {
     const { engine, call } = this;
     const skips = call.settings.onStoreError === 'skip';
@@ -325,10 +303,8 @@ export class Take {
   }
 }
 
-const causeOf = ({ kind, started }: LockCall): Cause => ({
-  origin: kind === 'fired' ? 'schedule' : undefined,
-  started,
-});
+const causeOf = ({ kind, started }: LockCall): Cause =>
+  kind === 'fired' ? { origin: 'schedule', started } : { started };
 
 const noLines = ({ name }: LockCall): Error =>
   new SchedulerLockConfigError([`the lock ${JSON.stringify(name)}: ${NO_LINES} Nothing was run.`]);

@@ -66,12 +66,10 @@ export class WaitingCall {
     this.#refusal = { ran: false, reason: 'held', holder: instance };
   }
 
-  /** How long it has waited, ms. */
   get waited(): number {
     return Math.round(this.clock.monotonic() - this.#began);
   }
 
-  /** How an ask says that it waits. */
   request(): WaitRequest {
     const { kind, settings } = this.call;
     const now = this.clock.monotonic();
@@ -85,7 +83,6 @@ export class WaitingCall {
     };
   }
 
-  /** The store has refused an ask. */
   refused({ waiting, holder, expiresIn }: AcquireRefusal): void {
     this.#expiresIn = expiresIn ?? Infinity;
     this.place = waiting?.place ?? this.place;
@@ -97,18 +94,16 @@ export class WaitingCall {
   /** An ask was refused. Returns whether the call goes on waiting. */
   goesOnAfter(refusal: Skipped): boolean {
     // After a pause no skipped call is made up for, but queued calls still run: so a drain waits.
-    const isPassing =
-      AWAITED.has(refusal.reason) || (refusal.reason === 'paused' && this.call.kind === 'drain');
+    const { reason } = refusal;
+    const isPassing = AWAITED.has(reason) || (reason === 'paused' && this.call.kind === 'drain');
     if (isPassing) this.#refusal = refusal;
     return isPassing;
   }
 
-  /** Why it has no lease, as its wait is over. */
   ended(why: Next): Skipped {
     return why === 'closing' ? { ran: false, reason: 'shutting-down' } : this.#refusal;
   }
 
-  /** Who has the lock, as far as is known. */
   get holder(): string | undefined {
     return this.#refusal.holder;
   }
@@ -129,11 +124,8 @@ export class WaitingCall {
 
   /** How long it waits before it asks again, where no hints arrive, ms. */
   #poll(now: number): number {
-    this.#nearSince = this.ahead > 1 ? undefined : (this.#nearSince ?? now);
-    const pause =
-      this.#nearSince === undefined
-        ? POLL * 2 ** Math.min(this.#asks, 10)
-        : (now - this.#nearSince) * PART_OF_TIME;
+    const since = (this.#nearSince = this.ahead > 1 ? undefined : (this.#nearSince ?? now));
+    const pause = since === undefined ? POLL * 2 ** Math.min(this.#asks, 10) : (now - since) * PART_OF_TIME;
     return Math.min(Math.max(pause, POLL), LONGEST_POLL);
   }
 
@@ -145,12 +137,10 @@ export class WaitingCall {
     else if (next !== 'ask' || this.#ready === undefined) this.#ready = next;
   }
 
-  /** It is the first of its lock here. */
   leads(): void {
     this.#wasFirst = true;
   }
 
-  /** When it has something to do, monotonic. */
   get dueAt(): number {
     return this.#wasFirst ? Math.min(this.#askAt, this.deadline) : this.deadline;
   }
@@ -190,7 +180,6 @@ export class Waits {
     this.#alarm = new AlarmClock(clock, () => this.#wake(), { keepAlive: true });
   }
 
-  /** Whether the store has lines. */
   get possible(): boolean {
     return this.store.keeps.lines;
   }
@@ -220,7 +209,6 @@ export class Waits {
     return job === undefined ? undefined : this.#lines.get(call.name)?.find((other) => other.job === job);
   }
 
-  /** Adds a call. It replaces an older one of its job. */
   enter(call: WaitingCall): void {
     this.#open();
     this.#olderThan(call)?.go('replaced');
@@ -234,7 +222,6 @@ export class Waits {
     if (signal?.aborted === true) call.go('aborted');
   }
 
-  /** Waits until this call has to ask, or its wait is over. */
   next(call: WaitingCall): Promise<Next> {
     this.#sort(call);
     const next = call.next(this.#channel?.open === true);
@@ -242,14 +229,13 @@ export class Waits {
     return next;
   }
 
-  /** A call goes on with another token. */
   renamed(call: WaitingCall, token: string): void {
     this.#byToken.delete(call.token);
     call.token = token;
     this.#byToken.set(token, call);
   }
 
-  /** Removes a call. The next one of its lock here asks soon. */
+  /** The next call of its lock here asks soon. */
   leave(call: WaitingCall): void {
     const { name, signal } = call.call;
     signal?.removeEventListener('abort', call.onAbort);
@@ -263,18 +249,15 @@ export class Waits {
     this.#alarm.by(first.dueAt);
   }
 
-  /** The store is back: every call asks. */
   reconnected(): void {
     for (const call of this.#byToken.values()) call.go('ask');
   }
 
-  /** Ends all waits. */
   close(): void {
     this.#closed = true;
     for (const call of this.#byToken.values()) call.go('closing');
   }
 
-  /** Receives no more hints, and asks no more. */
   stop(): void {
     this.#channel?.close();
     this.#alarm.stop();

@@ -1,6 +1,5 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { atEndOfTurn } from '../base/clock.js';
 import type { Duration } from '../base/duration.js';
 import { SchedulerLockConfigError } from '../base/errors.js';
 import type { JobStart } from '../base/job-start.js';
@@ -47,7 +46,6 @@ export class DynamicJobs implements OnModuleDestroy {
   #orchestrator: JobOrchestrator | undefined;
   #started = false;
   #closed = false;
-  #onFirst: (() => void) | undefined;
 
   constructor(
     private readonly discovery: DiscoveryService,
@@ -62,11 +60,6 @@ export class DynamicJobs implements OnModuleDestroy {
     this.#started = true;
     this.jobs.start();
     this.insight.start(this.jobs);
-  }
-
-  /** @param tell called once, after the turn in which the next job is made */
-  onFirst(tell: () => void): void {
-    this.#onFirst = tell;
   }
 
   /** The scheduler empties the registry later. */
@@ -133,9 +126,7 @@ export class DynamicJobs implements OnModuleDestroy {
   #add(bound: BoundJob): void {
     this.jobs.add(bound);
     if (!this.#started) return;
-    this.jobs.opened(bound);
-    if (this.#onFirst !== undefined) atEndOfTurn(this.#onFirst);
-    this.#onFirst = undefined;
+    this.jobs.takeQueued(bound);
     this.insight.added(bound);
     this.leader.catchUp(bound);
   }

@@ -4,6 +4,7 @@ import { Presence } from '../insight/presence.js';
 import type { RunInfo } from '../insight/types.js';
 import { HUNG } from '../insight/watch.js';
 import type { Refused } from '../insight/watched-job.js';
+import type { Lock } from '../lock/current-lock.js';
 import type { CronTimeClass } from '../schedule/tick-finder.js';
 import type { BoundJob } from './bound-job.js';
 import type { JobRegistry } from './job-registry.js';
@@ -75,10 +76,9 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /** The class of the dates of this instance's jobs. */
-  get cronTime(): CronTimeClass | undefined {
-    return (this.#cronTime ??= this.#jobs?.all.find(({ schedule }) => schedule?.cronTimeClass !== undefined)
+  readonly cronTime = (): CronTimeClass | undefined =>
+    (this.#cronTime ??= this.#jobs?.all.find(({ schedule }) => schedule?.cronTimeClass !== undefined)
       ?.schedule?.cronTimeClass);
-  }
 
   /** @param jobs those that this instance knows at the moment */
   start(jobs: JobRegistry): void {
@@ -105,8 +105,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /** A run of a job that is scheduled begins here. */
-  began(job: string, tick: number | undefined): void {
-    this.presence?.began(job, tick);
+  began(job: string, tick: number | undefined, { fencingToken }: Lock): void {
+    this.presence?.began(job, tick, fencingToken === undefined);
   }
 
   /** A call by the scheduler did not start its job. */

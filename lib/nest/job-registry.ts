@@ -5,17 +5,8 @@ import { storeLabel } from '../lock/access/safe-store.js';
 import { mayWait } from '../lock/lock-call.js';
 import { NO_QUEUED_CALLS } from '../lock/queue/queues.js';
 import { NO_LINES } from '../lock/waits.js';
-import {
-  type BoundJob,
-  type Found,
-  hasOwnJob,
-  isFired,
-  isSameMethod,
-  knownNames,
-  whereOf,
-} from './bound-job.js';
+import { type BoundJob, type Found, hasOwnJob, isSameMethod, knownNames, whereOf } from './bound-job.js';
 import { LockHost } from './lock-host.js';
-import { losesTicks, sharedLocks, tellOf } from './start-warnings.js';
 
 /** A store that may make a key of each name. */
 type KeyedStore = LockStore & {
@@ -30,25 +21,19 @@ type Facts = Pick<BoundJob, 'job' | 'name' | 'settings' | 'queue'>;
 const FEW = 100;
 
 /**
- * The jobs of this instance, decorated and made at run time, by their names and by their locks. So a new job is compared only with those of
- * its name or its lock, not with all.
+ * The jobs of this instance, decorated and made at run time, by their names, and their locks by their keys. So a new job is not compared with
+ * all others.
  */
 @Injectable()
 export class JobRegistry {
   #decorated: readonly BoundJob[] = [];
   /** By their jobs; of several instances of a class the first. */
   #named: ReadonlyMap<string, BoundJob> = new Map();
-  /** Decorated jobs that the scheduler does not fire. */
-  #unfired: ReadonlySet<BoundJob> = new Set();
   readonly #made = new Map<string, BoundJob>();
-  /** By their locks. */
-  readonly #sharing = new Map<unknown, Set<BoundJob>>();
   /** The newest lock of each key, where the store makes a key of each name. */
-  readonly #locks = new Map<string | undefined, string>();
+  readonly #locks = new Map<unknown, unknown>();
   /** How many may be made before it looks for deleted ones. */
   #room = FEW;
-  /** Shared locks that were named in the log. */
-  readonly #told = new Set<string>();
 
   constructor(private readonly host: LockHost) {}
 
@@ -73,9 +58,7 @@ export class JobRegistry {
   } {
     this.#decorated = found.map(({ bound }) => bound);
     this.#named = new Map(this.#decorated.toReversed().map((bound) => [bound.job, bound]));
-    this.#unfired = new Set(found.filter((one) => !isFired(one)).map(({ bound }) => bound));
-    for (const bound of this.#decorated) this.#put(bound);
-    for (const lock of this.host.elections.declaredAt.keys()) this.#putLock(lock);
+    this.#putLocks();
     const locks = knownNames(found, this.host.elections.declaredAt).map(([, name]) => name);
     const problems = found.flatMap((one) =>
       this.#unserved(one.bound).map((problem) => `${whereOf(one)}: ${problem}`),
@@ -90,12 +73,11 @@ export class JobRegistry {
 
   /** A job was made at run time. An earlier one with its name is gone. */
   add(bound: BoundJob): void {
-    const before = this.#made.get(bound.job);
-    if (before !== undefined) this.#remove(before);
     this.#made.set(bound.job, bound);
-    this.#put(bound);
+    this.#putLock(bound.name);
     if (this.#made.size <= this.#room) return;
-    for (const made of this.#made.values()) if (!isThere(made)) this.#remove(made);
+    for (const made of this.#made.values()) if (!isThere(made)) this.#made.delete(made.job);
+    this.#putLocks();
     this.#room = FEW + 2 * this.#made.size;
   }
 
@@ -121,35 +103,11 @@ export class JobRegistry {
   /** The application has started. */
   start(): void {
     // When a constructor made its jobs, it was not known yet whether the store keeps queued calls.
-    for (const bound of this.made) this.#takeQueued(bound);
-  }
-
-  /** A warning about jobs that share a lock, once for each lock. */
-  sharedLocks(jobs: readonly BoundJob[] = this.all): string[] {
-    return sharedLocks(
-      jobs.filter((job) => !this.#unfired.has(job)),
-      this.#told,
-    );
-  }
-
-  /**
-   * A job was made after the start. Warns of it and the jobs under its lock. If two of those could lose a tick, an earlier warning has named
-   * them.
-   */
-  opened(bound: BoundJob): void {
-    this.#takeQueued(bound);
-    if (this.#told.has(String(bound.name))) return;
-    const mayLose = losesTicks(bound.settings);
-    let others = 0;
-    for (const other of this.under(bound.name)) {
-      if (other !== bound && !this.#unfired.has(other)) others++;
-      if (others > 1 && !mayLose) return;
-    }
-    if (others > 0) tellOf(this.sharedLocks([...this.under(bound.name)]));
+    for (const bound of this.made) this.takeQueued(bound);
   }
 
   /** Queued calls of the job can run here from now on. */
-  #takeQueued(bound: BoundJob): void {
+  takeQueued(bound: BoundJob): void {
     this.host.addQueueJob(bound, () => !isThere(bound));
   }
 
@@ -187,12 +145,10 @@ export class JobRegistry {
   }
 
   /** Another lock in use that the store does not keep apart from this one. */
-  #rivalOf(lock: unknown): string | undefined {
+  #rivalOf(lock: unknown): unknown {
     const other = this.#locks.get(this.#keyOf(lock));
-    if (other === undefined || other === lock) return undefined;
-    if (this.host.elections.declaredAt.has(other)) return other;
-    for (const _job of this.under(other)) return other;
-    return undefined;
+    const isRival = other !== undefined && other !== lock && this.#names().includes(other);
+    return isRival ? other : undefined;
   }
 
   get #store(): KeyedStore {
@@ -203,31 +159,19 @@ export class JobRegistry {
     return isName(lock) ? this.#store.keyOf?.(lock) : undefined;
   }
 
-  /** The jobs under a lock. A decorated one stays, whatever becomes of its cron job. */
-  *under(lock: unknown): Iterable<BoundJob> {
-    for (const job of this.#sharing.get(lock) ?? [])
-      if (this.#made.get(job.job) !== job || isThere(job)) yield job;
+  /** The locks in use. */
+  #names(): unknown[] {
+    return [...this.host.elections.declaredAt.keys(), ...this.all.map(({ name }) => name)];
   }
 
-  #put(bound: BoundJob): void {
-    const sharing = this.#sharing.get(bound.name) ?? new Set();
-    this.#sharing.set(bound.name, sharing.add(bound));
-    this.#putLock(bound.name);
+  #putLocks(): void {
+    this.#locks.clear();
+    for (const name of this.#names()) this.#putLock(name);
   }
 
   #putLock(lock: unknown): void {
     const key = this.#keyOf(lock);
-    if (key !== undefined) this.#locks.set(key, String(lock));
-  }
-
-  #remove(bound: BoundJob): void {
-    this.#made.delete(bound.job);
-    const sharing = this.#sharing.get(bound.name);
-    sharing?.delete(bound);
-    if (sharing?.size !== 0) return;
-    this.#sharing.delete(bound.name);
-    const key = this.#keyOf(bound.name);
-    if (this.#locks.get(key) === bound.name) this.#locks.delete(key);
+    if (key !== undefined) this.#locks.set(key, lock);
   }
 }
 

@@ -62,7 +62,7 @@ function nameProblems(job: string, name: BoundJob['name'], scheduled: boolean): 
 
 const NAMELESS =
   'the class has no name, so its jobs have none either. Give `job`, and `name` if the lock is to be called otherwise.';
-export const BOUND_ALREADY =
+const BOUND_ALREADY =
   'this very instance is already bound by another application that has not been closed. Close that one first.';
 const NO_ARGUMENTS =
   'name: the scheduler calls the method without arguments, of which this function makes the name. Give a fixed name; for a lock per tenant, ' +

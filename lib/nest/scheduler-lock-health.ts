@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { SchedulerLockEvents } from './log/scheduler-lock.events.js';
 import type { Judgement } from '../insight/judgement.js';
 import type { JobStatus, RunInfo } from '../insight/types.js';
 import { InsightHost } from './insight-host.js';
@@ -24,8 +23,6 @@ export interface LockHealth<Status extends string = 'up' | 'degraded' | 'down'> 
   readonly lastAnswer?: string;
   /** Jobs that no instance has started in time, as far as this one knows, each with the tick in question, ISO 8601. */
   readonly overdue: readonly { readonly job: string; readonly tick: string }[];
-  /** How many leases this instance has lost under running jobs in the last hour. It does not count for the status. */
-  readonly lost: number;
   /** Jobs whose last run, as far as this instance knows, failed or passed its timeout. */
   readonly failing: readonly string[];
   /** Jobs with a run that should be over and goes on: past its timeout, past the next tick, or though its lease is over. */
@@ -50,7 +47,6 @@ interface HealthState {
   readonly answeredAt: number | undefined;
   /** The judgement of each job that is watched. */
   readonly jobs: ReadonlyMap<string, Judgement>;
-  readonly lost: number;
   /** The jobs whose last run here has failed. */
   readonly failing: ReadonlySet<string>;
   /** Those of them that have no ticks at which this instance would hear more: it knows its own runs only. */
@@ -88,11 +84,6 @@ function foundIn({ jobs, failingHere }: Pick<HealthState, 'jobs' | 'failingHere'
   return found;
 }
 
-/** For how long a lost lease counts, ms. */
-const HOUR = 3_600_000;
-/** How many lost leases are remembered at most. */
-const MAX_LOST = 1_000;
-
 /**
  * Tells whether the store answers and the jobs run: for readiness and for people, never for a liveness probe. A store that is away is no
  * reason to restart a process.
@@ -101,18 +92,11 @@ const MAX_LOST = 1_000;
 export class SchedulerLockHealth {
   readonly #host: LockHost;
   readonly #insight: InsightHost;
-  /** When leases were lost, monotonic. */
-  readonly #lost: number[] = [];
 
   /** @internal */
-  constructor(host: LockHost, insight: InsightHost, events: SchedulerLockEvents) {
+  constructor(host: LockHost, insight: InsightHost) {
     this.#host = host;
     this.#insight = insight;
-    // This event is made in any case: listening adds nothing to the cost of a run.
-    events.on('lost', () => {
-      this.#lost.push(host.settings.clock.monotonic());
-      if (this.#lost.length > MAX_LOST) this.#lost.shift();
-    });
   }
 
   /**
@@ -121,14 +105,14 @@ export class SchedulerLockHealth {
    * It answers from memory, without a call of the store, which each instance asks every `insight.beat` (30 s) anyway. With the beat
    * `'with-ticks'` it asks nothing between two ticks: then the answer may be as old as the last tick.
    *
-   * @returns `{ schedulerLock: { status, store, lastAnswer, overdue, lost, failing, hung, attention, unknown } }`. Never rejects
+   * @returns `{ schedulerLock: { status, store, lastAnswer, overdue, failing, hung, attention, unknown } }`. Never rejects
    */
   async check<Degraded extends 'up' | 'degraded' = 'degraded'>(
     options: HealthOptions<Degraded> = {},
   ): Promise<{ readonly schedulerLock: LockHealth<'up' | 'down' | Degraded> }> {
     const { down = [], degraded = 'degraded' } = options;
     const state = this.state();
-    const { away, answeredAt, lost } = state;
+    const { away, answeredAt } = state;
     const found = foundIn(state);
     const has = (problem: HealthProblem): boolean => (problem === 'store' ? away : found[problem].length > 0);
     const isDown = down.some(has);
@@ -137,7 +121,6 @@ export class SchedulerLockHealth {
       status: isDown ? ('down' as const) : isDegraded ? (degraded as Degraded) : ('up' as const),
       store: away ? ('away' as const) : ('up' as const),
       ...(answeredAt === undefined ? undefined : { lastAnswer: isoTime(answeredAt) }),
-      lost,
       ...found,
     };
     return { schedulerLock };
@@ -156,7 +139,6 @@ export class SchedulerLockHealth {
       away: away || silent,
       answeredAt: answeredAt === -Infinity ? undefined : answeredAt,
       jobs: presence?.judgements ?? new Map(),
-      lost: this.#lostOfLate(),
       failing,
       failingHere: [...failing].filter((job) => presence?.hasTicks(job) !== true),
       elections: this.#host.elections.names,
@@ -175,12 +157,6 @@ export class SchedulerLockHealth {
   /** Whether a job is decorated, or was made at run time. @internal */
   knows(job: string): boolean {
     return this.#insight.knows(job);
-  }
-
-  #lostOfLate(): number {
-    const since = this.#host.settings.clock.monotonic() - HOUR;
-    while ((this.#lost[0] ?? Infinity) < since) this.#lost.shift();
-    return this.#lost.length;
   }
 }
 

@@ -37,7 +37,7 @@ export class SchedulerLockInsight {
   async jobs(): Promise<JobView[]> {
     const now = this.#host.settings.clock.monotonic();
     if (this.#jobs === undefined || now - this.#jobs.askedAt >= SHARED) {
-      const asked = { askedAt: now, answer: this.#open().then((insight) => insight.jobs()) };
+      const asked = { askedAt: now, answer: this.opened().then((insight) => insight.jobs()) };
       this.#jobs = asked;
       asked.answer.catch(() => {
         // The next caller must not get an outage that is over.
@@ -53,22 +53,22 @@ export class SchedulerLockInsight {
    * @returns `undefined` if no instance knows it
    */
   async job(name: string): Promise<JobView | undefined> {
-    return (await this.#open()).job(name);
+    return (await this.opened()).job(name);
   }
 
   /** Runs that are kept, and those that go on, newest first. */
   async runs(query: InsightQuery = {}): Promise<RunInfo[]> {
-    return (await this.#open()).runs(query);
+    return (await this.opened()).runs(query);
   }
 
   /** What people did with the switches, newest first: see `docs/production/control.md`. */
   async controls(query: Omit<InsightQuery, 'bad'> = {}): Promise<ControlInfo[]> {
-    return (await this.#open()).controls(query);
+    return (await this.opened()).controls(query);
   }
 
   /** The instances of the last days: those that are up first. */
   async instances(): Promise<InstanceInfo[]> {
-    return (await this.#open()).instances();
+    return (await this.opened()).instances();
   }
 
   /**
@@ -78,7 +78,7 @@ export class SchedulerLockInsight {
    *   for the tick of just then, any other time for the newest tick not after it. Without it: its newest tick
    */
   async why(job: string, at?: number | Date | string): Promise<Why> {
-    return (await this.#open()).why(job, at);
+    return (await this.opened()).why(job, at);
   }
 
   /** The clock of this machine, as the locks have it. @internal */
@@ -91,14 +91,11 @@ export class SchedulerLockInsight {
     return this.#host.store.label ?? 'the store';
   }
 
-  /** Reads the same store; sentences have times of this zone. @internal */
-  async openIn(zone: string): Promise<Insight> {
+  /** What it asks itself. @internal */
+  async opened(): Promise<Insight> {
     await this.#host.start();
-    return new Insight(this.#host.store, { zone, ticks: tickFinder(() => this.#insights.cronTime) });
-  }
-
-  async #open(): Promise<Insight> {
-    this.#insight ??= await this.openIn('UTC');
-    return this.#insight;
+    return (this.#insight ??= new Insight(this.#host.store, {
+      ticks: tickFinder(this.#insights.cronTime),
+    }));
   }
 }

@@ -1,4 +1,4 @@
-import { type Found, isFired, knownNames, whereOf, type BoundJob } from './bound-job.js';
+import { type Found, isFired, knownNames, type BoundJob } from './bound-job.js';
 import {
   Injectable,
   Logger,
@@ -12,13 +12,7 @@ import {
   declaredElection,
   type LeaderHooks,
 } from './decorators/leader-election.decorator.js';
-import {
-  bind,
-  type BoundMethod,
-  identityOf,
-  type LockedMethod,
-  lockedMethods,
-} from './decorators/locked-method.js';
+import { bind, identityOf, type LockedMethod, lockedMethods } from './decorators/locked-method.js';
 import { SchedulerLockConfigError } from '../base/errors.js';
 import { outsideOfLocks } from '../lock/current-lock.js';
 import { mayWait } from '../lock/lock-call.js';
@@ -38,11 +32,12 @@ import { DynamicJobs } from './dynamic-jobs.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import { MODULE_SETTINGS } from './module-definition.js';
-import { BOUND_ALREADY, readMethod } from './method-options.js';
+import { readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
   type GuardedJob,
   names,
+  sharedLocks,
   startLine,
   startWarnings,
   tellOf,
@@ -64,7 +59,6 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   /** Other proxies around the objects that were seen: where providers are wrapped, so are their aliases. */
   readonly #aliases: object[] = [];
   readonly #found: Found[] = [];
-  readonly #methods = new Map<Found, BoundMethod>();
   #orchestrators: readonly JobOrchestrator[] = [];
   readonly #made = new CronJobState(() => this.#orchestrators);
 
@@ -101,7 +95,6 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   /** The scheduler has looked up its methods by now: from here on, code that looks one up calls it by hand. */
   onApplicationBootstrap(): void {
-    this.#keepMethods();
     // A scheduler whose hooks run after ours has found its methods meanwhile, and makes their timers next.
     this.leader.guard(this.#orchestrators);
     const cannotLead = this.#cannotLead();
@@ -118,17 +111,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (cannotLead === undefined) this.leader.standBy();
   }
 
-  /** From now on another application may bind these instances. Until then, calls are skipped as `shutting-down`. */
+  /** From now on another application may bind these instances; until one does, calls are skipped as `shutting-down`. */
   onModuleDestroy(): void {
     for (const undo of this.#undo.splice(0)) undo();
-  }
-
-  /** Another application that started at the same time may have bound an instance meanwhile. */
-  #keepMethods(): void {
-    const lost = [...this.#methods].filter(([, method]) => !method.keep());
-    if (lost.length === 0) return;
-    for (const method of this.#methods.values()) method.free();
-    throw new SchedulerLockConfigError(lost.map(([found]) => `${whereOf(found)}: ${BOUND_ALREADY}`));
   }
 
   /** Problems if no known scheduler was found: without one, ticks would be lost and jobs would run on standbys, silently. */
@@ -166,32 +151,27 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     );
   }
 
-  /** Logs what is wrong, in one message, and what is guarded. An application may make its first job later. */
+  /** Logs what is wrong, in one message, and what is guarded. */
   #tellOfStart(cannotLead: string | undefined): void {
     const { jobs } = this.dynamic;
     const ofMethods = startWarnings(this.#found, this.#orchestrators.length > 0);
-    const ofJobs = [cannotLead, withoutZone(jobs.all)].flatMap((problem) => problem ?? []);
-    tellOf([...this.host.warnings, ...ofMethods, ...ofJobs, ...jobs.sharedLocks()]);
+    const ofJobs = [cannotLead, withoutZone(jobs.all), sharedLocks(jobs.all)];
+    tellOf([...this.host.warnings, ...ofMethods, ...ofJobs.flatMap((problem) => problem ?? [])]);
     this.#undo.push(tellOfHooks(jobs.all, this.host.settings.clock));
-    if (!this.#tellOfJobs()) this.dynamic.onFirst(() => this.#tellOfJobs());
-  }
 
-  /** @returns whether anything is guarded */
-  #tellOfJobs(): boolean {
     const guarded = ({ job, settings }: BoundJob, scheduled: boolean): GuardedJob => ({
       job,
       scheduled,
       enabled: settings.enabled,
     });
-    const jobs = [
+    const all = [
       ...this.#found.map((found) => guarded(found.bound, isFired(found))),
-      ...this.dynamic.jobs.made.map((bound) => guarded(bound, true)),
+      ...jobs.made.map((bound) => guarded(bound, true)),
     ];
     const { settings, store } = this.host;
     const where = { instance: settings.instanceId, store: storeLabel(store), leader: this.leader.election };
-    const line = startLine(jobs, where);
+    const line = startLine(all, where);
     if (line !== undefined) this.#logger.log(line);
-    return line !== undefined;
   }
 
   #wrappers(): InstanceWrapper[] {
@@ -275,14 +255,11 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     };
   }
 
-  #bind(found: Found): void {
-    const { instance, method, bound } = found;
+  #bind({ instance, method, bound }: Found): void {
     const { key } = method;
     markFired(instance, key);
-    const kept = bind(instance, method, this.interceptor.binding(bound, instance, key));
+    this.#undo.push(bind(instance, method, this.interceptor.binding(bound, instance, key)));
     this.host.addQueueJob(bound);
-    this.#methods.set(found, kept);
-    this.#undo.push(kept.free);
   }
 }
 

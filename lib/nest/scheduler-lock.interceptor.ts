@@ -116,9 +116,9 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     scheduled.start = start;
     // Only the store knows whether a tick that is fired again was started meanwhile.
     const settings = scheduled.again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
-    const work = (): unknown => {
+    const work = (lock: Lock): unknown => {
       scheduled.over = true;
-      this.insight.began(bound.job, start?.tick);
+      this.insight.began(bound.job, start?.tick, lock);
       return proceed();
     };
     try {
@@ -148,7 +148,8 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   #ended(bound: BoundJob, start: JobStart | undefined, result: TickResult): void {
     if (start === undefined) return;
     if (!result.ran) this.insight.refused(bound.job, start.tick, result);
-    bound.schedule?.prepare(this.host.settings.clock.now());
+    // Searches for the newest tick ahead of the next call.
+    bound.schedule?.startAt(this.host.settings.clock.now());
     this.missedTicks.ended(bound, start, result);
   }
 

@@ -33,31 +33,26 @@ export function startWarnings(found: readonly Found[], hasScheduler: boolean): s
   return warnings.flatMap((warn) => warn(found) ?? []);
 }
 
-/**
- * A warning about scheduled jobs that share a lock, in one line; none if that cannot lose a tick.
- *
- * @param known the locks that were named before: they are left out, and new ones are added
- */
-export function sharedLocks(scheduled: readonly BoundJob[], known: Set<string>): string[] {
+/** A warning about scheduled jobs that share a lock, in one line; `undefined` if that cannot lose a tick. */
+export function sharedLocks(all: readonly BoundJob[]): string | undefined {
   const jobs = new Map<string, Set<string>>();
   const losing = new Set<string>();
-  for (const { name, job, settings } of scheduled) {
-    if (typeof name !== 'string') continue;
+  for (const { name, job, settings, schedule } of all) {
+    if (typeof name !== 'string' || schedule === undefined) continue;
     jobs.set(name, (jobs.get(name) ?? new Set()).add(job));
     if (losesTicks(settings)) losing.add(name);
   }
-  const shared = [...jobs].filter(([name, { size }]) => size > 1 && losing.has(name) && !known.has(name));
-  if (shared.length === 0) return [];
-  for (const [name] of shared) known.add(name);
+  const shared = [...jobs].filter(([name, { size }]) => size > 1 && losing.has(name));
+  if (shared.length === 0) return undefined;
   const list = shared.map(([name, sharing]) => `"${name}" (${[...sharing].join(', ')})`).join(', ');
-  return [
+  return (
     `Scheduled jobs share a lock: ${list}. Of two ticks at one time one is skipped as held, unless its job has wait or catchUp. ` +
-      'Jobs that may run side by side need locks of their own.',
-  ];
+    'Jobs that may run side by side need locks of their own.'
+  );
 }
 
 /** Whether a tick that is skipped as held is lost. */
-export function losesTicks(settings: BoundJob['settings']): boolean {
+function losesTicks(settings: BoundJob['settings']): boolean {
   const isLate = settings.catchUp !== false && settings.oncePerTick;
   return !isLate && !mayWait(settings);
 }

@@ -14,16 +14,8 @@ export type JobState = 'started' | 'stopped' | 'gone';
 /** The cron jobs that the scheduler has made from one method of one instance. */
 interface MadeJob {
   state(): JobState;
-  /**
-   * The current `CronTime` of each of its cron jobs: the application may have replaced them. Empty before the jobs are made.
-   */
+  /** The current `CronTime` of each of its cron jobs: the application may have replaced them. Empty before the jobs are made. */
   cronTimes(): CronTimeLike[];
-}
-
-/** One method of one instance with the same `@Cron()` options. */
-interface Claim {
-  readonly method: object;
-  readonly owner: object;
 }
 
 /** One cron job, with the maker that has it. */
@@ -39,7 +31,7 @@ interface Made {
  */
 export class CronJobState {
   /** By the `@Cron()` options of the method, in the order in which the scheduler finds the methods. */
-  readonly #claims = new Map<object, Claim[]>();
+  readonly #claims = new Map<object, { readonly method: object; readonly owner: object }[]>();
   #made: ReadonlyMap<unknown, Made[]>[] | undefined;
 
   /** @param makers called when they are needed */
@@ -53,23 +45,14 @@ export class CronJobState {
     this.#claims.set(options, claims);
     let index = claims.findIndex((claim) => claim.method === method && claim.owner === owner);
     if (index < 0) index = claims.push({ method, owner }) - 1;
-    let known: readonly Made[] | undefined;
-    const made = (): readonly Made[] => {
-      if (known !== undefined) return known;
-      const found = this.#of(options, index);
-      if (this.#made !== undefined) known = found;
-      return found;
-    };
     return {
       state: () => {
-        const states = made().map(({ maker, key, record }) =>
+        const states = this.#of(options, index).map(({ maker, key, record }) =>
           stateOf(maker.schedulerRegistry, key, record.ref),
         );
-        return (
-          states.find((state) => state === 'gone') ?? states.find((state) => state === 'stopped') ?? 'started'
-        );
+        return (['gone', 'stopped'] as const).find((state) => states.includes(state)) ?? 'started';
       },
-      cronTimes: () => made().flatMap(({ record }) => cronTimeOf(record.ref)),
+      cronTimes: () => this.#of(options, index).flatMap(({ record }) => cronTimeOf(record.ref)),
     };
   }
 
@@ -95,9 +78,9 @@ export class CronJobState {
       for (const [key, record] of Object.entries(maker.cronJobs)) {
         begun ||= record.ref !== undefined;
         const { options } = record;
-        const same = made.get(options);
-        if (same === undefined) made.set(options, [{ maker, key, record }]);
-        else same.push({ maker, key, record });
+        const same = made.get(options) ?? [];
+        made.set(options, same);
+        same.push({ maker, key, record });
       }
       return made;
     });
@@ -113,9 +96,8 @@ export function stateOf(registry: CronMaker['schedulerRegistry'], key: string, j
   return isInactive(job) ? 'stopped' : 'started';
 }
 
-function cronTimeOf(job: unknown): CronTimeLike | [] {
-  return (job as { cronTime: CronTimeLike } | undefined)?.cronTime ?? [];
-}
+const cronTimeOf = (job: unknown): CronTimeLike | [] =>
+  (job as { cronTime: CronTimeLike } | undefined)?.cronTime ?? [];
 
 /** Whether a cron job is stopped. Not for a job with a single date: that becomes inactive by itself when its date has come. */
 export function isInactive({

@@ -1,4 +1,4 @@
-import type { CronDate, CronTimeLike } from './scheduler-parts.js';
+import type { CronTimeLike } from './scheduler-parts.js';
 import { systemClock } from '../base/clock.js';
 import { SchedulerLockConfigError } from '../base/errors.js';
 
@@ -15,6 +15,8 @@ const LONGER = 8;
  * newest.
  */
 const CLOSE = 64;
+/** The step to a later start if `cron` returns a date that is not later, ms. */
+const STEP = 900_000;
 
 /**
  * The newest date of one cron expression.
@@ -29,7 +31,6 @@ export class CronTicks {
   /** Its expression, or its date, and its zone. */
   readonly expression: string;
   readonly zone: string;
-  readonly #dates: CronDates;
   /** The date before that; Infinity if it is not known. */
   #before = Infinity;
   #tick = Infinity;
@@ -38,7 +39,6 @@ export class CronTicks {
   constructor(private readonly cronTime: CronTimeLike) {
     const { timeZone, utcOffset } = cronTime;
     const zone = timeZone ?? (utcOffset === undefined ? zoneOf(cronTime) : offsetZone(utcOffset));
-    this.#dates = new CronDates(cronTime, zone);
     this.expression = String(cronTime.source);
     this.zone = zone;
     this.schedule = `${this.expression} (${zone})`;
@@ -52,7 +52,7 @@ export class CronTicks {
     }
     if (now < this.#tick) return now >= this.#before ? this.#before : this.#search(now);
     if (now < this.#following) return this.#tick;
-    const following = this.#dates.after(this.#following);
+    const following = this.#after(this.#following);
     if (now >= following) return this.#search(now);
     this.#before = this.#tick;
     this.#tick = this.#following;
@@ -63,7 +63,7 @@ export class CronTicks {
   /** The first date after `now`, epoch milliseconds, or Infinity. */
   next(now: number): number {
     if (!this.cronTime.realDate) {
-      if (this.newest(now) === undefined) return this.#dates.after(now);
+      if (this.newest(now) === undefined) return this.#after(now);
       return now < this.#tick ? this.#tick : this.#following;
     }
     const date = Number(this.cronTime.source);
@@ -71,35 +71,49 @@ export class CronTicks {
   }
 
   #search(now: number): number | undefined {
-    const following = this.#dates.after(now);
+    const following = this.#after(now);
     // `cron` finds no date in the years to come: then there was none before either.
     if (following === Infinity) return undefined;
     // Most schedules are regular: the newest date is as far before the next one as the one after that is behind it.
-    const distance = this.#dates.after(following) - following;
+    const distance = this.#after(following) - following;
     let [until, span] = [now, Math.min(distance, MAX_SPAN) * FIRST_STEP];
-    let tick = this.#dates.after(following - span);
+    let tick = this.#after(following - span);
     while (tick > now) {
       if (span > MAX_SPAN) return undefined;
       until = Math.min(until, following - span);
       span *= LONGER;
-      tick = this.#dates.after(following - span);
+      tick = this.#after(following - span);
     }
     // The newest date is in [tick, until]: halve that until none follows.
-    let isNewest = this.#dates.after(tick) > now;
+    let isNewest = this.#after(tick) > now;
     while (!isNewest && until - tick >= RESOLUTION) {
       const middle = (tick + until) / 2;
-      const next = this.#dates.after(middle);
+      const next = this.#after(middle);
       if (next > now) until = middle;
       else {
         tick = next;
         // Amid thousands of dates on one day this date is not the newest, so the question would be wasted.
-        isNewest = until - tick < CLOSE * distance && this.#dates.after(tick) > now;
+        isNewest = until - tick < CLOSE * distance && this.#after(tick) > now;
       }
     }
     this.#before = Infinity;
     this.#tick = tick;
     this.#following = following;
     return tick;
+  }
+
+  /** The first date after `time`, epoch milliseconds, or Infinity. */
+  #after(time: number): number {
+    try {
+      // Where clocks are set back, `cron` may answer a date that is not later.
+      for (let start = time; start < time + 100 * STEP; start += STEP) {
+        const next = this.cronTime.getNextDateFrom(new Date(start), this.zone).toMillis();
+        if (next > time) return next;
+      }
+    } catch {
+      // `cron` throws if there is no date within 8 years.
+    }
+    return Infinity;
   }
 }
 
@@ -151,93 +165,6 @@ function offsetZone(minutes: number): string {
   const hours = Math.floor(Math.abs(minutes) / 60);
   const two = (value: number): string => String(value).padStart(2, '0');
   return `UTC${minutes < 0 ? '-' : '+'}${two(hours)}:${two(Math.abs(minutes) % 60)}`;
-}
-
-/** A moment at which clocks were set back, as at the end of daylight saving time: some times of day come twice. */
-interface SetBack {
-  /** When the clocks were set back, epoch milliseconds. */
-  readonly at: number;
-  /** By how much, milliseconds. */
-  readonly by: number;
-  /** How far the clocks were ahead of UTC before, milliseconds. */
-  readonly ahead: number;
-}
-
-const MINUTE = 60_000;
-/** The step to a later start if `cron` returns a date that is not later, ms. */
-const STEP = 15 * MINUTE;
-/**
- * How far around a date to look for clocks that are set back, ms: further away, `cron` is not affected. No zone sets
- * its clocks back by more.
- */
-const AROUND = 180 * MINUTE;
-
-/**
- * The dates of one cron expression: those at which `cron` fires in a process that is always up.
- *
- * When daylight saving time ends, the answer of `cron` depends on the start of the question. `30 2 * * *` has fired in the
- * first of the two hours, and a process that starts in the second one fires it again. So a question from within the
- * second hour is asked from the beginning of that hour. Then all instances have the same dates, and the second fire has
- * no date of its own: it belongs to the date before. Either that date was started already, or this fire starts it. In
- * both cases the job runs once that night.
- */
-class CronDates {
-  #zone: CronDate['zone'];
-
-  constructor(
-    private readonly cronTime: CronTimeLike,
-    private readonly zoneName: string,
-  ) {}
-
-  /** The first date after `time`, epoch milliseconds, or Infinity. Asks `cron` one to three questions. */
-  after(time: number): number {
-    try {
-      return this.#after(time);
-    } catch {
-      // `cron` throws if there is no date within 8 years.
-      return Infinity;
-    }
-  }
-
-  #after(time: number): number {
-    const next = this.#ask(time);
-    const here = this.#setBackNear(time);
-    if (here !== undefined && time >= here.at && time < here.at + here.by) {
-      // The next date for a process that was up in the first of the two hours.
-      const onwards = this.#ask(here.at - 1);
-      return onwards > time ? onwards : next;
-    }
-    const there = this.#setBackNear(next);
-    if (there === undefined || time >= there.at) return next;
-    // From later starts, `cron` takes the second of the two hours for the first one, or misses both (on Lord Howe
-    // Island they are half hours).
-    const clock = time + (this.#zone?.offset(time) ?? 0) * MINUTE;
-    const first = this.cronTime.getNextDateFrom(new Date(clock), 'UTC').toMillis() - there.ahead;
-    return first >= there.at - there.by && first < there.at ? first : next;
-  }
-
-  #ask(time: number): number {
-    for (let start = time; start < time + 100 * STEP; start += STEP) {
-      const next = this.cronTime.getNextDateFrom(new Date(start), this.zoneName);
-      this.#zone ??= next.zone;
-      if (next.toMillis() > time) return next.toMillis();
-    }
-    return Infinity;
-  }
-
-  #setBackNear(time: number): SetBack | undefined {
-    const zone = this.#zone;
-    if (zone === undefined) return undefined;
-    let [from, until] = [time - AROUND, time + AROUND];
-    const [before, after] = [zone.offset(from), zone.offset(until)];
-    if (before <= after) return undefined;
-    while (until - from > 1) {
-      const middle = Math.floor((from + until) / 2);
-      if (zone.offset(middle) === before) from = middle;
-      else until = middle;
-    }
-    return { at: until, by: (before - after) * MINUTE, ahead: before * MINUTE };
-  }
 }
 
 /**

@@ -7,7 +7,8 @@ import { cronOptionsOf, type CronOptions, type CronTimeLike, intervalOptionsOf }
 export class JobSchedule {
   private constructor(
     private readonly cron: CronOptions | undefined,
-    private readonly interval: number | undefined,
+    /** Milliseconds between two runs of an interval; `undefined` for a cron job. */
+    readonly every: number | undefined,
     private readonly cronTimes: () => readonly CronTimeLike[],
     /** When the job was made, monotonic; absent for a job that is made with the instance. */
     readonly madeAt?: number,
@@ -40,7 +41,7 @@ export class JobSchedule {
 
   /** The start that a call fired at `now` belongs to, epoch milliseconds by this machine's clock. */
   startAt(now: number): JobStart {
-    if (this.interval !== undefined) return { interval: this.interval };
+    if (this.every !== undefined) return { interval: this.every };
     let start: JobStart = {};
     // If several cron jobs fire the method, its ticks are the dates of all of them.
     for (const cronTime of this.cronTimes()) {
@@ -51,15 +52,9 @@ export class JobSchedule {
     return this.zoned && start.schedule !== undefined ? { ...start, meant: true } : start;
   }
 
-  /** Milliseconds between two runs of an interval; `undefined` for a cron job. */
-  get every(): number | undefined {
-    return this.interval;
-  }
-
   /** The class of its dates, if it has any. */
   get cronTimeClass(): CronTimeClass | undefined {
-    const [cronTime] = this.cronTimes();
-    return cronTime?.constructor as CronTimeClass | undefined;
+    return this.cronTimes()[0]?.constructor as CronTimeClass | undefined;
   }
 
   /** The expression and the zone of each cron job that fires it. */
@@ -74,9 +69,8 @@ export class JobSchedule {
 
   /** Whether the zone of the process decides when this cron job runs. */
   get isZoneless(): boolean {
-    if (this.cron === undefined || this.cron.disabled === true) return false;
-    const { cronTime, timeZone, utcOffset } = this.cron;
-    return timeZone === undefined && utcOffset === undefined && hasTimeOfDay(cronTime);
+    const { cronTime, timeZone, utcOffset } = this.cron ?? {};
+    return this.isCron && timeZone === undefined && utcOffset === undefined && hasTimeOfDay(cronTime);
   }
 
   /** Whether its cron job is not known yet: `cron` fires a job that it makes too late before that job is registered. */
@@ -103,11 +97,6 @@ export class JobSchedule {
   nextAfter(at: number): number {
     return together(this.cronTimes().map(pastTicksFor)).next(at);
   }
-
-  /** Searches for the newest tick ahead of the next call. */
-  prepare(now: number): void {
-    this.startAt(now);
-  }
 }
 
 /** Whether an expression names hours, days or months; `*` for all of them is the same in each zone. */
@@ -119,6 +108,4 @@ function hasTimeOfDay(expression: unknown): boolean {
 }
 
 /** Rounds as Node's `setInterval()` does. */
-function wholeMilliseconds(timeout: number): number {
-  return Math.max(1, Math.trunc(timeout) || 1);
-}
+const wholeMilliseconds = (timeout: number): number => Math.max(1, Math.trunc(timeout) || 1);

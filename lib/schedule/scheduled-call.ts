@@ -59,20 +59,13 @@ export function fireAgain(method: Method, instance: object, key: string | symbol
 /** Calls the method with the mark, which {@link scheduledCall} finds when the explorer asks on behalf of that very call. */
 function fire(mark: Mark, method: Method, args: unknown[]): unknown {
   const result = marks.run(mark, () => Reflect.apply(method, mark.instance, args));
-  const end = (): void => {
-    mark.over = true;
-  };
+  const end = (): void => void (mark.over = true);
   // Code that inherits the context of a skipped call must not get its tick.
   if (result instanceof Promise) result.then(end, end);
   return result;
 }
 
-/**
- * Makes `instance[key]` a call by hand from now on. Looks the method up when called, so that a spy on the prototype is still
- * called.
- *
- * @returns a function that undoes this
- */
+/** Makes `instance[key]` a call by hand from now on, also of a spy on the prototype. Returns a function that undoes this. */
 export function markByHand(instance: object, key: string | symbol): () => void {
   if (Object.hasOwn(instance, key) || !Object.isExtensible(instance)) return () => undefined;
   const byHand = function (this: object, ...args: unknown[]): unknown {
@@ -93,8 +86,7 @@ export function markByHand(instance: object, key: string | symbol): () => void {
 }
 
 /**
- * The call by the scheduler that this very call belongs to, if any. Only until the job begins: calls that the job itself
- * makes are calls by hand.
+ * The call by the scheduler that this very call belongs to, if any. Calls that the job itself makes are calls by hand.
  *
  * @param isOf whether what the scheduler fired a method of is the instance of this call, or stands for it
  */

@@ -76,25 +76,15 @@ export function schedulesOf(
   return { fires: name, leftOut: isTwice ? [...leftOut, `another ${name}`] : leftOut };
 }
 
-/**
- * The members of `CronTime` of the package `cron` that this library uses. The object comes from the very job that
- * fires, so that both agree on every date, also around changes of daylight saving time.
- */
+/** The members of `CronTime` of the package `cron` that this library uses. It is that of the very job that fires, so both agree on every date. */
 export interface CronTimeLike {
   readonly source: unknown;
   readonly timeZone?: string | undefined;
   readonly utcOffset?: number | undefined;
   readonly realDate: boolean;
-  getNextDateFrom(start: Date, timeZone?: string): CronDate;
+  getNextDateFrom(start: Date, timeZone?: string): { toMillis(): number };
   /** The next date, in the zone in which `cron` counts. */
   sendAt(): { readonly zoneName: string | null };
-}
-
-/** A date as `cron` gives it, by luxon. */
-export interface CronDate {
-  toMillis(): number;
-  /** The zone in which `cron` counts: how many minutes its clocks are ahead of UTC. */
-  readonly zone?: { offset(time: number): number };
 }
 
 /**
@@ -124,7 +114,7 @@ export interface CronJobLike extends ScheduledCronJob {
   fireOnTick(this: unknown, ...args: unknown[]): unknown;
 }
 
-/** The members of `SchedulerRegistry` of `@nestjs/schedule` that this library uses. */
+/** The members of `SchedulerRegistry` that this library uses. */
 interface JobRegistry {
   getCronJobs(): ReadonlyMap<string, CronJobLike>;
   addCronJob(name: string, job: CronJobLike): void;
@@ -151,9 +141,8 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export const isNamed = (job: string): boolean => !UUID.test(job);
 
 /**
- * The members of `SchedulerOrchestrator` of `@nestjs/schedule` that this library uses. That class makes the jobs of
- * decorated methods. It is not public, but the same from version 4 to 12: tests pin it. If it is not found, the application
- * does not start: otherwise its jobs would run on every instance.
+ * The members of `SchedulerOrchestrator` that this library uses: it makes the jobs of decorated methods. If it is not found, the
+ * application does not start: otherwise its jobs would run on every instance.
  */
 export interface JobOrchestrator {
   readonly schedulerRegistry: JobRegistry;
@@ -164,21 +153,11 @@ export interface JobOrchestrator {
   mountIntervals(): void;
 }
 
-const METHODS = ['mountCron', 'mountIntervals'] as const;
-const REGISTRY_METHODS = [
-  'getCronJobs',
-  'addCronJob',
-  'getIntervals',
-  'getInterval',
-  'addInterval',
-  'getTimeouts',
-  'addTimeout',
-] as const;
+const METHODS = 'mountCron mountIntervals'.split(' ');
+const REGISTRY_METHODS =
+  'getCronJobs addCronJob getIntervals getInterval addInterval getTimeouts addTimeout'.split(' ');
 
-/**
- * Recognises `SchedulerOrchestrator` by its members, as it has no public name. The registry is taken from it, not looked
- * up: other objects with methods to add and get jobs belong to the application.
- */
+/** Recognises `SchedulerOrchestrator` by its members, as it has no public name. */
 function isOrchestrator(instance: unknown): instance is JobOrchestrator {
   try {
     const registry = isObject(instance) && instance['schedulerRegistry'];
@@ -198,21 +177,17 @@ function isOrchestrator(instance: unknown): instance is JobOrchestrator {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;
 
-/**
- * Another orchestrator with these parts in place of its own: it mounts only the jobs in them. A copy, as a proxy around the orchestrator
- * would mount its own jobs.
- */
+/** A copy of an orchestrator that mounts only the jobs in these parts. */
 export function overlay(orchestrator: JobOrchestrator, parts: Partial<JobOrchestrator>): JobOrchestrator {
   const prototype = Object.getPrototypeOf(orchestrator) as object;
   return Object.assign(Object.create(prototype) as JobOrchestrator, orchestrator, parts);
 }
 
-/** The handle of an interval; `undefined` if the registry has none of this name. */
+/** The handle of an interval; `undefined` if the registry has none of this name. A list of all names would cost more. */
 export function intervalOf(registry: JobRegistry, name: string): unknown {
   try {
     return registry.getInterval(name);
   } catch {
-    // The only other way to find out is a list of all names.
     return undefined;
   }
 }
@@ -225,28 +200,19 @@ interface Wrapper {
   isDependencyTreeStatic(): boolean;
 }
 
-/**
- * The orchestrators that fire the jobs of this application, recognised by their members: this library never imports
- * `@nestjs/schedule`. NestJS makes one for each `ScheduleModule.forRoot()`, and each of them fires all decorated methods.
- */
-export function orchestratorsAmong(providers: readonly Wrapper[]): JobOrchestrator[] {
-  const instances = providers.map(({ instance }) => instance);
-  return [...new Set(instances.filter(isOrchestrator))];
-}
+/** The orchestrators that fire the jobs of this application: one for each `ScheduleModule.forRoot()`, and each fires all decorated methods. */
+export const orchestratorsAmong = (providers: readonly Wrapper[]): JobOrchestrator[] => [
+  ...new Set(providers.map(({ instance }) => instance).filter(isOrchestrator)),
+];
 
 /** Whether a `ScheduleModule` has a registry; if no orchestrator was found, its version is unknown to this library. */
-export function isUnknownScheduler(providers: readonly Wrapper[]): boolean {
-  return providers.some(
+export const isUnknownScheduler = (providers: readonly Wrapper[]): boolean =>
+  providers.some(
     ({ host, instance }) =>
       host?.name === 'ScheduleModule' && isObject(instance) && typeof instance['addCronJob'] === 'function',
   );
-}
 
-/**
- * Decorated methods for which the scheduler makes no jobs, with the options that switch them off.
- *
- * @param methodNames the names of all methods of a prototype: Nest's own search
- */
+/** Decorated methods for which the scheduler makes no jobs, with the options that switch them off. @param methodNames Nest's own search */
 export function unmadeJobs(
   wrappers: readonly Wrapper[],
   orchestrators: readonly JobOrchestrator[],

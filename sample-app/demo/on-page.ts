@@ -42,7 +42,7 @@ export class OnPage implements Play {
     await this.#pause(url);
     await this.#show(url, ['pause', 'leader', 'fires', 'line', 'queued', 'dead', 'fails']);
     await this.#die();
-    await this.#show(url, ['rerun', 'gone']);
+    await this.#show(url, ['gone']);
     await this.#deploy(env);
     await this.#show(url, ['left', 'version', 'schedule', 'disagree', 'overdue', 'overrun']);
     await this.#outage(url);
@@ -89,7 +89,7 @@ export class OnPage implements Play {
     gate.shut();
     await Promise.all([this.#show(url, ['grey']), sleep(OUTAGE)]);
     gate.open();
-    await this.#show(url, ['outage', 'misses', 'overlap']);
+    await this.#show(url, ['outage', 'misses']);
   }
 
   async #start(names: readonly string[], env: Record<string, string>): Promise<void> {

@@ -10,12 +10,10 @@ export interface Shown {
 
 const word = (text: string): string => paint(text, 'yellow');
 
-/** How a job is, in the list of all jobs. */
-const statusOf = (job: string, status: string): RegExp =>
-  new RegExp(`FleetJobs\\.${job}</a></th><td><span class="status \\w+"><span[^>]*>[^<]*</span> ${status}`);
-
-/** A row of what changed has at least one mark. */
-const changed = (row: string): RegExp => new RegExp(`aria-label="${row}: [1-9]`);
+/** The row of a job in the table of all jobs. */
+const rowOf = (job: string, shows: string): RegExp =>
+  new RegExp(`FleetJobs\\.${job}</a><span class="faint schedule">(?:(?!</tr>).)*${shows}`, 's');
+const statusOf = (job: string, status: string): RegExp => rowOf(job, `<span [^>]*>[^<]*</span> ${status}`);
 
 /** Each kind of event that the page of the demo shows. */
 export const SHOWN = {
@@ -27,19 +25,15 @@ export const SHOWN = {
     told: `who waits ${word('in line')} for stock`,
   },
   queued: {
-    shows: /orders<\/th>(?:(?!<\/tr>).)*<td class="number">[1-9]\d*<\/td><td>(?:(?!<td).)*<\/td><\/tr>/s,
+    shows: /orders<\/th>(?:(?!<\/tr>).)*<td>[1-9]\d{0,3}<\/td><td>(?:(?!<td).)*<\/td><\/tr>/s,
     told: `${word('queued')} calls for orders`,
   },
   dead: { shows: /the newest failed/, told: `a ${word('dead letter')} of orders` },
   fails: { shows: statusOf('mail', 'failing'), told: `mail as ${word('failing')}, with its error` },
-  rerun: {
-    shows: /class="run \w+(?: overlap)? again"/,
-    told: `that another instance has started report ${word('again')}`,
-  },
   gone: { shows: /▲ gone/, told: `old-2 as ${word('gone')}` },
   left: { shows: /○ shut down/, told: `old-3 as ${word('shut down')}` },
-  version: { shows: changed('Versions'), told: `the new ${word('version')}` },
-  schedule: { shows: changed('Schedules'), told: `the changed ${word('schedule')}` },
+  version: { shows: /class="deployed"><title>[^<]*version 1\.1\.0/, told: `the new ${word('version')}` },
+  schedule: { shows: rowOf('digest', ' instead of '), told: `the changed ${word('schedule')}` },
   disagree: {
     shows: statusOf('digest', 'disagree'),
     told: `digest as ${word('disagree')}: two instances have different schedules`,
@@ -53,10 +47,9 @@ export const SHOWN = {
     told: `export as ${word('overrun')}: it takes longer than the time between its ticks`,
   },
   grey: {
-    shows: /class="verdict stale"/,
-    told: `that its answer is ${word('old')}: the store does not answer`,
+    shows: /No job can start: /,
+    told: `that ${word('no job can start')}: the store does not answer`,
   },
-  outage: { shows: changed('Store away'), told: `the ${word('outage')}` },
-  misses: { shows: changed('Missed ticks'), told: `the ${word('missed')} ticks` },
-  overlap: { shows: /class="run \w+ overlap/, told: `that two runs of export ${word('overlap')}` },
+  outage: { shows: /The store was away /, told: `the ${word('outage')}` },
+  misses: { shows: rowOf('\\w+', '[1-9]\\d* missed ticks?;'), told: `the ${word('missed')} ticks` },
 } as const satisfies Readonly<Record<string, Shown>>;

@@ -75,7 +75,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     const body = await (await fetch(place.url, { headers: USER })).text();
     const links = [...body.matchAll(/(?:href|src|action)="([^"]*)"/g)].map(([, link = '']) => link);
     expect(links.length).toBeGreaterThan(50);
-    expect(links.filter((link) => !/^[?#]|^data:,$/.test(link))).toEqual([]);
+    expect(links.filter((link) => !/^[?#]|^data:image\/svg/.test(link))).toEqual([]);
   });
 
   test('a job with a name of 200 characters is reached, whatever they are', async () => {
@@ -113,7 +113,10 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(await statusOf(fetch(`${place.url}/api/v1/jobs/Nobody.knows/why`, { headers: USER }))).toBe(404);
     const bad = await fetch(`${place.url}/api/v1/jobs/InvoiceJobs.send/why?at=yesterday`, { headers: USER });
     expect(bad.status).toBe(400);
-    expect(await bad.json()).toEqual({ error: expect.stringContaining('at: ') });
+    // It is the viewer who is wrong, and not the set-up.
+    expect(await bad.json()).toEqual({
+      error: expect.stringMatching(/^why\(\): at: 'yesterday' is no time/),
+    });
     const limit = await fetch(`${place.url}/api/v1/jobs/InvoiceJobs.send/runs?limit=0`, { headers: USER });
     await limit.text();
     expect(limit.status).toBe(400);
@@ -138,7 +141,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     const answer = await (
       await fetch(`${place.url}?job=InvoiceJobs.send&at=${at}&zone=Europe/Berlin`, { headers: USER })
     ).text();
-    expect(answer).toContain('The tick of 2026-10-24 ');
+    expect(answer).toMatch(/The tick of \d\d:00 ran on .*: started at \d\d:00/);
     expect(answer).toContain('+02:00');
   });
 });

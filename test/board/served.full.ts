@@ -20,7 +20,7 @@ async function served(url: string): Promise<number> {
   return socket.bytesRead;
 }
 
-test.each(PLATFORMS)('what is served of an ordinary fleet on %s is at most 60 kB', async (platform) => {
+test.each(PLATFORMS)('what is served of an ordinary fleet on %s is at most 25 kB', async (platform) => {
   const made = await fleet();
   place = await site({ platform, store: made.store, clock: made.clock });
   let whole = 0;
@@ -29,5 +29,5 @@ test.each(PLATFORMS)('what is served of an ordinary fleet on %s is at most 60 kB
     process.stderr.write(`${part || 'page'}: ${(bytes / 1e3).toFixed(1)} kB on the wire\n`);
     whole += bytes;
   }
-  expect(whole).toBeLessThan(60_000);
+  expect(whole).toBeLessThan(25_000);
 });

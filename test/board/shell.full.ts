@@ -30,38 +30,38 @@ async function served(...argv: string[]): Promise<URL> {
   return new URL(out.split('\n')[0] ?? '');
 }
 
-async function cookieOf(address: URL): Promise<string> {
-  const first = await fetch(address, { redirect: 'manual' });
-  expect(first.status).toBe(303);
-  expect(first.headers.get('location')).not.toContain('secret');
-  expect(first.headers.get('set-cookie')).toMatch(/HttpOnly; SameSite=Strict/);
-  return first.headers.get('set-cookie')?.split(';')[0] ?? '';
-}
-
 test('`board` serves the page and its JSON to who has the address, until Ctrl+C', async () => {
   const address = await served();
   expect(address.hostname).toBe('127.0.0.1');
-  const headers = { cookie: await cookieOf(address) };
-  const page = await fetch(new URL('/', address), { headers });
+  const page = await fetch(address);
   expect(await page.text()).toContain('InvoiceJobs.send');
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
-  const why = await fetch(new URL('/api/v1/jobs/InvoiceJobs.send/why', address), { headers });
+  const why = await fetch(new URL('api/v1/jobs/InvoiceJobs.send/why', address));
   expect(await why.json()).toMatchObject({ why: { job: 'InvoiceJobs.send' } });
-  expect((await fetch(new URL('/elsewhere', address), { headers })).status).toBe(404);
+  expect((await fetch(new URL('elsewhere', address))).status).toBe(404);
   interrupt?.();
   expect(await ended).toBe(0);
   await expect(fetch(address)).rejects.toThrow();
 });
 
+test('the secret is in the address, and in no cookie: a browser sends those to each port of this machine', async () => {
+  const address = await served();
+  expect(address.pathname).toMatch(/^\/[\w-]{22}\/$/);
+  for (const url of [address, new URL('?job=InvoiceJobs.send', address), new URL('api/v1/jobs', address)]) {
+    const answer = await fetch(url, { redirect: 'manual' });
+    await answer.text();
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('set-cookie')).toBeNull();
+    expect(answer.headers.get('referrer-policy')).toBe('no-referrer');
+  }
+});
+
 test('whoever has no secret, or a wrong one, sees nothing', async () => {
   const address = await served();
-  const wrong = new URL(address);
   // As many characters as it has, and as many bytes more.
-  wrong.searchParams.set('secret', 'é'.repeat(22));
-  expect((await fetch(wrong)).status).toBe(403);
-  wrong.searchParams.set('secret', 'x'.repeat(22));
-  for (const url of [new URL('/', address), wrong, new URL('/api/v1/jobs', address)]) {
-    const answer = await fetch(url, { redirect: 'manual' });
+  const wrong = ['x'.repeat(22), 'é'.repeat(22), address.pathname.slice(1, -2), 'api/v1/jobs', ''];
+  for (const path of wrong) {
+    const answer = await fetch(new URL(`/${path}`, address), { redirect: 'manual' });
     expect(answer.status).toBe(403);
     expect(await answer.text()).not.toContain('Jobs');
   }
@@ -69,14 +69,13 @@ test('whoever has no secret, or a wrong one, sees nothing', async () => {
 
 test('a site whose name leads to this machine gets no answer, and nothing is written', async () => {
   const address = await served();
-  const cookie = await cookieOf(address);
   const status = await new Promise((resolve, reject) =>
-    request(address, { headers: { host: 'evil.example', cookie } }, ({ statusCode }) => resolve(statusCode))
+    request(address, { headers: { host: 'evil.example' } }, ({ statusCode }) => resolve(statusCode))
       .on('error', reject)
       .end(),
   );
   expect(status).toBe(421);
-  expect((await fetch(new URL('/', address), { method: 'POST', headers: { cookie } })).status).toBe(405);
+  expect((await fetch(address, { method: 'POST' })).status).toBe(405);
 });
 
 test('a port that is taken is said to be so', async () => {

@@ -48,12 +48,12 @@ describe('a call of run()', () => {
     [
       'with onSkip',
       ['x', { onSkip: 'throw' }, job],
-      'lock "x": onSkip: there is no such option here. run() does not throw if it is skipped: look at `ran` of its result. acquire() always throws then.',
+      'lock "x": onSkip: there is no such option here. There are job, history, tick, signal, ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError.',
     ],
     [
       'with catchUp',
       ['x', { catchUp: '1h' }, job],
-      'lock "x": catchUp: there is no such option here. Only jobs that the scheduler fires catch up: see @SchedulerLock() and cron().',
+      'lock "x": catchUp: there is no such option here. There are job, history, tick, signal, ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError.',
     ],
     [
       'with a misspelt option',

@@ -73,7 +73,7 @@ describe('options that cannot work', () => {
     'ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError, onSkip, oncePerTick, rerun, catchUp, overdue';
   const MODULE_OPTIONS = `connection, store, keyPrefix, key, instanceId, storeTimeout, shutdownTimeout, leader, log, clock, insight, ${LOCK_OPTIONS}`;
   const EVENTS =
-    'acquired, released, skipped, renewed, interrupted, renewal-failed, lost, overrun, waiting, dead-lettered, timeout, unlocked, overdue, hung, shutdown, leader, controlled, outage';
+    'acquired, renewed, released, waiting, skipped, dead-lettered, interrupted, renewal-failed, lost, timeout, overrun, unlocked, controlled, overdue, hung, leader, shutdown, outage';
   const STORES =
     "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.";
   it.each([

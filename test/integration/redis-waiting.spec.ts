@@ -6,6 +6,9 @@ import type { AcquireRequest, HintChannel } from '../../lib/contract/lock-store.
 import type { WaitRequest } from '../../lib/contract/lease-ref.js';
 import { provideRedis, type RedisServer } from '../support/redis-server.js';
 import { until } from '../support/until.js';
+import { systemClock } from '../../lib/base/clock.js';
+import { LockRunner } from '../../lib/lock/lock-runner.js';
+import type { LockCall } from '../../lib/lock/lock-call.js';
 
 let server: RedisServer;
 let client: Redis;
@@ -141,4 +144,40 @@ describe('on Redis', () => {
     }
     expect(granted).toBe(true);
   });
+});
+
+test('the start of an interval stays when the first ask of its call was lost, and another job has the lock next', async () => {
+  let asks = 0;
+  const { store } = a;
+  const [acquire, release] = [store.acquire.bind(store), store.release.bind(store)];
+  store.acquire = async (request) => {
+    const result = await acquire(request);
+    return (asks += 1) === 1 ? new Promise(() => undefined) : result;
+  };
+  store.release = async (lease, options) => {
+    const result = await release(lease, options);
+    const next = { ...b.call(name), job: 'Jobs.other' };
+    const grant = await b.store.acquire(next);
+    if (grant.acquired) await b.store.release({ ...next, fencingToken: grant.fencingToken });
+    return result;
+  };
+  const runner = new LockRunner(store, 'here', systemClock, () => undefined, 1_000);
+  const settings = {
+    ttl: 60_000,
+    heartbeat: false,
+    timeout: undefined,
+    atLeast: 0,
+    storeTimeout: 1_000,
+  } as const;
+  const call: LockCall = {
+    kind: 'fired',
+    name,
+    job: 'Jobs.sync',
+    start: { interval: 600_000 },
+    settings: { ...settings, wait: 30_000, enabled: true, onStoreError: 'skip' },
+  };
+  expect(await runner.run(call, () => 'ran')).toEqual({ ran: true, value: 'ran' });
+  await runner.shutdown(0);
+  const again = await b.store.acquire({ ...b.call(name), job: 'Jobs.sync', interval: 600_000 });
+  expect(again).toMatchObject({ acquired: false, reason: 'already-ran' });
 });

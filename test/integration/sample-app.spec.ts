@@ -107,10 +107,11 @@ test('GET /health of the sample app says that the store answers, and which job f
   const degraded = await until(
     async () => {
       const health = (await (await fetch(`${url}/health`)).json()) as {
-        schedulerLock: { failing: string[] };
+        schedulerLock: { failing: string[]; unknown: string[] };
       };
-      // On a busy machine the job is unknown for a moment before, which degrades health, too.
-      return health.schedulerLock.failing.length > 0 && health;
+      const { failing, unknown } = health.schedulerLock;
+      // On a busy machine jobs are unknown for a moment when a tick has passed, which degrades health, too.
+      return failing.length > 0 && unknown.length === 0 && health;
     },
     { message: 'the mail to fail', timeout: 20_000 },
   );
@@ -120,7 +121,6 @@ test('GET /health of the sample app says that the store answers, and which job f
       store: 'up',
       lastAnswer: expect.any(String),
       overdue: [],
-      lost: 0,
       failing: ['MailJob.send'],
       hung: [],
       attention: [],

@@ -119,7 +119,7 @@ describe('SchedulerLockService.run()', () => {
         problems: [
           'lock "import": tll: there is no such option here. Did you mean `ttl`?',
           'lock "import": onSkip: there is no such option here. ' +
-            'run() does not throw if it is skipped: look at `ran` of its result. acquire() always throws then.',
+            'There are job, history, tick, signal, ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError.',
           'lock "import": group: there is no such option here. ' +
             'There are job, history, tick, signal, ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError.',
         ],

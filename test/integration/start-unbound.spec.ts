@@ -3,7 +3,6 @@ import { Injectable, Module } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { SchedulerLock, SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
-import { until } from '../support/until.js';
 import { closeApps, LogLines, startApp } from './app.js';
 
 const open = new Set<TestingModule>();
@@ -65,18 +64,6 @@ test('an application with dynamic jobs only gets its line at the start', async (
       /^log: 2 scheduled jobs run on one instance at a time \(acme, umbrella\): this is instance /,
     ),
   ]);
-});
-
-test('an application whose first jobs are made after its start gets its line then, once', async () => {
-  const app = await startApp([]);
-  expect(startLines(app.logs)).toEqual([]);
-  const locks = app.get(SchedulerLockService);
-  locks.cron('acme', YEARLY, () => undefined);
-  locks.cron('umbrella', YEARLY, () => undefined);
-  await until(() => startLines(app.logs).length > 0);
-  locks.cron('initech', YEARLY, () => undefined);
-  await new Promise(setImmediate);
-  expect(startLines(app.logs)).toEqual([expect.stringContaining('(acme, umbrella)')]);
 });
 
 test('a class that two modules provide is told of at the start: the scheduler fires it twice', async () => {

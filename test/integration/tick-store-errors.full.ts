@@ -7,6 +7,8 @@ import {
   currentLock,
   MemoryLockStore,
   SchedulerLock,
+  SchedulerLockInsight,
+  SchedulerLockService,
   StoreUnavailableError,
 } from '../../lib/index.js';
 import type { AcquireRefusal, AcquireRequest, AcquireResult } from '../../lib/contract/lock-store.js';
@@ -37,7 +39,12 @@ beforeEach(() => {
 afterEach(closeApps);
 
 /** Two instances with a job of one tick, half a minute ago; `runs` has what its runs saw. */
-async function start(options: { onStoreError: 'skip' | 'run'; catchUp?: Duration; rerun?: number }) {
+async function start(options: {
+  onStoreError: 'skip' | 'run';
+  catchUp?: Duration;
+  rerun?: number;
+  overdue?: Duration;
+}) {
   const { expression, tick } = daily();
   const runs: { attempt: number; locked: boolean }[] = [];
   @Injectable()
@@ -109,6 +116,25 @@ test('with onStoreError run a tick that fell into an outage runs on every instan
     { attempt: 1, locked: false },
     { attempt: 1, locked: false },
   ]);
+});
+
+test('with onStoreError run a tick that ran without the store is not missed: its instances tell when the store is back', async () => {
+  const { tick, runs, apps } = await start({ onStoreError: 'run', overdue: '45s' });
+  await runIn(store, request('nightly', tick - DAY));
+  const both = await apps();
+  store.away = true;
+  for (const app of both) await app.fire('nightly');
+  await until(() => runs.length === 2);
+  store.away = false;
+  for (const app of both) await app.get(SchedulerLockService).run('anything', () => undefined);
+  // They tell when the grace is over.
+  const told = async (): Promise<boolean> =>
+    (await store.history.entries({ name: 'nightly', limit: 10 })).length === 2;
+  await until(told, { timeout: 60_000 });
+  const insight = both[0].get(SchedulerLockInsight);
+  expect(await insight.job('nightly')).toMatchObject({ status: 'ok', attention: false });
+  expect(await insight.why('nightly')).toMatchObject({ cause: 'unlocked', tick });
+  expect(both.flatMap(({ events }) => events.filter(({ type }) => type === 'overdue'))).toEqual([]);
 });
 
 test.each(['skip', 'run'] as const)(

@@ -5,10 +5,8 @@ import type { Emit } from '../../contract/events/events.js';
 /** A kind of call to the store. `look` is an attempt that the store refused, so it wrote nothing. */
 type StoreCall = 'acquire' | 'look' | 'extend' | 'release' | 'enqueue' | 'next';
 
-/** A call that failed. */
 interface FailedCall {
   readonly call: StoreCall;
-  /** The locks that the call was for. */
   readonly locks: readonly string[];
   /** Whether a run was skipped because of it. */
   readonly skipped?: boolean;
@@ -17,7 +15,6 @@ interface FailedCall {
 interface Outage {
   readonly since: number;
   skipped: number;
-  /** When a call failed last, monotonic. */
   failedAt: number;
   /** Whether something could not be written. An attempt that was refused wrote nothing, so its answer shows nothing of that. */
   unwritten: boolean;
@@ -43,9 +40,8 @@ const MAX_LOCKS = 10_000;
  * Turns failed and successful store calls into outages with a beginning and an end: one event each, however many ticks fall
  * into it. A broken entry of one lock is an outage of that lock alone.
  *
- * An outage is over with the first call that is answered in time, a sign of life included. There are exceptions. If the store has refused a kind of call,
- * only an answer to that kind ends it. If the entry of a lock could not be written, an attempt that is refused does not. If locks live on several servers, only an answer for a lock that has failed does. When
- * nothing has failed for ten minutes, any answer ends these too.
+ * An outage ends with the first call that is answered in time, except where such an answer says nothing of what has failed: a kind of call
+ * that the store refuses, an entry that could not be written, a lock on another server. After ten minutes without a failure, any answer ends it.
  */
 export class Outages {
   /** How many calls have been answered. */
@@ -62,7 +58,6 @@ export class Outages {
     private readonly partitioned: () => boolean = () => false,
   ) {}
 
-  /** Whether an outage of the store itself goes on. */
   get isAway(): boolean {
     return this.#outages.has(STORE);
   }
@@ -72,7 +67,6 @@ export class Outages {
     this.#begin(STORE, error, true);
   }
 
-  /** A call failed. */
   failed(error: Error, { call, locks, skipped = false }: FailedCall): void {
     // A name that the store cannot keep says nothing about the store.
     if (error instanceof SchedulerLockConfigError) return;
@@ -102,13 +96,11 @@ export class Outages {
     if (skipped) outage.skipped += 1;
   }
 
-  /** A call for this lock was answered. */
   succeeded(call: StoreCall, lock: string): void {
     this.answers += 1;
     this.answeredAt = this.clock.now();
     if (this.#outages.size === 0) return;
-    this.#answered(STORE, call, lock);
-    this.#answered(lock, call, lock);
+    for (const key of [STORE, lock]) this.#answered(key, call, lock);
   }
 
   /** The store has answered a call that was for no lock: it can be reached. What it has refused of late, it may refuse still. */
@@ -132,18 +124,15 @@ export class Outages {
   #answered(key: string, call?: StoreCall, lock?: string): void {
     const outage = this.#outages.get(key);
     if (outage === undefined) return;
-    const { unwritten, refused, locks, failedAt } = outage;
+    const { unwritten, refused, locks, failedAt, since, skipped } = outage;
+    const now = this.clock.monotonic();
     const isOfKind = refused.size === 0 || (call !== undefined && refused.has(call));
     const isOfLocks = locks.size === 0 || (lock !== undefined && locks.has(lock));
     const isEnd = isOfKind && isOfLocks && !(unwritten && call === 'look');
-    if (isEnd || this.clock.monotonic() - failedAt >= QUIET) this.#end(key, outage);
-  }
-
-  #end(key: string, outage: Outage): void {
-    const now = this.clock.monotonic();
+    if (!isEnd && now - failedAt < QUIET) return;
     this.#outages.delete(key);
-    const duration = Math.round(now - outage.since);
-    this.emit({ type: 'outage', phase: 'ended', ...this.#facts(key), duration, skipped: outage.skipped });
+    const duration = Math.round(now - since);
+    this.emit({ type: 'outage', phase: 'ended', ...this.#facts(key), duration, skipped });
   }
 
   #facts(key: string) {

@@ -24,10 +24,8 @@ export type PingResult =
 export const PING_NAME = 'ping';
 
 /**
- * Asks a store to release a lease that was never granted: it answers as it does for a job, and nothing changes. A ping
- * emits no event, also if it finds or ends an outage: jobs notice that by themselves.
+ * Asks a store to release a lease that was never granted: it answers as it does for a job, and nothing changes. No event tells of it.
  *
- * @param opened whether the store has been opened; before that it cannot answer
  * @param name any name that the store can keep
  * @param limit how long the answer may take, milliseconds
  */

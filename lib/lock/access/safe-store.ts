@@ -50,18 +50,16 @@ export class SafeStore {
   /** @param sentAt now, monotonic; so for all calls below */
   acquire(request: AcquireRequest, limit: number, sentAt: number): Asked<AcquireResult> {
     const port = fastPortOf(this.store);
-    if (port === undefined) return this.#ask(() => this.store.acquire(request), limit, sentAt);
-    const asked = new Asked<AcquireResult>(this.limits, limit, sentAt);
-    port.acquire(request, asked);
-    return asked;
+    return port === undefined
+      ? this.#ask(() => this.store.acquire(request), limit, sentAt)
+      : this.#tell((asked) => port.acquire(request, asked), limit, sentAt);
   }
 
   release(lease: LeaseRef, options: ReleaseOptions, limit: number, sentAt: number): Asked<ReleaseResult> {
     const port = fastPortOf(this.store);
-    if (port === undefined) return this.#ask(() => this.store.release(lease, options), limit, sentAt);
-    const asked = new Asked<ReleaseResult>(this.limits, limit, sentAt);
-    port.release(lease, options, asked);
-    return asked;
+    return port === undefined
+      ? this.#ask(() => this.store.release(lease, options), limit, sentAt)
+      : this.#tell((asked) => port.release(lease, options, asked), limit, sentAt);
   }
 
   next(lease: LeaseRef, options: NextOptions, limit: number, sentAt: number): Asked<NextResult> {
@@ -76,21 +74,26 @@ export class SafeStore {
     return this.store.extend(leases, options);
   }
 
-  /** Asks by a promise. */
   #ask<T>(send: () => Promise<T>, limit: number, sentAt: number): Asked<T> {
-    const asked = new Asked<T>(this.limits, limit, sentAt);
-    void this.#tell(send, asked);
-    return asked;
+    return this.#tell(
+      (asked) =>
+        void Promise.resolve(send()).then(
+          (result) => asked.answered(result),
+          (error: unknown) => asked.failed(asError(this.store, error)),
+        ),
+      limit,
+      sentAt,
+    );
   }
 
-  async #tell<T>(send: () => Promise<T>, told: Caller<T>): Promise<void> {
-    let result: T;
+  #tell<T>(send: (asked: Asked<T>) => void, limit: number, sentAt: number): Asked<T> {
+    const asked = new Asked<T>(this.limits, limit, sentAt);
     try {
-      result = await send();
+      send(asked);
     } catch (error) {
-      return told.failed(asError(this.store, error));
+      asked.failed(asError(this.store, error));
     }
-    told.answered(result);
+    return asked;
   }
 }
 
@@ -103,7 +106,6 @@ export const asError = (store: LockStore, thrown: unknown): Error =>
         { outcome: 'unknown' },
       );
 
-/** How a call has ended. */
 export type Outcome<T> = { readonly result: T } | { readonly error: Error };
 
 /** Whether a call that failed has certainly changed nothing. */
@@ -115,7 +117,6 @@ export function wasNotApplied(error: Error): boolean {
   );
 }
 
-/** A call of the store that is under way. */
 export class Asked<T> implements Caller<T>, Limited {
   /** Resolves when the call has ended, or is given up. Never rejects. */
   readonly outcome: Promise<Outcome<T>>;
@@ -123,7 +124,7 @@ export class Asked<T> implements Caller<T>, Limited {
   givenUp = false;
   index = 0;
   #end!: (outcome: Outcome<T>) => void;
-  #late: ((outcome: Outcome<T>) => void) | undefined;
+  #late: ((outcome: Outcome<T>) => void)[] | undefined;
   /** What came after it was given up. */
   #came: Outcome<T> | undefined;
 
@@ -138,14 +139,8 @@ export class Asked<T> implements Caller<T>, Limited {
 
   /** `late` receives the outcome if the call was given up. */
   listen(late: (outcome: Outcome<T>) => void): void {
-    const before = this.#late;
     if (this.#came !== undefined) late(this.#came);
-    else if (before === undefined) this.#late = late;
-    else
-      this.#late = (outcome) => {
-        before(outcome);
-        late(outcome);
-      };
+    else (this.#late ??= []).push(late);
   }
 
   answered(result: T): void {
@@ -165,7 +160,7 @@ export class Asked<T> implements Caller<T>, Limited {
   #ended(outcome: Outcome<T>): void {
     if (this.givenUp) {
       this.#came = outcome;
-      return this.#late?.(outcome);
+      return this.#late?.forEach((late) => late(outcome));
     }
     this.limits.delete(this);
     this.#end(outcome);

@@ -6,13 +6,9 @@ const LATE = 5;
 /** How far ahead the timer is that keeps the process alive, milliseconds: it never fires before it is cancelled. */
 const FOR_LONG = 2_000_000_000;
 
-/** A call that is waited for. */
 export interface Limited {
-  /** How long it may take, milliseconds. */
   readonly limit: number;
-  /** When it was sent, monotonic. */
   readonly sentAt: number;
-  /** Its index in the list of calls that are waited for. */
   index: number;
   giveUp(error: Error): void;
 }

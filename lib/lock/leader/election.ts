@@ -20,10 +20,8 @@ export interface ElectionHooks {
   drained?(): Promise<unknown>;
 }
 
-/** The parts of an election. */
 export interface ElectionParts {
   readonly name: string;
-  /** The ttl of the leader's lease, milliseconds. */
   readonly ttl: number;
   /** How long the lease is kept for a `revoked` hook that does not end, milliseconds. */
   readonly patience: number;
@@ -39,7 +37,6 @@ const PERIOD = 1 / 3;
 /** Standbys that wait for the same lease to end ask at slightly different moments: the spread as a part of the ttl, and its maximum, ms. */
 const SPREAD = 0.02;
 const MAX_SPREAD = 50;
-/** The least time between two campaigns, ms. */
 const LEAST = 5;
 
 /** A leadership of this instance. It ends in two steps: it is revoked, then its lease is released. */
@@ -49,10 +46,9 @@ interface Leadership {
   readonly since: number;
   /** Resolves when the `elected` hook has ended; absent until the hook is called. */
   elected?: Promise<void>;
-  /** Whether the leadership was revoked. */
+  /** Whether it was revoked, and a promise that resolves when the lease was released. */
   over: boolean;
-  /** Resolves when the lease was released. */
-  revocation: Promise<void> | undefined;
+  revocation?: Promise<void>;
 }
 
 /**
@@ -83,15 +79,12 @@ export class Election {
     return this.#leadership?.lease.live === true;
   }
 
-  /** Campaigns at once, and from then on whenever it does not lead, unless it was stopped before. */
+  /** Campaigns at once, and from then on whenever it does not lead. */
   start(): void {
     if (!this.#closing) this.#ask();
   }
 
-  /**
-   * Resigns: the signal aborts, `revoked` is called and awaited, the lease is released. Then this instance waits for one ttl before it
-   * campaigns again, so that each other instance can take the lease. Returns whether it led.
-   */
+  /** Resigns, and campaigns again only after one ttl, so that each other instance can take the lease. Returns whether it led. */
   async resign(): Promise<boolean> {
     const leadership = this.#leadership;
     if (leadership === undefined || leadership.over) return false;
@@ -128,11 +121,11 @@ export class Election {
       await grant.release();
     } catch (error) {
       // The runner has reported a failing store as an outage: all that is left is to ask again.
-      if (error instanceof LockNotAcquiredError && error.waited !== undefined && error.reason === 'held') {
+      if (error instanceof LockNotAcquiredError) {
         // Its place in line is void: it enters the line again.
-        return this.#alarm.set(clock.monotonic());
+        if (error.waited !== undefined && error.reason === 'held') return this.#alarm.set(clock.monotonic());
+        expiresIn = error.expiresIn ?? Infinity;
       }
-      if (error instanceof LockNotAcquiredError) expiresIn = error.expiresIn ?? Infinity;
     }
     this.#later(expiresIn);
   }
@@ -150,8 +143,7 @@ export class Election {
   #begin(grant: LeaderGrant): void {
     const { clock, hooks } = this.parts;
     const lease = new LeaderLease(grant);
-    const since = clock.monotonic();
-    const leadership: Leadership = { grant, lease, since, over: false, revocation: undefined };
+    const leadership: Leadership = { grant, lease, since: clock.monotonic(), over: false };
     this.#leadership = leadership;
     grant.signal.addEventListener('abort', () => {
       const error = grant.signal.reason as Error;

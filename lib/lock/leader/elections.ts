@@ -11,7 +11,6 @@ import type { LeaderGrant } from './leader-lease.js';
 /** How long an instance stands in line before it enters again, ms: after this time, the place of a dead instance is void. */
 const WAIT = 60_000;
 
-/** The elections that an application takes part in, by name. */
 export class Elections {
   readonly #elections = new Map<string, Election>();
   readonly #declaredAt = new Map<string, string>();
@@ -44,9 +43,8 @@ export class Elections {
     if (election === undefined) return [];
     const { name, lock } = election;
     const other = this.#declaredAt.get(name);
-    if (other !== undefined) {
+    if (other !== undefined)
       return [`name: "${name}" is the election of ${other} already. Give one of them another name.`];
-    }
     this.#declaredAt.set(name, where);
     const settings: LockSettings = { ...lock, onStoreError: 'skip' };
     const call: LockCall = { kind: 'election', name, job: undefined, settings };
@@ -61,11 +59,9 @@ export class Elections {
   get(name: string | undefined): Election {
     const election = name === undefined ? undefined : this.#elections.get(name);
     if (election !== undefined) return election;
-    const known = [...this.#elections.keys()].map((other) => `"${other}"`).join(', ');
+    const known = this.names.map((other) => `"${other}"`).join(', ') || 'none';
     const what = name === undefined ? 'forRoot() was given no `leader`' : `there is no election "${name}"`;
-    throw new SchedulerLockConfigError([
-      `${what}. This application takes part in ${known === '' ? 'none' : known}.`,
-    ]);
+    throw new SchedulerLockConfigError([`${what}. This application takes part in ${known}.`]);
   }
 
   get names(): string[] {
@@ -74,7 +70,7 @@ export class Elections {
 
   /** The names of those that this instance leads. */
   get led(): string[] {
-    return this.names.filter((name) => this.#elections.get(name)?.leads);
+    return [...this.#elections.values()].filter(({ leads }) => leads).map(({ name }) => name);
   }
 
   /** Begins to campaign in each election but this one. */
@@ -82,7 +78,6 @@ export class Elections {
     for (const election of this.#elections.values()) if (election.name !== but) election.start();
   }
 
-  /** Campaigns no more, and ends every leadership of this instance. */
   async stop(): Promise<void> {
     await Promise.all([...this.#elections.values()].map((election) => election.stop()));
   }

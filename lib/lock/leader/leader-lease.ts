@@ -1,7 +1,6 @@
 import { type Abortable, type AcquiredLock, type Lock, withRootScope } from '../current-lock.js';
 import { UnderWay } from '../under-way.js';
 
-/** A lock that an election has taken. */
 export interface LeaderGrant extends AcquiredLock {
   /** Whether the lock is still held, judged by the clock at this moment. */
   readonly live: boolean;
@@ -19,9 +18,8 @@ export class LeaderLease implements Lock, Abortable {
   readonly queuedCall = undefined;
   readonly #controller = new AbortController();
   /** Leases of jobs that run because this instance leads. */
-  readonly #followers = new Map<symbol, Abortable>();
+  readonly #followers = new Set<{ readonly follower: Abortable }>();
   #reason: Error | undefined;
-
   readonly name: string;
   readonly holder: string;
   readonly fencingToken: number | undefined;
@@ -48,16 +46,15 @@ export class LeaderLease implements Lock, Abortable {
   abort(reason: Error): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
-    for (const follower of this.#followers.values()) follower.abort(reason);
+    for (const { follower } of this.#followers) follower.abort(reason);
     this.#controller.abort(reason);
   }
 
-  /** @returns a function that undoes this */
   follow(follower: Abortable): () => void {
     if (this.#reason !== undefined) follower.abort(this.#reason);
     // Keyed by call, not by lease: a nested call follows with the lease of its outer job, and ends before that.
-    const entry = Symbol();
-    this.#followers.set(entry, follower);
+    const entry = { follower };
+    this.#followers.add(entry);
     return () => void this.#followers.delete(entry);
   }
 }
@@ -70,13 +67,9 @@ export class JobGate {
   #lease: LeaderLease | undefined;
   readonly #running = new UnderWay();
 
-  /**
-   * @param refused called for each fire that was not let through, with the job's name in the scheduler; for a tick that this
-   *   library fires again, with the job's own name and the tick
-   */
+  /** @param refused is called for each fire that was not let through; for one of this library with the job's own name, and the tick */
   constructor(private readonly refused: (job: string, tick: number | undefined) => void) {}
 
-  /** Lets jobs through as long as this lease lives. */
   open(lease: LeaderLease): void {
     this.#lease = lease;
   }
@@ -86,15 +79,13 @@ export class JobGate {
     this.#lease = undefined;
   }
 
-  /** Fires a job, or does nothing. */
   pass(job: string, fire: () => unknown, tick?: number): unknown {
     const lease = this.#lease;
     if (lease?.live !== true) {
       this.refused(job, tick);
       return undefined;
     }
-    const follow = lease.follow.bind(lease);
-    const result = withRootScope({ owner: this, lock: lease, follow }, fire);
+    const result = withRootScope({ owner: this, lock: lease, follow: lease.follow.bind(lease) }, fire);
     this.#running.begin();
     const ended = (): void => this.#running.end();
     // The code that fired the job handles its rejection.

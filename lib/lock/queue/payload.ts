@@ -2,7 +2,6 @@ import { SchedulerLockConfigError } from '../../base/errors.js';
 import { MOST_BYTES } from '../../contract/queued-arguments.js';
 import { asciiJson, show } from '../../base/wording.js';
 
-/** The most characters of a key. */
 const MOST_KEY = 200;
 
 /**
@@ -14,10 +13,10 @@ const MOST_KEY = 200;
  */
 export function writeArguments(where: string, args: readonly unknown[]): string {
   const given = args.slice(0, args.findLastIndex((value) => value !== undefined) + 1);
-  const problem = given
-    .map((value, index) => problemOf(value, `argument ${index + 1}`, []))
-    .find((found) => found !== undefined);
-  if (problem !== undefined) throw refused(where, problem);
+  for (const [index, value] of given.entries()) {
+    const problem = problemOf(value, `argument ${index + 1}`, []);
+    if (problem !== undefined) throw refused(where, problem);
+  }
   const bytes = Buffer.byteLength(JSON.stringify(given));
   if (bytes > MOST_BYTES)
     throw refused(
@@ -45,51 +44,37 @@ const refused = (where: string, problem: string): SchedulerLockConfigError =>
 
 /** @param around the objects that the value is in */
 function problemOf(value: unknown, path: string, around: readonly object[]): string | undefined {
-  if (value === null || typeof value === 'boolean' || typeof value === 'string') return undefined;
-  if (typeof value === 'number')
-    return Number.isFinite(value)
-      ? undefined
-      : `${path} is ${value}, which JSON has not. Pass a finite number`;
-  if (typeof value !== 'object')
-    return `${path} is ${kindOf(value)}. Pass plain values: texts, numbers, arrays, objects`;
+  if (typeof value !== 'object' || value === null) return problemOfPlain(value, path);
   if (around.includes(value)) return `${path} contains itself. Pass plain values`;
-  const inside = [...around, value];
-  const prototype: unknown = Object.getPrototypeOf(value);
-  // The prototype of arrays is an array itself, that of a class of arrays is not.
-  if (Array.isArray(value) && Array.isArray(prototype)) return problemOfArray(value, path, inside);
-  if (prototype !== Object.prototype && prototype !== null)
-    return `${path} is ${show(value)}, which would not come back as one. Pass plain values: an id, or what is needed of it`;
-  const own = Object.entries(value).filter(([, one]) => one !== undefined);
-  return first(
-    own.map(([name, one]) => [one, `${path}.${name}`] as const),
-    inside,
-  );
-}
-
-function problemOfArray(
-  value: readonly unknown[],
-  path: string,
-  inside: readonly object[],
-): string | undefined {
-  const own = Object.keys(value).find((name) => !/^\d+$/.test(name));
-  if (own !== undefined)
-    return `${path}.${own} is a property of an array, which JSON leaves out. Pass an object with the array in it`;
+  const problem = problemOfObject(value, path);
+  if (problem !== undefined) return problem;
   // A hole would come back as null.
-  return first(
-    Array.from(value, (one: unknown, index) => [one, `${path}[${index}]`] as const),
-    inside,
-  );
-}
-
-function first(
-  values: readonly (readonly [unknown, string])[],
-  around: readonly object[],
-): string | undefined {
-  for (const [value, path] of values) {
-    const problem = problemOf(value, path, around);
-    if (problem !== undefined) return problem;
+  const inside: [unknown, string][] = Array.isArray(value)
+    ? Array.from(value, (one: unknown, index) => [one, `${path}[${index}]`])
+    : Object.entries(value).flatMap(([name, one]) => (one === undefined ? [] : [[one, `${path}.${name}`]]));
+  for (const [one, where] of inside) {
+    const found = problemOf(one, where, [...around, value]);
+    if (found !== undefined) return found;
   }
   return undefined;
 }
 
-const kindOf = (value: unknown): string => (value === undefined ? 'undefined' : `a ${typeof value}`);
+function problemOfPlain(value: unknown, path: string): string | undefined {
+  if (value === null || typeof value === 'boolean' || typeof value === 'string') return undefined;
+  if (typeof value !== 'number')
+    return `${path} is ${value === undefined ? 'undefined' : `a ${typeof value}`}. Pass plain values: texts, numbers, arrays, objects`;
+  return Number.isFinite(value) ? undefined : `${path} is ${value}, which JSON has not. Pass a finite number`;
+}
+
+function problemOfObject(value: object, path: string): string | undefined {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // The prototype of arrays is an array itself, that of a class of arrays is not.
+  if (Array.isArray(value) && Array.isArray(prototype)) {
+    const own = Object.keys(value).find((name) => !/^\d+$/.test(name));
+    return own === undefined
+      ? undefined
+      : `${path}.${own} is a property of an array, which JSON leaves out. Pass an object with the array in it`;
+  }
+  if (prototype === Object.prototype || prototype === null) return undefined;
+  return `${path} is ${show(value)}, which would not come back as one. Pass plain values: an id, or what is needed of it`;
+}

@@ -2,8 +2,9 @@
  * lib/lock/queue: queued calls: who queues a call also waits in line for its lock, and then runs all calls that are queued for it.
  * May not enter: how a queue is stored, Nest, options that are not checked.
  */
-import { newId } from '../../base/shared.js';
+import { given, newId } from '../../base/shared.js';
 import { AlarmClock, type Clock, inModuleContext, noLongerThan } from '../../base/clock.js';
+import type { SkippedEvent } from '../../contract/events/call-events.js';
 import type { Emit } from '../../contract/events/events.js';
 import type { Drainer, QueueJob } from '../drain.js';
 import type { LockCall, LockSettings, Skipped } from '../lock-call.js';
@@ -26,7 +27,6 @@ const LOST = 60_000;
 /** How long a worker stands in line before it enters the line again, ms. */
 const WAIT = 3_600_000;
 
-/** How calls of a job are queued. */
 export interface QueueSettings {
   /** How many queued calls the lock may have. */
   readonly max: number;
@@ -52,7 +52,7 @@ interface Worker {
 
 /**
  * The queued calls of one application. A process that queues a call stands in line for its lock, at the place of the call, and then runs all
- * queued calls of the lock. If it dies first, another process runs them: one that queues a call for the lock, or looks for calls left.
+ * queued calls of the lock. If it dies first, another one does: one that queues a call for the lock, or looks for calls left.
  */
 export class Queues {
   readonly #jobs = new Map<string, QueueJob>();
@@ -67,7 +67,7 @@ export class Queues {
   readonly #alarm: AlarmClock;
   #stopListening: (() => void) | undefined;
   #started = false;
-  /** Whether it looks for queued calls: not before it has a job. */
+  /** Not before it has a job. */
   #looks = false;
   #stopped = false;
 
@@ -82,7 +82,6 @@ export class Queues {
     runner.onQueued(() => this.#hinted());
   }
 
-  /** A job whose queued calls can run here. */
   add(job: QueueJob): void {
     this.#jobs.set(job.job, job);
     this.#look();
@@ -117,18 +116,18 @@ export class Queues {
   ): Promise<Skipped> {
     const { priority = 0, storeTimeout } = settings;
     const queuedCall = { name, id: newId(), job, args, priority, max, redeliver };
-    const outcome = await this.runner.enqueue(
-      key === undefined ? queuedCall : { ...queuedCall, key },
-      storeTimeout,
-    );
-    if ('error' in outcome)
-      return this.#skipped({ name, job }, { reason: 'store-unavailable', error: outcome.error });
+    const outcome = await this.runner.enqueue({ ...queuedCall, ...given({ key }) }, storeTimeout);
+    const skipped = (why: Pick<Skipped, 'reason' | 'error'>, more: Partial<SkippedEvent> = {}): Skipped => {
+      const at = this.clock.now();
+      this.emit({ type: 'skipped', lock: name, job, instance: this.instance, at, ...why, ...more });
+      return { ran: false, ...why };
+    };
+    if ('error' in outcome) return skipped({ reason: 'store-unavailable', error: outcome.error });
     const { result } = outcome;
-    if (!result.queued) return this.#skipped({ name, job }, { reason: 'queue-full' });
-    const facts = { type: 'skipped', reason: 'queued', merged: result.merged } as const;
-    this.emit({ ...facts, ...this.#facts({ name, job }), ...(key !== undefined && { key }) });
+    if (!result.queued) return skipped({ reason: 'queue-full' });
+    const queued = skipped({ reason: 'queued' }, { merged: result.merged, ...given({ key }) });
     inModuleContext(() => this.#want(name, result.place, settings));
-    return { ran: false, reason: 'queued' };
+    return queued;
   }
 
   /** Puts the dead letters of a lock back. Returns how many. @throws SchedulerLockConfigError if the store keeps no queued calls */
@@ -138,7 +137,6 @@ export class Queues {
     return count;
   }
 
-  /** Somebody who does not run them has queued calls. */
   #hinted(): void {
     if (!this.#looks || this.#stopped || this.#hasHint) return;
     this.#hasHint = true;
@@ -146,26 +144,15 @@ export class Queues {
     inModuleContext(() => this.#alarm.by(at));
   }
 
-  /** A lost connection is back. A look from before may never be answered, so it holds up no other one. */
-  #back(): void {
-    this.#search = undefined;
-    void this.#sweep();
-  }
-
   #look(): void {
     if (!this.#started || this.#looks || this.#jobs.size === 0 || !this.store.keeps.queuedCalls) return;
     this.#looks = true;
-    this.#stopListening ??= this.store.onAvailable?.(() => inModuleContext(() => this.#back()));
+    this.#stopListening ??= this.store.onAvailable?.(() => {
+      // A look from before may never be answered, so it holds up no other one.
+      this.#search = undefined;
+      inModuleContext(() => void this.#sweep());
+    });
     inModuleContext(() => void this.#sweep());
-  }
-
-  #skipped(of: { name: string; job: string }, why: Pick<Skipped, 'reason' | 'error'>): Skipped {
-    this.emit({ type: 'skipped', ...this.#facts(of), ...why });
-    return { ran: false, ...why };
-  }
-
-  #facts({ name, job }: { name: string; job: string }) {
-    return { lock: name, job, instance: this.instance, at: this.clock.now() };
   }
 
   /** The store has a queued call: a worker of this process has to run it. */

@@ -27,7 +27,7 @@ const declared = shared('guarded methods', () => new WeakMap<object, LockedMetho
 const BINDINGS = sharedSymbol('bindings');
 /** Bindings of instances that take no more properties. */
 const ofFrozen = shared('bindings of frozen instances', () => new WeakMap<object, Bindings>());
-/** Bindings of applications that have started and have not been closed. */
+/** Bindings of applications that have not been closed. */
 const open = shared('open bindings', () => new WeakSet<Binding>());
 
 /** How guarded methods run without a module. Only `runUnlocked()` of the testing entry sets it. */
@@ -111,35 +111,18 @@ export function lockedMethods(instance: object): LockedMethod[] {
   return found;
 }
 
-/** Whether an application that has started and has not been closed has bound the method. */
+/** Whether an application that has not been closed has bound the method. */
 export function isBound(instance: object, method: LockedMethod): boolean {
   const binding = bindingsOf(instance)?.get(method);
   return binding !== undefined && open.has(binding);
 }
 
-/** A method that an application has bound, and what that application does with it later. */
-export interface BoundMethod {
-  /**
-   * Keeps the method until it is freed. Only an application that has started does so: one whose start fails is never closed.
-   *
-   * @returns whether it is kept; not if another application has bound the method meanwhile
-   */
-  keep(): boolean;
-  /** Frees the method for another application. */
-  free(): void;
-}
-
-export function bind(instance: object, method: LockedMethod, binding: Binding): BoundMethod {
-  const bound = identityOf(instance).set(method, binding);
+/** Binds a method of an instance. @returns what frees it for another application */
+export function bind(instance: object, method: LockedMethod, binding: Binding): () => void {
+  identityOf(instance).set(method, binding);
   used.add(method);
-  return {
-    keep: () => {
-      const kept = bound.get(method) === binding;
-      if (kept) open.add(binding);
-      return kept;
-    },
-    free: () => void open.delete(binding),
-  };
+  open.add(binding);
+  return () => void open.delete(binding);
 }
 
 /** Whether two are one object, or proxies around one. */

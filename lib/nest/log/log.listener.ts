@@ -49,7 +49,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<SchedulerLockEve
     },
   },
   released: {
-    level: (event) => (event.deleted ? 'warn' : 'debug'),
+    level: ({ deleted: isGone, outcome }) => (isGone || outcome === 'aborted' ? 'warn' : 'debug'),
     text(event) {
       if (event.deleted) return `${subject(event)}: ${deleted('release')}`;
       const ran = `${event.outcome} after ${formatDuration(event.duration)}`;
@@ -204,14 +204,15 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<SchedulerLockEve
   },
 };
 
+/** The types of all events. */
+export const EVENT_TYPES: readonly string[] = Object.keys(LINES);
+
 /** What is mostly at the level `debug`: made for the log only if somebody reads that. */
 const MOSTLY_DEBUG: ReadonlySet<string> = new Set(['acquired', 'released', 'refusal']);
 
 /** The first listener: writes events to Nest's logger, under the context `SchedulerLock`. */
 export class LogListener {
   readonly #logger = new Logger('SchedulerLock');
-  /** Locks whose deletion is in the log: a client that deletes a lock does so again and again. */
-  readonly #deleted = new Set<string>();
 
   /** @param log the types of events to write; `undefined`: the default */
   constructor(
@@ -226,23 +227,13 @@ export class LogListener {
     return !MOSTLY_DEBUG.has(wanted) || isDebugRead();
   };
 
-  #isKnown(lock: string): boolean {
-    if (this.#deleted.has(lock)) return true;
-    if (this.#deleted.size < MAX_DELETED) this.#deleted.add(lock);
-    return false;
-  }
-
   #write(event: SchedulerLockEvent): void {
     // By default renewals are not logged: with a hundred jobs, the log would be full of them.
     if (this.log === undefined ? event.type === 'renewed' && !event.restored : !this.log.has(event.type))
       return;
-    if ('deleted' in event && this.#isKnown(event.lock)) return;
     const line = LINES[event.type] as Line<SchedulerLockEvent>;
     const level = typeof line.level === 'function' ? line.level(event) : line.level;
     if (level === undefined || (level === 'debug' && !isDebugRead())) return;
     this.#logger[level](line.text(event));
   }
 }
-
-/** The most locks that the log names as deleted: names may come from arguments. */
-const MAX_DELETED = 1_000;

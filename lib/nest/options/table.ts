@@ -170,44 +170,16 @@ for (const [name, { at }] of Object.entries(OPTIONS))
 /** The names of the options of each scope. */
 export const OPTION_NAMES = names as Readonly<Record<Scope, readonly string[]>>;
 
-const QUEUED =
-  'Only calls of methods with @SchedulerLock() can be queued: what is stored is their arguments.';
-const UNTICKED = 'An interval has no ticks, and misses none.';
-/** What goes for both kinds of jobs that are made at run time. */
-const MADE = {
-  onSkip: 'Nobody calls a job of the scheduler, so no caller can be told: listen to the event `skipped`.',
-  name: 'The name of the job is the first argument, and that of its lock is `lock`.',
-  job: 'The job is its name, the first argument.',
-  onHeld: QUEUED,
-  queue: QUEUED,
-};
-
 /** What `cron` is given besides. */
 export const CRON_PARAMETERS = ['utcOffset', 'unrefTimeout', 'waitForCompletion', 'disabled', 'threshold'];
-const OF_CRON = 'It is one of `cron`: give it there, such as cron: { waitForCompletion: true }.';
 
-/** What to do instead of giving these options in these scopes. */
-const INSTEAD_OF: Readonly<Partial<Record<Scope, Readonly<Record<string, string>>>>> = {
-  module: { isGlobal: 'The module is global: leave it out.' },
-  insight: { overdue: 'It is one of the module: give it beside `insight`.' },
-  run: {
-    onSkip:
-      'run() does not throw if it is skipped: look at `ran` of its result. acquire() always throws then.',
-    name: 'The name of the lock is the first argument.',
-    onHeld: QUEUED,
-    oncePerTick: 'A call by hand has no tick but the one that `tick` gives it.',
-    rerun: 'Only jobs that the scheduler fires are run again: see @SchedulerLock() and cron().',
-    catchUp: 'Only jobs that the scheduler fires catch up: see @SchedulerLock() and cron().',
-  },
-  cron: { ...MADE, ...Object.fromEntries(CRON_PARAMETERS.map((name) => [name, OF_CRON])) },
-  interval: { ...MADE, rerun: UNTICKED, catchUp: UNTICKED },
-};
-
-/** ShedLock's names for our options. */
-const OTHER_NAMES: Readonly<Record<string, string>> = {
-  lockAtMostFor: 'Did you mean `ttl`?',
-  lockAtLeastFor: 'Did you mean `atLeast`?',
-};
+const OF_MODULE = 'It is one of the module: give it to SchedulerLockModule.forRoot().';
+/** What to do instead of giving these: ShedLock's names for our options, and one that others have. */
+const INSTEAD = new Map([
+  ['lockAtMostFor', 'Did you mean `ttl`?'],
+  ['lockAtLeastFor', 'Did you mean `atLeast`?'],
+  ['isGlobal', 'The module is global: leave it out.'],
+]);
 
 /**
  * Names in `given` that are no options: a misspelt option would silently have its default. The compiler finds these
@@ -216,16 +188,13 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
  * @returns one sentence each
  */
 export function unknownOptions(given: object, scope: Scope): string[] {
-  const instead = new Map(Object.entries({ ...OTHER_NAMES, ...INSTEAD_OF[scope] }));
   return Object.entries<unknown>({ ...given }).flatMap(([name, value]) => {
-    if (value === undefined) return [];
-    const advice = instead.get(name) ?? (isOfModuleOnly(name) ? OF_MODULE : undefined);
-    const [unknown] = unknownNames({ [name]: value }, OPTION_NAMES[scope]);
-    if (unknown === undefined) return [];
-    return advice === undefined ? unknown : `${name}: there is no such option here. ${advice}`;
+    if (value === undefined || OPTION_NAMES[scope].includes(name)) return [];
+    const advice = INSTEAD.get(name) ?? (isOfModuleOnly(name) ? OF_MODULE : undefined);
+    if (advice === undefined) return unknownNames({ [name]: value }, OPTION_NAMES[scope]);
+    return [`${name}: there is no such option here. ${advice}`];
   });
 }
 
-const OF_MODULE = 'It is one of the module: give it to SchedulerLockModule.forRoot().';
 const isOfModuleOnly = (name: string): boolean =>
   Object.hasOwn(OPTIONS, name) && OPTIONS[name as AnyOption].at === 'module';

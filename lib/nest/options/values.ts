@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.js';
 import { formatDuration, parseDuration, UNITS } from '../../base/duration.js';
-import type { SchedulerLockEvent } from '../../contract/events/events.js';
 import { displayName, nameProblem } from '../../base/lock-name.js';
 import { show } from '../../base/wording.js';
+import { EVENT_TYPES } from '../log/log.listener.js';
 
 /**
  * Reads a value that was given. If it is bad, it adds the problem, and returns `undefined`: so the default takes its place, and all problems are
@@ -119,41 +119,18 @@ export function invalidNames(names: Readonly<Record<string, unknown>>): string[]
   });
 }
 
-/** The compiler checks that none is missing. */
-const EVENT_TYPES: Readonly<Record<SchedulerLockEvent['type'], true>> = {
-  acquired: true,
-  released: true,
-  skipped: true,
-  renewed: true,
-  interrupted: true,
-  'renewal-failed': true,
-  lost: true,
-  overrun: true,
-  waiting: true,
-  'dead-lettered': true,
-  timeout: true,
-  unlocked: true,
-  overdue: true,
-  hung: true,
-  shutdown: true,
-  leader: true,
-  controlled: true,
-  outage: true,
-};
-
 /** Which events to log. */
 export const eventTypes: Reader<ReadonlySet<string>> = (option, given, problems) => {
   if (given === false) return new Set();
-  const types = Object.keys(EVENT_TYPES);
   if (!Array.isArray(given)) {
     problems.push(
-      `${option}: ${show(given)} is no list of event types. Give false, or some of ${types.join(', ')}.`,
+      `${option}: ${show(given)} is no list of event types. Give false, or some of ${EVENT_TYPES.join(', ')}.`,
     );
     return undefined;
   }
   for (const type of given as unknown[]) {
-    if (typeof type !== 'string' || !Object.hasOwn(EVENT_TYPES, type))
-      problems.push(`${option}: ${show(type)} is no event type. There are ${types.join(', ')}.`);
+    if (!EVENT_TYPES.includes(type as string))
+      problems.push(`${option}: ${show(type)} is no event type. There are ${EVENT_TYPES.join(', ')}.`);
   }
   return new Set(given as string[]);
 };

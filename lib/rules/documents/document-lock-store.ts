@@ -56,9 +56,8 @@ export interface DocumentLockStoreOptions {
  * A `LockStore` of documents: the rules of a lock over any database that can read a document, and write it if nothing has changed. With
  * entries beside the locks it also keeps calls in line, queued calls and histories.
  *
- * Each call reads, decides by the rules, and writes; if the document has changed meanwhile, it does so again. Calls of one process for
- * one lock take effect in the order in which they were made. One that its caller gives up holds up no later one, and nothing more of it is
- * sent.
+ * Calls of one process for one lock take effect in the order in which they were made. One that its caller gives up holds up no later one, and
+ * nothing more of it is sent.
  *
  * The record of a run is written right after the release, or a moment later: one that cannot be written is lost, and changes nothing for the lock.
  */
@@ -80,11 +79,7 @@ export class DocumentLockStore implements LockStore {
     this.keeps = entries === NO_ENTRIES ? LOCKS_ONLY : EVERYTHING;
     this.#clock = clock;
     this.#lines = new Lines(entries);
-    this.#rounds = new Rounds(documents, {
-      clock,
-      locked,
-      lines: this.keeps.lines ? this.#lines : undefined,
-    });
+    this.#rounds = new Rounds(documents, clock, this.keeps.lines ? this.#lines : undefined, locked);
     this.history = new EntryHistory(entries, startsOf(documents), clock, options);
     this.queuedCalls = new EntryQueue(entries, {
       locks: documentLocks(documents, this.#lines, (...asked) => this.#decide(...asked)),
@@ -173,10 +168,7 @@ export class DocumentLockStore implements LockStore {
     );
   }
 
-  /**
-   * Until when a call is tried whose lock changes again and again: half as long as its caller waits, so that the caller still hears of it.
-   * An attempt is refused then, as it is by whoever was faster each time; any other call fails.
-   */
+  /** Until when a call is tried whose lock changes again and again: half as long as its caller waits, who so still hears how it ended. */
   #until(limit = WAITS): number {
     return this.#clock.monotonic() + limit / 2;
   }
@@ -192,10 +184,10 @@ export class DocumentLockStore implements LockStore {
     let at: number | undefined;
     this.#rounds.add({
       name,
-      decide: !isWaiting
-        ? (document, now, line) => acquireInLine(document, now, request, line)
-        : (document, now, line) =>
-            acquireInLine(document, now, { ...request, at: (at ??= this.#moments.at(now)) }, line),
+      decide: (document, now, line) => {
+        if (isWaiting) at ??= this.#moments.at(now);
+        return acquireInLine(document, now, at === undefined ? request : { ...request, at }, line);
+      },
       line: isWaiting ? 'always' : 'marked',
       // A guess reckons the time too early: no interval is due by that.
       byClock: request.interval !== undefined,

@@ -14,7 +14,7 @@ export interface LookedAt {
 }
 
 /** What was found of a lock. */
-export interface Found extends Snapshot {
+export interface Found extends Snapshot, Reading {
   /** Its line, or why it could not be read. Absent: it does not count. */
   readonly line?: LineRead | undefined;
 }
@@ -39,21 +39,19 @@ const YOUNG = 60_000;
 const SLOWER = 0.999;
 
 /** The database's time of now, reckoned on. Rather too early: fencing tokens must not run ahead of the database's clock. */
-export const nowOf = ({ time, at }: Pick<Snapshot, 'time' | 'at'>, clock: Clock): number =>
+export const nowOf = ({ time, at }: Reading, clock: Clock): number =>
   time + (clock.monotonic() - at) * SLOWER;
 
 /**
- * What this process knows of locks. Whoever had a lock last writes at once, over what it wrote last, without reading. A guess that is
- * wrong costs a call, nothing else: a change is written over exactly what was guessed, or not at all.
- *
- * That a lock is free is guessed only as long as guesses hold: where holders take turns, each one would be wrong.
+ * What this process knows of locks. Who had a lock last writes at once, over what it wrote last: over exactly that, or not at all. That it
+ * is free is guessed only as long as guesses hold: where holders take turns, each one would be wrong.
  *
  * A look reads documents, and the lines that count: those of calls that wait, and of locks whose documents have a mark.
  */
 export class Looks {
   readonly #known = new Map<string, Known>();
   /** The time that the newest read of any lock has told. Guesses of the time rest on it, for a minute. */
-  #latest: Pick<Snapshot, 'time' | 'at'> = { time: 0, at: -Infinity };
+  #latest: Reading = { time: 0, at: -Infinity };
 
   /** @param lines absent: no call waits */
   constructor(
@@ -63,7 +61,7 @@ export class Looks {
   ) {}
 
   /** `undefined` if there is no guess, or none that is worth trying. */
-  guess(name: string): Snapshot | undefined {
+  guess(name: string): Found | undefined {
     const { guess, isUnsure } = this.#known.get(name) ?? {};
     if (guess?.document === undefined || this.clock.monotonic() - this.#latest.at > YOUNG) return undefined;
     if (isUnsure === true && !isTaken(guess.document, nowOf(this.#latest, this.clock))) return undefined;
@@ -93,18 +91,17 @@ export class Looks {
       this.documents.read(locks.map(({ name }) => name)),
       this.#read(locks),
     ]);
-    const at = this.clock.monotonic();
-    this.#latest = { time: now, at };
+    const latest = (this.#latest = { time: now, at: this.clock.monotonic() });
     const read = new Map(documents.map((document) => [document.name, document]));
     const looks = locks.map(({ name }) => {
-      const look = problems?.get(name) ?? lookOrError(read.get(name), now, at);
-      this.#saw(name, look);
+      const look = problems?.get(name) ?? lookOrError(read.get(name));
+      this.#saw(name, look, now);
       return look;
     });
     const more = await this.#read(locks.filter(({ name }) => !lines.has(name)));
     return looks.map((look, i) => {
       const { name = '' } = locks[i] ?? {};
-      return look instanceof Error ? look : { ...look, line: lines.get(name) ?? more.get(name) };
+      return look instanceof Error ? look : { ...look, ...latest, line: lines.get(name) ?? more.get(name) };
     });
   }
 
@@ -122,9 +119,9 @@ export class Looks {
   }
 
   /** A look shows whether the guess was right. */
-  #saw(name: string, look: Snapshot | Error): void {
-    const { document, seen, time = 0 } = look instanceof Error ? {} : look;
-    const isMarked = hasLine(document, time);
+  #saw(name: string, look: Snapshot | Error, now: number): void {
+    const { document, seen } = look instanceof Error ? {} : look;
+    const isMarked = hasLine(document, now);
     if (!isMarked && !this.#known.has(name)) return;
     const known = this.#of(name);
     known.isMarked = isMarked;
@@ -140,9 +137,9 @@ export class Looks {
   }
 }
 
-function lookOrError(read: ReadDocument | undefined, time: number, at: number): Snapshot | Error {
+function lookOrError(read: ReadDocument | undefined): Snapshot | Error {
   try {
-    return lookAt(read, time, at);
+    return lookAt(read);
   } catch (error) {
     return error as Error;
   }
@@ -153,46 +150,38 @@ export interface Snapshot {
   readonly document: LockDocument | undefined;
   /** As it was found; `null`: there is none. */
   readonly seen: Omit<SeenDocument, 'taken'> | null;
-  /** What the database's clock said, */
+}
+
+/** What the database's clock said, and when it answered, monotonic. */
+interface Reading {
   readonly time: number;
-  /** when it answered, monotonic. */
   readonly at: number;
 }
 
-/**
- * What was read of a lock.
- *
- * @throws LockStateError if its state is not one that we have written
- */
-export function lookAt(read: ReadDocument | undefined, time: number, at: number): Snapshot {
-  if (read === undefined) return { document: undefined, seen: null, time, at };
+/** What was read of a lock. @throws LockStateError if its state is not one that we have written */
+export function lookAt(read: ReadDocument | undefined): Snapshot {
+  if (read === undefined) return { document: undefined, seen: null };
   const { version, by } = read;
-  return { document: lockOf(read), seen: { version, by }, time, at };
+  return { document: lockOf(read), seen: { version, by } };
 }
 
-/** A change to be written, and how the lock looks then. */
-export interface Written {
-  readonly change: Change;
-  readonly after: Snapshot;
-}
-
-/** What a rule has decided, over what was seen. @param now by the database's clock, as the rule was told */
-export function changeOf(name: string, look: Snapshot, next: Next, now: number): Written {
+/** What a rule has decided, over what was seen, and how the lock looks then. @param now by the database's clock, as the rule was told */
+export function changeOf(name: string, look: Snapshot, next: Next, now: number) {
   const { kept, end, begins } = next;
   const { lease, ended, stranger } = kept;
-  const { document, seen, time, at } = look;
+  const { document, seen } = look;
   const version = newId();
   const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
   const taken = document !== undefined && isTaken(document, now);
-  const change: { -readonly [key in keyof Change]: Change[key] } = {
+  const when = { ...(end !== undefined && { end }), ...(begins && { begins }) };
+  const change: Change = {
     name,
-    seen: seen && { version: seen.version, by: seen.by, taken },
+    seen: seen && { ...seen, taken },
     version,
     by,
     state: stateOf(kept),
+    ...when,
   };
-  if (end !== undefined) change.end = end;
-  if (begins !== undefined) change.begins = begins;
-  const after = become(document, next, now);
-  return { change, after: { document: after, seen: { version, by }, time, at } };
+  const after: Snapshot = { document: become(document, next, now), seen: { version, by } };
+  return { change, after };
 }

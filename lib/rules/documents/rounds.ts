@@ -6,7 +6,7 @@ import type { LockDocuments, Renewal, SeenDocument } from '../../contract/port.j
 import type { Lines } from '../entries/lines.js';
 import type { Decision, LineChange, LockDocument } from '../lock/document.js';
 import { hasLine } from '../lock/in-line.js';
-import { changeOf, type Found, type LookedAt, Looks, nowOf, type Snapshot, type Written } from './looks.js';
+import { changeOf, type Found, type LookedAt, Looks, nowOf } from './looks.js';
 import { type Asked, each, Together } from '../entries/together.js';
 import { apart } from '../entries/tries.js';
 
@@ -18,27 +18,12 @@ const MAX_RETRY_DELAY = 100;
 /** How long the last try of a call may take whose caller cannot give it up, ms. */
 const LAST_TRY = 10_000;
 
-/** What {@link Rounds} need besides a place: see `DocumentLockStoreOptions`. */
-interface RoundsOptions {
-  readonly clock: Clock;
-  readonly locked: ((name: string) => SchedulerLockError) | undefined;
-  /** Absent: no call waits. */
-  readonly lines: Lines | undefined;
-}
-
 /** One call for one lock. */
 export interface Task<T> {
   readonly name: string;
-  /**
-   * Decides by the rules; may be called several times, until what it has decided is written.
-   *
-   * @param standing the line, if it was read
-   */
+  /** Decides by the rules, again and again until that is written. @param standing the line, if it was read */
   decide(document: LockDocument | undefined, now: number, standing?: readonly Standing[]): Decision<T>;
-  /**
-   * Whether it goes by the line. `marked`: if the document says that there may be one. `gives back`: the same, but also if the line cannot
-   * be read: a release wins. Absent: it does not.
-   */
+  /** Whether it goes by the line. `marked`: if the document says so. `gives back`: then, but also if the line cannot be read. Absent: not. */
   readonly line?: 'always' | 'marked' | 'gives back';
   /** Whether the decision depends on what time it is at the place: then it takes a look. The time of a guess is only reckoned. */
   readonly byClock?: boolean;
@@ -66,17 +51,13 @@ interface Queue {
 }
 
 /** What the first call of a queue wants to write. */
-interface Wanted extends Written {
+interface Wanted extends ReturnType<typeof changeOf> {
   readonly queue: Queue;
   readonly decision: Decision<unknown>;
 }
 
-/**
- * Carries calls out: reads, decides, writes if nothing has changed, and tries again if something has. Calls for one lock stand in a queue.
- * The queues share reads and writes: the jobs of the same second have a timer each, and all of these fire in one turn of the event loop.
- */
+/** Carries calls out: reads, decides, writes if nothing has changed, and tries again if something has. Jobs of one second share reads and writes. */
 export class Rounds {
-  readonly #clock: Clock;
   readonly #queues = new Map<string, Queue>();
   #ready = new Set<Queue>();
   readonly #looks: Looks;
@@ -90,12 +71,14 @@ export class Rounds {
     each((all) => this.documents.renew(all)),
   );
 
+  /** @param lines absent: no call waits @param locked see `DocumentLockStoreOptions` */
   constructor(
     private readonly documents: LockDocuments,
-    private readonly options: RoundsOptions,
+    private readonly clock: Clock,
+    private readonly lines: Lines | undefined,
+    private readonly locked: ((name: string) => SchedulerLockError) | undefined,
   ) {
-    this.#clock = options.clock;
-    this.#looks = new Looks(documents, options.lines, options.clock);
+    this.#looks = new Looks(documents, lines, clock);
   }
 
   add<T>(task: Task<T>): void {
@@ -112,7 +95,7 @@ export class Rounds {
   #isGivenUp(queue: Queue): boolean {
     const [first] = queue.tasks;
     if (first === undefined || this.#ready.has(queue)) return false;
-    return first.told.givenUp ?? this.#clock.monotonic() > first.until + LAST_TRY;
+    return first.told.givenUp ?? this.clock.monotonic() > first.until + LAST_TRY;
   }
 
   /** Only attempts come in many timers of one turn. */
@@ -192,11 +175,11 @@ export class Rounds {
 
   #decide(
     queue: Queue,
-    found: Snapshot & Pick<Found, 'line'>,
+    found: Found,
   ): { decision: Decision<unknown>; wanted: Wanted | undefined; now: number } {
     const [task] = queue.tasks;
     if (task === undefined) throw new Error('A queue without a task');
-    const now = nowOf(found, this.#clock);
+    const now = nowOf(found, this.clock);
     const { line } = found;
     const isRead = !(line instanceof Error);
     if (!isRead && task.line !== undefined && task.line !== 'gives back') throw line;
@@ -208,7 +191,7 @@ export class Rounds {
 
   /** The line has to change first: the task comes back then, and holds up nobody meanwhile. */
   #inLine(queue: Queue, { enters, leaves }: LineChange, now: number): void {
-    const { lines } = this.options;
+    const { lines } = this;
     const { name } = queue;
     const task = this.#takeFirst(queue);
     if (task === undefined || lines === undefined) return;
@@ -234,15 +217,12 @@ export class Rounds {
     const { answer, over = [] } = decision;
     this.#looks.wrote(name, after);
     // Whoever reads the line next passes over those that are still there.
-    if (over.length > 0) void this.options.lines?.leave(name, over).catch(() => undefined);
+    if (over.length > 0) void this.lines?.leave(name, over).catch(() => undefined);
     this.#answer(queue, answer);
     return true;
   }
 
-  /**
-   * Writes a few changes at a time, from a random place on: so instances that are at it at the same time meet seldom, and share the
-   * locks. Ends at the first one that was not written: where others are as well, a look refuses many at once.
-   */
+  /** A few at a time, from a random place on, so that instances share the locks. Ends at one that was not written: then a look refuses many at once. */
   async #writeAll(asked: readonly Asked<Wanted, boolean>[]): Promise<void> {
     const first = Math.floor(Math.random() * asked.length);
     const left = [...asked.slice(first), ...asked.slice(0, first)];
@@ -259,21 +239,17 @@ export class Rounds {
   }
 
   async #pause({ tries, tasks }: Queue): Promise<void> {
-    const left = (tasks[0]?.until ?? 0) - this.#clock.monotonic();
-    if (tries > 1) await apart(Math.min(2 ** tries, MAX_RETRY_DELAY, Math.max(left, 1)), this.#clock);
+    const left = (tasks[0]?.until ?? 0) - this.clock.monotonic();
+    if (tries > 1) await apart(Math.min(2 ** tries, MAX_RETRY_DELAY, Math.max(left, 1)), this.clock);
   }
 
-  /**
-   * Whether it is too late for a change that others have prevented. Whoever has lost a race decides on what it then reads, so this comes after
-   * the look: that one has found nothing to refuse the call for. Nobody knows of the lock, then, and the call says so.
-   */
+  /** Whether it is too late for a change that others have prevented. Asked after the look, which has found nothing to refuse the call for. */
   #isOver({ queue, change }: Wanted): boolean {
     const { name, tasks, tries, triedOver } = queue;
     const { until = 0, lost } = tasks[0] ?? {};
-    if (tries === 0 || this.#clock.monotonic() <= until) return false;
+    if (tries === 0 || this.clock.monotonic() <= until) return false;
     const isLocked = JSON.stringify(triedOver) === JSON.stringify(change.seen);
-    if (lost === undefined || isLocked)
-      throw (isLocked && this.options.locked?.(name)) || unsettled(name, isLocked);
+    if (lost === undefined || isLocked) throw (isLocked && this.locked?.(name)) || unsettled(name, isLocked);
     this.#answer(queue, lost);
     return true;
   }
@@ -305,18 +281,16 @@ function askedOf({ name, tasks }: Queue): LookedAt {
 }
 
 /** Others have written since, so what is there does not tell whether the change was written before. */
-const overtaken = (): StoreUnavailableError =>
-  new StoreUnavailableError(
-    'Others were faster to change the lock than the store was to tell whether this call had changed it.',
-    { outcome: 'unknown' },
-  );
+const overtaken = (): StoreUnavailableError => {
+  const message = 'Others changed the lock before the store could tell whether this call had changed it.';
+  return new StoreUnavailableError(message, { outcome: 'unknown' });
+};
 
 /** Nobody waits for the call any more, and nothing of it was sent. */
-const tooLate = (): StoreUnavailableError =>
-  new StoreUnavailableError(
-    'The store answered the calls before this one too late: the caller had given up.',
-    { outcome: 'not-applied' },
-  );
+const tooLate = (): StoreUnavailableError => {
+  const message = 'The store answered the calls before this one too late: the caller had given up.';
+  return new StoreUnavailableError(message, { outcome: 'not-applied' });
+};
 
 /** The lock changed each time, or, as it looks the same as before, somebody else has locked it; nothing was changed. */
 const unsettled = (name: string, isLocked: boolean): SchedulerLockError =>

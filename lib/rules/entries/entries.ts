@@ -20,16 +20,11 @@ import { SchedulerLockConfigError } from '../../base/errors.js';
 export interface LockEntries {
   /** Whether it deletes by itself what is beyond {@link NewEntry.most}. Absent: others do. */
   readonly trims?: true;
-  /**
-   * Called once before the first call.
-   *
-   * @returns why no entries can be kept, and what to do, for the log; `undefined` if they can
-   */
+  /** Called once before the first call. @returns why no entries can be kept, and what to do, for the log; `undefined` if they can */
   init?(): Promise<string | undefined>;
   /**
-   * Writes entries, each over what it names.
+   * Writes entries, whose keys and slots differ, each over what it names.
    *
-   * @param entries whose keys differ, and whose slots do
    * @param limit how long the caller waits, ms: what is still to be sent by then need not be
    * @returns for each whether it was written
    */
@@ -38,11 +33,7 @@ export interface LockEntries {
   list(query: EntryQuery): Promise<EntriesRead>;
   /** Counts entries, for each lock and kind of which there are any. Locks nothing. */
   sums(query: SumQuery): Promise<EntrySum[]>;
-  /**
-   * Deletes entries that are as they were seen.
-   *
-   * @returns how many it has deleted
-   */
+  /** Deletes entries that are as they were seen. @returns how many it has deleted */
   drop(seen: readonly SeenEntry[]): Promise<number>;
 }
 

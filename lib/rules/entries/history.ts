@@ -39,12 +39,9 @@ export const startsOf =
     return { now, ...startsIn(read[0] === undefined ? NOTHING : readableLock(read[0]), now) };
   };
 
-/** Runs a read for people. */
-export type ReadForPeople = <T>(read: () => Promise<T>) => Promise<T>;
-
 export interface EntryHistoryOptions {
   /** Bounds reads for people, of histories and queued calls, which must not delay anything else. @default not at all */
-  readonly forPeople?: ReadForPeople;
+  readonly forPeople?: (<T>(read: () => Promise<T>) => Promise<T>) | undefined;
   /** How long the record of a run waits for others, ms: what a write costs beside a release. @default 0 */
   readonly recordsWait?: number;
 }
@@ -53,7 +50,7 @@ export interface EntryHistoryOptions {
 export class EntryHistory implements HistoryStore {
   readonly #keeper: HistoryWriter;
   readonly #registry: Registry;
-  readonly #forPeople: ReadForPeople;
+  readonly #forPeople: NonNullable<EntryHistoryOptions['forPeople']>;
 
   constructor(
     private readonly entriesOf: LockEntries,
@@ -74,11 +71,7 @@ export class EntryHistory implements HistoryStore {
     return this.#keeper.flush();
   }
 
-  /**
-   * Keeps how the run of a lease has ended, unless that is known: a moment later, if at all.
-   *
-   * @param isLate whether the lease was over before, or may have been
-   */
+  /** Keeps how the run of a lease has ended, unless that is known: a moment later, if at all. @param isLate see {@link endedEntry} */
   ended(
     lease: LeaseRef,
     { outcome = 'completed', record }: Pick<ReleaseOptions, 'outcome' | 'record'>,
@@ -92,25 +85,29 @@ export class EntryHistory implements HistoryStore {
   /** Tells of a release, and keeps the record behind it, if there is one: the run has ended, whatever became of its lease. */
   recording(lease: LeaseRef, options: ReleaseOptions, told: Caller<ReleaseResult>): Caller<ReleaseResult> {
     if (options.record === undefined) return told;
+    const { limit } = told;
+    const ended = (isLate: boolean): void => this.ended(lease, options, isLate);
     return {
       get givenUp() {
         return told.givenUp;
       },
-      limit: told.limit,
+      limit,
       answered: (result) => {
-        this.ended(lease, options, !result.released);
+        ended(!result.released);
         told.answered(result);
       },
       failed: (error) => {
         // Nobody knows whether it has ended the lease.
-        this.ended(lease, options, true);
+        ended(true);
         told.failed(error);
       },
     };
   }
 
   async interrupted(run: Interruption): Promise<void> {
-    await this.#keeper.put([interruptedEntry(run)]);
+    const { kept, by, trigger } = run;
+    const facts = { outcome: 'interrupted', by, trigger } as const;
+    await this.#keeper.put([runEntry(run, kept, facts, { version: INTERRUPTED, over: [null] })]);
   }
 
   entries(query: HistoryQuery): Promise<HistoryEntry[]> {
@@ -120,21 +117,26 @@ export class EntryHistory implements HistoryStore {
   async miss(miss: Miss): Promise<MissResult> {
     const seen = await this.look(miss.name);
     const tick = missedTick(seen, seen.now, miss);
-    if (tick !== undefined) {
-      await this.#keeper.put([missEntry(miss, tick)]);
-      return { missed: true, tick };
-    }
-    // For people only.
-    if (isHidden(seen, miss)) await this.#keeper.put([missEntry(miss, miss.tick)]);
-    return { missed: false };
+    // One that is hidden is for people only.
+    const kept = tick ?? (isHidden(seen, miss) ? miss.tick : undefined);
+    if (kept !== undefined) await this.#keeper.put([missEntry(miss, kept)]);
+    return tick === undefined ? { missed: false } : { missed: true, tick };
   }
 
   async told(alarm: Alarm): Promise<boolean> {
-    const { lock, id } = toldKey(alarm);
+    const { name: lock, job, tick, kept } = alarm;
+    const mark = {
+      lock,
+      id: idOf('told', job),
+      kind: 'told',
+      version: String(tick),
+      keep: kept.age,
+      body: '',
+    };
     return new Tries(this.clock, 'not-applied').of(async () => {
-      const [known] = (await this.entriesOf.list({ lock, ids: [id] })).entries;
-      if (known !== undefined && tells(known, alarm)) return false;
-      const [written] = await this.entriesOf.put([toldEntry(alarm, known)]);
+      const [known] = (await this.entriesOf.list({ lock, ids: [mark.id] })).entries;
+      if (known !== undefined && Number(known.version) >= tick) return false;
+      const [written] = await this.entriesOf.put([{ ...mark, over: [known?.version ?? null] }]);
       return written === true || AGAIN;
     });
   }
@@ -177,8 +179,7 @@ const [INTERRUPTED, LATE, ENDED, ONCE] = ['interrupted', 'late', 'ended', 'once'
 const idOf = (...parts: readonly unknown[]): string => asciiJson(parts);
 
 /**
- * The run of a lease that has ended; `undefined` if nothing ran under it. It takes the place of an interruption, and, unless it is late
- * itself, of a late record.
+ * The run of a lease that has ended; `undefined` if nothing ran. It replaces an interruption and, unless it is late itself, a late record.
  *
  * @param isLate whether its release came late: the lease was over before, or may have been
  */
@@ -195,12 +196,6 @@ function endedEntry(
     ? { version: LATE, over: [null, INTERRUPTED] }
     : { version: ENDED, over: [null, INTERRUPTED, LATE] };
   return runEntry(lease, kept, { outcome, ...rest }, how);
-}
-
-function interruptedEntry(run: Interruption): NewEntry {
-  const { kept, by, trigger } = run;
-  const facts = { outcome: 'interrupted', by, trigger } as const;
-  return runEntry(run, kept, facts, { version: INTERRUPTED, over: [null] });
 }
 
 function runEntry(
@@ -222,24 +217,6 @@ function missEntry(miss: Miss, tick: number): NewEntry {
   const id = idOf('miss', job, tick, instance);
   return { lock, id, kind: 'miss', version: ONCE, over: [null], keep, most, body };
 }
-
-/** The mark of a job that an instance has reported a missed tick. @param known the mark that it replaces */
-const toldEntry = ({ name: lock, job, tick, kept }: Alarm, known: Entry | undefined): NewEntry => ({
-  ...toldKey({ name: lock, job }),
-  kind: 'told',
-  version: String(tick),
-  over: [known?.version ?? null],
-  keep: kept.age,
-  body: '',
-});
-
-const toldKey = ({ name: lock, job }: Pick<Alarm, 'name' | 'job'>) => ({
-  lock,
-  id: idOf('told', job),
-});
-
-/** Whether a mark says that this tick, or a newer one of its job, was reported. */
-const tells = ({ version }: Entry, { tick }: Alarm): boolean => Number(version) >= tick;
 
 /** What people see of an entry; `undefined` if it cannot be read. */
 function shownEntry({ lock, kind, at, body }: Entry): HistoryEntry | undefined {

@@ -18,11 +18,9 @@ const MOST_DROPPED = 1_000;
 const MOST_COUNTED = 10_000;
 
 /**
- * Writes the entries of histories, and deletes the oldest ones beyond their number now and then: a tenth of that number too many may stay,
- * for each instance.
+ * Writes the entries of histories, and now and then deletes the oldest beyond their number: for each instance a tenth too many may stay.
  *
- * Nobody waits for the record of a run, and one that cannot be written is lost. Records go out at once, or after a pause, and while the
- * answer is awaited they gather for the next write: where many jobs end in one second, they cost two or three writes.
+ * Nobody waits for the record of a run, and one that cannot be written is lost. While an answer is awaited, records gather for the next write.
  */
 export class HistoryWriter {
   /** By their locks and ids, in the order in which they came. */
@@ -30,8 +28,8 @@ export class HistoryWriter {
   /** What is being written. */
   #batch: Promise<void> | undefined;
   #timer: Timer | undefined;
-  /** How many entries were written since the last clean-up, by lock and kind. */
-  readonly #counts = new Map<string, number>();
+  /** How many entries are written before the next clean-up, by lock and kind. */
+  readonly #left = new Map<string, number>();
 
   /** @param pause how long a record waits for others before the first ones are sent, ms */
   constructor(
@@ -114,12 +112,10 @@ export class HistoryWriter {
 
   #isDue({ lock, kind, most }: NewEntry): boolean {
     if (most === undefined) return false;
-    if (this.#counts.size >= MOST_COUNTED) this.#counts.clear();
+    if (this.#left.size >= MOST_COUNTED) this.#left.clear();
     const key = JSON.stringify([lock, kind]);
-    const pause = Math.ceil(most / 10);
-    const written = (this.#counts.get(key) ?? pause) + 1;
-    const isDue = written >= pause;
-    this.#counts.set(key, isDue ? 0 : written);
-    return isDue;
+    const left = this.#left.get(key) ?? 0;
+    this.#left.set(key, left > 0 ? left - 1 : Math.ceil(most / 10) - 1);
+    return left === 0;
   }
 }

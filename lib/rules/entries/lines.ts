@@ -28,11 +28,9 @@ export class Lines {
   /** Reads the lines of these locks: the first calls of each. There may be no place for entries yet. */
   async read(locks: readonly string[]): Promise<ReadonlyMap<string, readonly Standing[]>> {
     const problem = this.#isOpen ? undefined : await this.entries.init?.();
+    const refused = { outcome: 'not-applied', refused: true } as const;
     if (problem !== undefined)
-      throw new StoreUnavailableError(`No call can wait in line. ${problem}`, {
-        outcome: 'not-applied',
-        refused: true,
-      });
+      throw new StoreUnavailableError(`No call can wait in line. ${problem}`, refused);
     this.#isOpen = true;
     return this.shown(locks);
   }
@@ -97,10 +95,7 @@ function isKept(value: unknown): value is CallBody {
   return typeof token === 'string' && typeof process === 'string';
 }
 
-/**
- * When things come to this process, in microseconds: whatever comes later has a greater number, also within a unit of the database's clock,
- * and after that clock was set back. So calls in line and queued calls of a process keep their order.
- */
+/** When calls come to this process, in microseconds: later ones have greater numbers, also within a unit of the database's clock that was set back. */
 export class Moments {
   #newest = 0;
 

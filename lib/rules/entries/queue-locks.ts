@@ -1,4 +1,5 @@
 import type { LeaseRef } from '../../contract/lock-store.js';
+import type { NextOptions } from '../../contract/queued-call-store.js';
 import type { Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { type Decision, isTaken, type LockDocument, pauseOf } from '../lock/document.js';
@@ -10,22 +11,15 @@ import { readableLock } from '../lock/state.js';
 export interface QueueLocks {
   /** Those of these locks that are taken. Locks nothing. */
   taken(names: readonly string[]): Promise<ReadonlyMap<string, TakenLock>>;
-  /**
-   * The lease goes on with a queued call of this job, under a new fencing token.
-   *
-   * @param limit how long the caller waits, ms @default 2_000
-   * @returns the fencing token; `undefined` if the lease is over
-   */
+  /** The lease goes on with a queued call, under a new fencing token, which it returns; `undefined` if the lease is over, or the lock paused. */
   regrant(lease: LeaseRef, run: RegrantedRun, limit?: number): Promise<number | undefined>;
 }
 
 /** For what a lease goes on. */
-export interface RegrantedRun {
-  readonly job: string;
-  readonly ttl: number;
+export type RegrantedRun = NextOptions['takes'][number] & {
   /** Whether a person has it run through a pause. */
   readonly through: boolean;
-}
+};
 
 /** A lock that is taken. */
 export interface TakenLock {

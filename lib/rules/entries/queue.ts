@@ -18,7 +18,7 @@ import {
 import { isAttended, isThrough, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
 import type { Moments } from './lines.js';
-import type { EntryHistory, ReadForPeople } from './history.js';
+import type { EntryHistory, EntryHistoryOptions } from './history.js';
 import {
   CALL,
   type Calls,
@@ -62,7 +62,7 @@ export interface QueueParts {
   readonly moments: Moments;
   readonly clock: Clock;
   /** Bounds a read for people. @default not at all */
-  readonly forPeople?: ReadForPeople | undefined;
+  readonly forPeople?: EntryHistoryOptions['forPeople'];
   /** Sends a hint to every process that hears hints. Absent: nobody hears any. */
   readonly announce?: ((text: string) => void | Promise<void>) | undefined;
 }

@@ -17,9 +17,6 @@ const LIST_KEPT = INSTANCES_KEPT + 86_400_000;
 
 /** Rule 18: the instances that were up in the last days, and their lists of jobs, each once. */
 export class Registry {
-  /** The lists that were read last. A list never changes: its name is made from it. */
-  #lists: ReadonlyMap<string, InstanceRecord['jobs']> = new Map();
-
   constructor(private readonly entries: LockEntries) {}
 
   /** Keeps a beat if its list of jobs is known, or comes with it. A list that would not outlive the instance counts as unknown. */
@@ -53,21 +50,13 @@ export class Registry {
       },
       onUnreadable,
     );
-    const jobs = await this.#listsOf(new Set(told.map(({ list }) => list)), onUnreadable);
-    return told.map(({ list, one }) => Object.assign(one, { jobs: jobs.get(list) ?? NO_JOBS }));
-  }
-
-  /** The lists of these ids. One that is missing or unreadable is not in the answer. */
-  async #listsOf(used: ReadonlySet<string>, onUnreadable?: () => void) {
-    const lists = new Map([...this.#lists].filter(([id]) => used.has(id)));
-    const ids = [...used].filter((id) => !lists.has(id));
-    const { entries } = ids.length === 0 ? { entries: [] } : await this.entries.list({ lock: LOCK, ids });
-    for (const [id, jobs] of readEach(entries, listOf, onUnreadable)) lists.set(id, jobs);
-    return (this.#lists = lists);
+    const ids = [...new Set(told.map(({ list }) => list))];
+    const lists = ids.length === 0 ? undefined : await this.entries.list({ lock: LOCK, ids });
+    const jobs = new Map(readEach(lists?.entries ?? [], listOf, onUnreadable));
+    const none: InstanceRecord['jobs'] = [];
+    return told.map(({ list, one }) => Object.assign(one, { jobs: jobs.get(list) ?? none }));
   }
 }
-
-const NO_JOBS: InstanceRecord['jobs'] = [];
 
 const idOf = (kind: string, name: string): string => asciiJson([kind, name]);
 const listId = (catalogue: string): string => idOf(JOBS, catalogue);

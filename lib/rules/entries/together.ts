@@ -11,10 +11,7 @@ export interface Asked<Question, Answer> {
 export class Together<Question, Answer> {
   #asked: Asked<Question, Answer>[] = [];
 
-  /**
-   * @param atOnce how many are answered at once
-   * @param answer if it rejects, those fail that are not answered yet
-   */
+  /** @param atOnce how many are answered at once @param answer if it rejects, those fail that are not answered yet */
   constructor(
     private readonly atOnce: number,
     private readonly answer: (asked: readonly Asked<Question, Answer>[]) => Promise<void>,

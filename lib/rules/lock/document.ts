@@ -82,10 +82,7 @@ export function pauseOf(document: LockRecord | undefined, now: number): Pause | 
   return pause !== undefined && pause.until > now ? pause : undefined;
 }
 
-/**
- * Rule 3: whether the newest lease is this one. The fencing token 0, of a grant that was never answered, stands for any lease of its
- * token.
- */
+/** Rule 3: whether the newest lease is this one. The fencing token 0, of a grant without an answer, stands for any lease of its token. */
 export function isOf({ lease, stranger }: LockDocument, { token, fencingToken }: LeaseRef): boolean {
   if (lease === undefined || stranger !== undefined || lease.token !== token) return false;
   return fencingToken === 0 || lease.fencingToken === fencingToken;
@@ -107,10 +104,7 @@ export const holderOf = ({ stranger, lease }: LockDocument): { holder?: string }
   return holder === undefined ? {} : { holder };
 };
 
-/**
- * Milliseconds until a lock is free. Nothing for one without an end. Rounded down: a database may keep an end rounded up, and it is never
- * told as later than the ttl.
- */
+/** Milliseconds until a lock is free, if it has an end. Rounded down: a database may round up, and it is never told as later than the ttl. */
 export const expiresIn = ({ until }: LockDocument, now: number): { expiresIn?: number } =>
   Number.isFinite(until) ? { expiresIn: Math.floor(until - now) } : {};
 
@@ -149,10 +143,7 @@ export function byOf({ holder, token, fencingToken }: Lease, ended?: ReleaseOutc
   return ended === undefined ? lease : `${lease}/${ended}`;
 }
 
-/**
- * Rule 5: the end of a lock that was released, ms from now: a day ago, so that it stays free if the database's clock is set back by hours.
- * Not longer ago: people delete rows whose locks have been free for long.
- */
+/** Rule 5: the end of a lock that was released, ms from now: it stays free if the clock is set back by hours. People delete rows free for longer. */
 export const FREE = -86_400_000;
 
 /** How long a lock stays taken after its lease was released (`atLeast`), ms. */

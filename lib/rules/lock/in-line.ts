@@ -38,8 +38,7 @@ type Arrival = AcquireRequest & { readonly at?: number };
  * Rules 1, 2, 10 and 11: one attempt to take a lock for which others may wait. The line stands beside the document, so calls that enter or
  * leave it write nothing that others compare. The document has a mark that there is a line: an attempt that finds the mark reads the line.
  *
- * @param now of the database
- * @param standing the line, as it was read with the document, or later
+ * @param now of the database @param standing the line, as it was read with the document, or later
  */
 export function acquireInLine(
   document: LockDocument | undefined,
@@ -106,12 +105,7 @@ function byLine(
   return { ...decision, change: next, over: overIn(standing, line, token) };
 }
 
-/**
- * Rules 3, 12 and 13: a lease is released, or a call gives up its wait.
- *
- * @param now of the database
- * @param standing the line, as it was read with the document, or later
- */
+/** Rules 3, 12 and 13: a lease is released, or a call gives up its wait. The arguments are those of {@link acquireInLine}. */
 export function releaseInLine(
   document: LockDocument | undefined,
   now: number,
@@ -173,12 +167,7 @@ function newPlace(line: Line, place: number): number {
   return Math.max(place, ...same.map((one) => one.place + 1));
 }
 
-/**
- * The lock is free: whose turn it is.
- *
- * @param asks the token of the call that asks now
- * @returns for how long the lock is kept for another call, ms; `undefined`: it is not
- */
+/** The lock is free: whose turn it is. @param asks the token of who asks now @returns `left`: for how long it is kept for another call, ms */
 export function nextTurn(
   document: LockDocument,
   line: Line,

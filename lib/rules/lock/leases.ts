@@ -59,10 +59,7 @@ export function acquire(
 const isOwn = ({ lease, ended, stranger }: LockDocument, { token }: AcquireRequest): boolean =>
   lease?.token === token && ended === undefined && stranger === undefined;
 
-/**
- * Rule 2: the attempt was sent twice: the grant that was recorded. Rule 11: for a call that waits it lives for a whole ttl from now on.
- * Rule 3: nothing shortens it.
- */
+/** Rule 2: sent twice: the grant that was recorded. Rule 11: of a call that waits it lives for a ttl from now on. Rule 3: nothing shortens it. */
 function again(
   document: LockDocument,
   now: number,
@@ -186,12 +183,7 @@ function restoredStart(starts: Starts, lease: LeaseRef): Starts {
   return isNewer ? starts : withStart(starts, lease, { tick, attempt, schedule: '' });
 }
 
-/**
- * Rule 15: the holder of a live lease goes on with a queued call: that is another lease of the same token, for the run of its job, and the
- * one before is over.
- *
- * @returns its fencing token; `undefined` if the lease is not held
- */
+/** Rule 15: the holder of a live lease goes on with a queued call, by another lease of its token. Answers its fencing token, if there is one. */
 export function regrant(
   document: LockDocument | undefined,
   now: number,

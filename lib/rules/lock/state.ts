@@ -26,11 +26,7 @@ export function stateOf({ lease = NO_LEASE, ended, starts, more }: LockRecord): 
   return asciiJson(more === undefined ? state : { ...more, ...state });
 }
 
-/**
- * A document as the rules see it.
- *
- * @throws LockStateError if its state is not one that we have written
- */
+/** A document as the rules see it. @throws LockStateError if its state is not one that we have written */
 export function lockOf(read: ReadDocument): LockDocument {
   const { name, version, by, until, since, state } = read;
   if (version === '') return { stranger: by, starts: new Map(), until, since };

@@ -10,19 +10,16 @@ import type { JobSchedule } from '../job-schedule.js';
 import type { JobState } from '../cron-job-state.js';
 import type { RefusalFacts } from '../../contract/lock-store.js';
 
-/** How the ticks of a job are treated: its options, checked, whole milliseconds. */
-interface TickSettings {
-  /** The ttl of its lock. */
-  readonly ttl: number;
-  readonly oncePerTick: boolean;
-  readonly rerun: number;
-  readonly catchUp: number | false;
-}
-
 /** A job that the scheduler fires. */
 export interface TickedJob {
   readonly schedule: Pick<JobSchedule, 'startAt' | 'isCron' | 'initialDelay'> | undefined;
-  readonly settings: TickSettings;
+  /** Its options, checked, whole milliseconds; `ttl` is that of its lock. */
+  readonly settings: {
+    readonly ttl: number;
+    readonly oncePerTick: boolean;
+    readonly rerun: number;
+    readonly catchUp: number | false;
+  };
   /** Fires the job as the scheduler does, for a given start. */
   readonly fire: (start: JobStart) => unknown;
   /** The state of its cron job on this instance. */
@@ -31,14 +28,18 @@ export interface TickedJob {
 
 /** The outcome of a call, as far as it decides whether to try again. */
 export type TickResult = { readonly ran: true } | Refused;
-
-interface Refused extends RefusalFacts {
-  readonly ran: false;
-  readonly reason: SkipReason;
-}
+type Refused = RefusalFacts & { readonly ran: false; readonly reason: SkipReason };
 
 interface Tick extends JobStart {
   readonly tick: number;
+}
+
+/** The time in which this instance runs the jobs of the fleet. */
+interface Term {
+  /** Monotonic. */
+  readonly begin: number;
+  /** The minimum `catchUp` of each job, ms; the ttl of its lock is added. */
+  readonly maxAge: number;
 }
 
 /** The start of a tick that this library fires. */
@@ -64,14 +65,12 @@ const STRETCH = 10;
  * have done: so such a tick never runs without the store, whatever `onStoreError` says.
  *
  * - An instance asks for the newest tick of a job when it starts, and when it is elected.
- * - If another lease keeps a tick from its start, the instance asks again as soon as that lease may have ended. A person may end a pause at
- *   any time, so during a pause the instance asks at least every 30 s. If the store is away, the instance asks when the store may be back. `ask.ts`
- *   says what it asks for.
+ * - If another lease keeps a tick from its start, the instance asks again as soon as that lease may have ended; if the store is away, as
+ *   soon as it may be back.
  * - It asks again only while the tick is the newest of its job and the job is not stopped. To begin, the tick must be within the
  *   `catchUp` of its job: a new leader gives each job a minimum.
  *
- * Firing a tick is a loop at run time: from here through the gate of the leader, the method and its interceptor, back to
- * `ended()`.
+ * A tick that is fired goes through the gate of the leader, the method and its interceptor, back to `ended()`.
  */
 export class MissedTicks {
   readonly #timers: RetryTimers;
@@ -106,32 +105,22 @@ export class MissedTicks {
     const obstacle = obstacleOf(tick, result);
     const next = obstacle && this.#next(job, { ...start, tick }, obstacle);
     if (next === undefined) return;
-    if (obstacle === 'running' || obstacle === 'locked') {
-      const fire = (): void => this.#again(job, { ...next, failures: 0 });
-      const { expiresIn = 0, reason } = result;
-      const mayEnd = reason === 'paused' && beginsTick(next.ask) ? Math.min(expiresIn, PAUSED) : expiresIn;
-      return this.#timers.afterLease(job, tick, mayEnd, fire);
-    }
-    const fire = (): void => this.#again(job, { ...next, failures: failures + 1 });
-    this.#timers.afterOutage(job, tick, failures, fire);
+    const again = (failed: number) => (): void => this.#again(job, { ...next, failures: failed });
+    if (obstacle === 'own-lock' || obstacle === 'outage')
+      return this.#timers.afterOutage(job, tick, failures, again(failures + 1));
+    const { expiresIn = 0, reason } = result;
+    const mayEnd = reason === 'paused' && beginsTick(next.ask) ? Math.min(expiresIn, PAUSED) : expiresIn;
+    this.#timers.afterLease(job, tick, mayEnd, again(0));
   }
 
-  /**
-   * Fires the newest tick of a job if no instance has started it (`catchUp`), or if its run was interrupted (`rerun`). Called
-   * when an instance, or the job itself, starts; waits until its `initialDelay` has passed.
-   */
+  /** An instance, or the job itself, has started: fires the newest tick if nobody has started it (`catchUp`), or it was interrupted (`rerun`). */
   catchUp(job: TickedJob): void {
     this.#begin(job, undefined);
   }
 
-  /**
-   * Catches up on an instance that runs the jobs of the fleet from now on, with a minimum `catchUp` for each job.
-   *
-   * @param maxAge the minimum `catchUp`, milliseconds; the ttl of the job's lock is added
-   */
+  /** Catches up on an instance that runs the jobs of the fleet from now on. @param maxAge see {@link Term} */
   lead(jobs: Iterable<TickedJob>, maxAge: number): void {
-    const term = new Term(this.clock, maxAge);
-    this.#term = term;
+    const term = (this.#term = { begin: this.clock.monotonic(), maxAge });
     this.#beginAll(jobs[Symbol.iterator](), term);
   }
 
@@ -159,7 +148,7 @@ export class MissedTicks {
     const { initialDelay } = job.schedule;
     // Most leaders are elected long after their start: then the scheduler has started the job.
     const isStarted = initialDelay === 0 || job.state() === 'started';
-    if (term !== undefined && isStarted) this.#look(job, 0, term.electedAt);
+    if (term !== undefined && isStarted) this.#look(job, 0, this.#electedAt(term));
     // At the start never at once: the application may still be about to stop the job.
     else this.#timers.afterJobs(job, initialDelay, () => this.#look(job, 0));
   }
@@ -211,10 +200,20 @@ export class MissedTicks {
     return only === undefined ? { ...rest, ask } : { ...rest, ask, only };
   }
 
-  /** Whether the tick is young enough. */
+  /**
+   * Whether the tick is young enough. A leader also begins one of a job without `catchUp`: from before the election, or so soon after it
+   * that a lease of the last leader can be in the way, which lives for one ttl.
+   */
   #mayBegin({ settings: { catchUp, ttl } }: TickedJob, tick: number): boolean {
-    if (catchUp !== false && this.clock.now() - tick <= catchUp) return true;
-    return this.#term?.mayBegin(tick, ttl) === true;
+    const age = this.clock.now() - tick;
+    if (catchUp !== false && age <= catchUp) return true;
+    const term = this.#term;
+    return term !== undefined && tick <= this.#electedAt(term) + ttl && age <= term.maxAge + ttl;
+  }
+
+  /** When this instance was elected, epoch milliseconds, by its clock as it is set now. */
+  #electedAt({ begin }: Term): number {
+    return Math.ceil(this.clock.now() - (this.clock.monotonic() - begin));
   }
 
   #fire(job: TickedJob, start: Followed): void {
@@ -241,35 +240,6 @@ function obstacleOf(
   if (!isUnstarted || (reason !== 'held' && reason !== 'cooling-down' && reason !== 'paused'))
     return undefined;
   return expiresIn === undefined ? 'own-lock' : 'locked';
-}
-
-/** The time in which this instance runs the jobs of the fleet. Judges by age, as wall clocks can be set. */
-class Term {
-  /** Monotonic. */
-  readonly #begin: number;
-
-  /** @param maxAge the minimum `catchUp` of each job, milliseconds; the ttl of its lock is added */
-  constructor(
-    private readonly clock: Clock,
-    private readonly maxAge: number,
-  ) {
-    this.#begin = clock.monotonic();
-  }
-
-  /** When this instance was elected, epoch milliseconds, by its clock as it is set now. */
-  get electedAt(): number {
-    return Math.ceil(this.clock.now() - (this.clock.monotonic() - this.#begin));
-  }
-
-  /**
-   * Whether the leader may begin a tick even if its job has no `catchUp`: a tick from before the election, or so soon after it that
-   * a lease of the last leader can be in the way. That lease lives for one ttl.
-   *
-   * @param ttl of the job's lock
-   */
-  mayBegin(tick: number, ttl: number): boolean {
-    return tick <= this.electedAt + ttl && this.clock.now() - tick <= this.maxAge + ttl;
-  }
 }
 
 /** What this library asks of the store when it fires a tick again. */
@@ -320,15 +290,8 @@ export function nextAsk(ask: Ask, obstacle: Obstacle, rerun: boolean): Ask | und
 export const beginsTick = (ask: Ask): boolean => ask !== 'watch' && ask !== 'interrupted';
 
 /** What the store may start for this: see `only` of an attempt. */
-export function onlyOf(ask: Ask): 'known' | 'interrupted' | undefined {
-  if (ask === 'begin') return undefined;
-  return ask === 'interrupted' ? 'interrupted' : 'known';
-}
-
-interface Chance {
-  readonly tick: number;
-  readonly timer: Timer;
-}
+export const onlyOf = (ask: Ask): 'known' | 'interrupted' | undefined =>
+  ask === 'begin' ? undefined : ask === 'interrupted' ? 'interrupted' : 'known';
 
 /** The first wait when its length is unknown, as for a store that is away, ms. It doubles each time, up to the longest. */
 const FIRST_WAIT = 1_000;
@@ -341,7 +304,7 @@ const SPREAD = 50;
  * supersedes it.
  */
 export class RetryTimers {
-  readonly #timers = new Map<unknown, Chance>();
+  readonly #timers = new Map<unknown, { readonly tick: number; readonly timer: Timer }>();
   #closed = false;
 
   constructor(private readonly clock: Clock) {}
@@ -359,11 +322,7 @@ export class RetryTimers {
     this.#after(job, tick, expiresIn + Math.random() * SPREAD, fire);
   }
 
-  /**
-   * Calls `fire` when the store may be back, or this process may be done with the lock.
-   *
-   * @param failures how many tries in a row have failed so far
-   */
+  /** Calls `fire` when the store may be back, or this process may be done with the lock. @param failures tries in a row that have failed */
   afterOutage(job: unknown, tick: number, failures: number, fire: () => void): void {
     this.#after(job, tick, Math.min(FIRST_WAIT * 2 ** failures, LONGEST_WAIT), fire);
   }

@@ -3,16 +3,10 @@ import type { InsightQuery } from '../../insight/insight.js';
 import { readTime } from '../../insight/times.js';
 import { type Answer, json, jsonText } from './answer.js';
 import type { Looked } from './data/looked.js';
-import { PerLook } from './per-look.js';
-import { failureText, SHARED, type Snapshots } from './data/snapshots.js';
+import { failureText, type Kept, SHARED, type Shared } from './shared.js';
 import type { BoardSource } from './source.js';
 import { withoutToken } from '../../contract/lock-info.js';
 import { verdictOf } from './views/verdict.js';
-
-/** How many answers are kept for others who ask the same. */
-const MOST_SHARED = 100;
-/** How many questions the store is asked within {@link SHARED}, whoever asks: each takes the process some milliseconds. */
-const MOST_ASKED = 20;
 
 /** The content of an answer. Each answer also says of what time it is, and whether anything is missing. */
 type Document = Readonly<Record<string, unknown>>;
@@ -23,34 +17,32 @@ type Document = Readonly<Record<string, unknown>>;
  * JSON for other programs. `monitoring/board-api.json` describes the format: fields that are there stay.
  */
 export class Api {
-  readonly #answers = new Map<string, { readonly until: number; readonly answer: Promise<Answer> }>();
-  /** When the store was asked, within {@link SHARED}. */
-  #askedAt: number[] = [];
-
-  readonly #texts = new PerLook<string | undefined>(MOST_SHARED);
+  /** The texts that were made of an answer of the store. */
+  readonly #texts = new WeakMap<Looked, Map<string, string>>();
 
   constructor(
     private readonly source: BoardSource,
-    private readonly snapshots: Snapshots,
+    private readonly shared: Shared,
+    private readonly look: () => Promise<Kept<Looked>>,
   ) {}
 
   verdict(): Promise<Answer> {
-    return this.#ofSnapshot('verdict', (looked) => ({ verdict: verdictOf(looked) }));
+    return this.#ofLook('verdict', (looked) => ({ verdict: verdictOf(looked) }));
   }
 
   jobs(): Promise<Answer> {
-    return this.#ofSnapshot('jobs', ({ jobs }) => ({ jobs }));
+    return this.#ofLook('jobs', ({ jobs }) => ({ jobs }));
   }
 
   job(name: string): Promise<Answer> {
-    return this.#ofSnapshot(`job ${name}`, ({ jobs }) => {
+    return this.#ofLook(`job ${name}`, ({ jobs }) => {
       const job = jobs.find((view) => view.job === name);
       return job === undefined ? undefined : { job };
     });
   }
 
   instances(): Promise<Answer> {
-    return this.#ofSnapshot('instances', ({ told }) => ({
+    return this.#ofLook('instances', ({ told }) => ({
       // The lists of jobs of a thousand instances would be a hundred megabytes.
       instances: told.map(({ info, jobs }) => ({
         ...info,
@@ -61,7 +53,7 @@ export class Api {
   }
 
   locks(): Promise<Answer> {
-    return this.#ofSnapshot('locks', ({ locks }) => ({
+    return this.#ofLook('locks', ({ locks }) => ({
       locks: [...locks.values()].flatMap(({ lock }) => (lock === undefined ? [] : withoutToken(lock))),
     }));
   }
@@ -76,7 +68,7 @@ export class Api {
       ...(limit !== null && { limit: /^\d{1,4}$/.test(limit) ? Number(limit) : NaN }),
     };
     return this.#shared(['runs', job, query], async () => {
-      const insight = await this.source.insight('UTC');
+      const insight = await this.source.insight();
       const runs = await insight.runs(wanted);
       return json({ time: insight.time, unreadable: insight.unreadable, runs });
     });
@@ -86,7 +78,7 @@ export class Api {
   why(job: string, query: string): Promise<Answer> {
     const at = new URLSearchParams(query).get('at');
     return this.#shared(['why', job, query], async () => {
-      const insight = await this.source.insight('UTC');
+      const insight = await this.source.insight();
       const why = await insight.why(job, at === null ? undefined : (timeOf(at) ?? at));
       return json(
         { time: insight.time, unreadable: insight.unreadable, why },
@@ -95,35 +87,24 @@ export class Api {
     });
   }
 
-  /** Call this after a switch was used: the next answers come from a later read of the store. */
-  expire(): void {
-    this.#answers.clear();
+  /** One answer for all who ask the same. */
+  async #shared(question: readonly string[], answer: () => Promise<Answer>): Promise<Answer> {
+    const { value, isBusy, failure } = await this.shared.ask(JSON.stringify(question), () =>
+      answered(answer),
+    );
+    if (value !== undefined) return value;
+    return isBusy ? TOO_MANY : json({ error: failure ?? NO_ANSWER }, 503);
   }
 
-  /** One answer for all who ask the same within {@link SHARED}, and no more than {@link MOST_ASKED} others. */
-  #shared(question: readonly string[], answer: () => Promise<Answer>): Promise<Answer> {
-    const key = JSON.stringify(question);
-    const now = this.source.clock.monotonic();
-    const known = this.#answers.get(key);
-    if (known !== undefined && known.until > now) return known.answer;
-    this.#askedAt = this.#askedAt.filter((time) => now - time < SHARED);
-    if (this.#askedAt.length >= MOST_ASKED) return Promise.resolve(TOO_MANY);
-    this.#askedAt.push(now);
-    if (this.#answers.size >= MOST_SHARED) this.#answers.clear();
-    const fresh = { until: now + SHARED, answer: answered(answer) };
-    this.#answers.set(key, fresh);
-    return fresh.answer;
-  }
-
-  /** @param name of the part: its text is made once of each answer of the store */
-  async #ofSnapshot(name: string, part: (looked: Looked) => Document | undefined): Promise<Answer> {
-    const { looked, age, failure } = await this.snapshots.newest();
-    if (looked === undefined) return json({ error: failure ?? 'The store has not answered yet.' }, 503);
-    const text = this.#texts.of(looked, [name], () => {
-      const document = part(looked);
-      return document && JSON.stringify(document);
-    });
+  /** @param name of the part: its text is made once for all who ask the same */
+  async #ofLook(name: string, part: (looked: Looked) => Document | undefined): Promise<Answer> {
+    const { value: looked, age, failure } = await this.look();
+    if (looked === undefined) return json({ error: failure ?? NO_ANSWER }, 503);
+    const texts = this.#texts.get(looked) ?? new Map<string, string>();
+    this.#texts.set(looked, texts);
+    const text = texts.get(name) ?? JSON.stringify(part(looked));
     if (text === undefined) return json({ error: 'No instance knows this job.' }, 404);
+    texts.set(name, text);
     const { now: time, unreadable } = looked;
     // `stale` marks old facts.
     const head = { time, age: Math.round(age), stale: failure !== undefined, unreadable };
@@ -131,6 +112,7 @@ export class Api {
   }
 }
 
+const NO_ANSWER = 'The store has not answered yet.';
 const REFUSED = json({ error: 'Too many questions are asked at this moment. Ask again in 2 s.' }, 503);
 const TOO_MANY: Answer = {
   ...REFUSED,
@@ -144,9 +126,9 @@ async function answered(answer: () => Promise<Answer>): Promise<Answer> {
   try {
     return await answer();
   } catch (error) {
-    const problem = failureText(error);
-    if (error instanceof SchedulerLockConfigError) return json({ error: problem }, 400);
-    if (error instanceof StoreUnavailableError) return json({ error: problem }, 503);
+    // What was asked is wrong, and not how the application is set up.
+    if (error instanceof SchedulerLockConfigError) return json({ error: error.problems.join(' ') }, 400);
+    if (error instanceof StoreUnavailableError) return json({ error: failureText(error) }, 503);
     throw error;
   }
 }

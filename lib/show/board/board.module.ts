@@ -8,7 +8,6 @@ import { Board } from './board.js';
 import { BOARD, controllerOf } from './controller.js';
 import { optionProblems } from './option-checks.js';
 import type { SchedulerLockBoardOptions } from './options.js';
-import { insightsOf } from './source.js';
 
 const MODULE = 'SchedulerLockBoardModule';
 
@@ -28,7 +27,7 @@ class ApplicationBoard implements OnModuleInit {
   onModuleInit(): void {
     const insight = partOf(this.modules, SchedulerLockInsight, MODULE, 'show');
     this.#board = new Board({
-      insight: insightsOf((zone) => insight.openIn(zone)),
+      insight: () => insight.opened(),
       clock: insight.clock,
       label: () => insight.label,
       traceUrl: this.options.traceUrl,

@@ -8,12 +8,11 @@ import { type Answer, asset, html, json } from './answer.js';
 import { Api } from './api.js';
 import { BUILD, SCRIPT, STYLE } from './assets.js';
 import { compressed } from './compressed.js';
-import { lookedAt } from './data/looked.js';
+import { lookedAt, type Looked } from './data/looked.js';
 import { Pages } from './pages.js';
 import { readQuestion } from './data/question.js';
-import { Renewals } from './data/renewals.js';
 import { newToken } from './same-origin.js';
-import { Snapshots } from './data/snapshots.js';
+import { type Kept, Shared } from './shared.js';
 import type { BoardSource } from './source.js';
 import { type Act, act } from './switches.js';
 
@@ -21,6 +20,9 @@ import { type Act, act } from './switches.js';
 const ENTRIES = 6_000;
 const LEAST = 20;
 const MAX_RUNS = 200;
+
+/** How long one waits for the first look, ms: the page itself is waited for a little longer. */
+const LOOK_LIMIT = 9_500;
 
 const ASSETS: ReadonlyMap<string, Answer> = new Map([
   ['board.js', asset('text/javascript', SCRIPT)],
@@ -30,47 +32,54 @@ const ASSETS: ReadonlyMap<string, Answer> = new Map([
 /** Answers requests for the page and its JSON. The caller has checked who may ask. */
 export class Board {
   readonly api: Api;
-  readonly #snapshots: Snapshots;
+  readonly #shared: Shared;
   readonly #pages: Pages;
   /** How many jobs the last answer had. The fewer jobs, the more entries of each are read. */
   #jobs = ENTRIES / LEAST;
 
   constructor(private readonly source: BoardSource) {
-    const renewals = new Renewals();
-    this.#snapshots = new Snapshots(async () => {
-      const insight = await source.insight('UTC');
-      const most = Math.max(LEAST, Math.min(MAX_RUNS, Math.floor(ENTRIES / Math.max(1, this.#jobs))));
-      const look = await insight.look(most);
-      this.#jobs = look.jobs.length;
-      const looked = await lookedAt(look, renewals);
-      await this.#pages.prepare(looked);
-      return looked;
-    }, source.clock);
-    this.#pages = new Pages(source, this.#snapshots);
-    this.api = new Api(source, this.#snapshots);
+    this.#shared = new Shared(source.clock);
+    const look = (): Promise<Kept<Looked>> => this.#shared.ask('look', () => this.#look(), LOOK_LIMIT);
+    this.#pages = new Pages(source, this.#shared, look);
+    this.api = new Api(source, this.#shared, look);
   }
 
   /** The page, or one of its two assets. @param query without its question mark */
   async page(query: string, headers: Act['headers'] = {}): Promise<Answer> {
     const params = new URLSearchParams(query);
-    const name = params.get('asset');
     const accepted = headers['accept-encoding'];
-    const file = ASSETS.get(name ?? '');
-    if (file !== undefined) return compressed(file, file, accepted);
-    const page = await this.#pages.page(readQuestion(params), BUILD);
+    const name = params.get('asset');
+    if (name !== null) {
+      const file = ASSETS.get(name);
+      // An asset of another version would be kept under the name of this one.
+      const isThis = file !== undefined && (params.get('v') ?? BUILD) === BUILD;
+      return isThis
+        ? compressed(file, file, accepted)
+        : json({ error: 'This version has no such file.' }, 404);
+    }
+    const { page, age } = await this.#pages.page(readQuestion(params), BUILD);
     const answer = await compressed(html(page.body, page.status), page, accepted);
     const token = this.source.control === undefined ? undefined : newToken(headers);
-    return token === undefined ? answer : { ...answer, headers: { ...answer.headers, 'set-cookie': token } };
+    const more = {
+      age: String(Math.round(age / 1_000)),
+      ...(page.status === 503 && { 'retry-after': '2' }),
+      ...(token !== undefined && { 'set-cookie': token }),
+    };
+    return { ...answer, headers: { ...answer.headers, ...more } };
   }
 
   /** Uses a switch for a person. */
   async act(request: Act): Promise<Answer> {
     const { control, clock } = this.source;
     if (control === undefined) return json({ error: 'This page only reads.' }, 404);
-    return act(control, clock, request).finally(() => {
-      this.#snapshots.expire();
-      this.#pages.expire();
-      this.api.expire();
-    });
+    return act(control, clock, request).finally(() => this.#shared.expire());
+  }
+
+  async #look(): Promise<Looked> {
+    const insight = await this.source.insight();
+    const most = Math.max(LEAST, Math.min(MAX_RUNS, Math.floor(ENTRIES / Math.max(1, this.#jobs))));
+    const look = await insight.look(most);
+    this.#jobs = look.jobs.length;
+    return lookedAt(look, most, this.source.clock.now());
   }
 }

@@ -12,7 +12,7 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import type { Answer } from './answer.js';
-import { jobIn } from './route.js';
+import { answerOf } from './route.js';
 import type { Board } from './board.js';
 import type { SchedulerLockBoardOptions } from './options.js';
 
@@ -38,71 +38,15 @@ interface PlatformResponse {
 class Reading {
   constructor(@Inject(BOARD) protected readonly host: { readonly board: Board }) {}
 
-  @Get()
-  async page(@Req() request: PlatformRequest, @Res() response: PlatformResponse): Promise<void> {
-    const answer = await this.host.board.page(queryOf(request), request.headers);
-    send(response, answer);
-  }
-
-  @Get('api/v1/verdict')
-  async verdict(@Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.host.board.api.verdict());
-  }
-
-  @Get('api/v1/jobs')
-  async jobs(@Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.host.board.api.jobs());
-  }
-
-  @Get('api/v1/jobs/:job')
-  async job(@Param('job') job: string, @Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.host.board.api.job(job));
-  }
-
-  @Get('api/v1/jobs/:job/runs')
-  async runs(
-    @Param('job') job: string,
+  /** Which of them there are, and what they answer, stands in `route.ts`. */
+  @Get(['', 'api/v1/:what', 'api/v1/:what/:name', 'api/v1/:what/:name/:part'])
+  async read(
+    @Param() params: Readonly<Record<string, string>>,
     @Req() request: PlatformRequest,
     @Res() response: PlatformResponse,
   ): Promise<void> {
-    send(response, await this.host.board.api.runs(job, queryOf(request)));
-  }
-
-  @Get('api/v1/jobs/:job/why')
-  async why(
-    @Param('job') job: string,
-    @Req() request: PlatformRequest,
-    @Res() response: PlatformResponse,
-  ): Promise<void> {
-    send(response, await this.host.board.api.why(job, queryOf(request)));
-  }
-
-  /** A job, its runs and its `why`, with the name in the query: routers take no long names in a path, as Fastify's of more than 100 characters. */
-  @Get('api/v1/job')
-  async jobOf(@Req() request: PlatformRequest, @Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.host.board.api.job(jobIn(queryOf(request))));
-  }
-
-  @Get('api/v1/runs')
-  async runsOf(@Req() request: PlatformRequest, @Res() response: PlatformResponse): Promise<void> {
-    const query = queryOf(request);
-    send(response, await this.host.board.api.runs(jobIn(query), query));
-  }
-
-  @Get('api/v1/why')
-  async whyOf(@Req() request: PlatformRequest, @Res() response: PlatformResponse): Promise<void> {
-    const query = queryOf(request);
-    send(response, await this.host.board.api.why(jobIn(query), query));
-  }
-
-  @Get('api/v1/instances')
-  async instances(@Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.host.board.api.instances());
-  }
-
-  @Get('api/v1/locks')
-  async locks(@Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.host.board.api.locks());
+    const names = [params['what'], params['name'], params['part']].filter((name) => name !== undefined);
+    send(response, await answerOf(this.host.board, names, queryOf(request), request.headers));
   }
 }
 

@@ -1,41 +1,25 @@
-import { atEndOfTurn } from '../../base/clock.js';
+import type { JobFacts } from '../../insight/facts.js';
+import { type Member, upSince } from '../../insight/fleet-jobs.js';
 import { Times } from '../../insight/shown.js';
-import { inTurns } from '../../insight/turns.js';
-import type { JobView } from '../../insight/types.js';
-import { Answers } from './answers.js';
-import { type Cost, costOf } from './data/cost.js';
-import { changesOf } from './changes.js';
-import { DAY, FireFinder } from './data/fires.js';
-import { lanesOf } from './data/lanes.js';
-import { type Looked, NOTHING_KEPT } from './data/looked.js';
-import { PerLook } from './per-look.js';
-import type { Question } from './data/question.js';
-import { failureText, type Snapshot, type Snapshots } from './data/snapshots.js';
+import { inTurns, otherWork } from '../../insight/turns.js';
+import type { ControlInfo, JobView } from '../../insight/types.js';
+import { viewOf } from '../../insight/view.js';
+import { why, whyUnknown } from '../../insight/why.js';
+import { given } from '../../base/shared.js';
+import type { Looked } from './data/looked.js';
+import { HOURS, type Question } from './data/question.js';
+import { Coming, stripOf } from './data/strip.js';
+import { failureText, type Kept, type Shared } from './shared.js';
 import type { BoardSource } from './source.js';
-import { h, renderToString } from './views/templates.js';
-import { Attention, MOST_ATTENTION } from './views/attention.js';
-import { Changes } from './views/changes.js';
-import { Fires } from './views/fires.js';
+import { Fragment, h, renderToString } from './views/templates.js';
+import { Attention } from './views/attention.js';
 import { BrokenPart, NothingKnown, pageOf } from './views/frame.js';
-import { Instances } from './views/instances.js';
-import { Answer, Job } from './views/job.js';
-import { Jobs } from './views/jobs.js';
-import { Lanes } from './views/lanes.js';
-import { Locks } from './views/locks.js';
-import { Outages } from './views/outages.js';
-import type { Scene } from './views/parts.js';
-import { Running } from './views/running.js';
+import { Instances, Locks } from './views/fleet.js';
+import { Acts, Answer, Job, type Known } from './views/job.js';
+import { Filters, Jobs, Row, rowsOf, Tabs } from './views/table.js';
+import { each, type Scene } from './views/parts.js';
 import { Switches } from './views/switches.js';
-import { VerdictLine } from './views/verdict.js';
-
-/** A part of a page: its data are computed first, then it is drawn. */
-interface Part {
-  readonly id: string;
-  readonly title: string;
-  /** What it depends on besides the answer of the store, and the question's zone and hours, which all links have. */
-  readonly of?: readonly unknown[];
-  draw(): h.JSX.Element | Promise<h.JSX.Element>;
-}
+import { type Age, toneOf, VerdictLine, verdictOf } from './views/verdict.js';
 
 /** A page, with its HTTP status. */
 export interface Page {
@@ -43,242 +27,184 @@ export interface Page {
   readonly status: number;
 }
 
-/** A part, or parts, as drawn. What is broken is not kept: it is drawn anew for whoever asks next. */
-interface Drawn<T> {
-  readonly html: T;
-  readonly isBroken: boolean;
+type Part = readonly [id: string, draw: () => h.JSX.Element];
+
+const HOUR = 3_600_000;
+/** The part of a strip that is still to come, by what has passed. */
+const AHEAD = 1 / 3;
+/** All runs that are kept of one job. */
+const ALL = 1_000;
+/** How many acts of people are shown. */
+const MOST_ACTS = 20;
+/** How long one waits for what is kept of a job, ms. */
+const JOB_LIMIT = 1_500;
+
+/** A job that no instance knows, beside those that are known. */
+interface Unknown {
+  readonly job: string;
+  readonly names: string[];
+  readonly failure?: string;
 }
 
-/** How many questions are answered again before somebody asks, and how many pages and parts are kept for others who ask the same. */
-const MOST_AGAIN = 64;
-const MOST_PAGES = 200;
-const MOST_PARTS = 1_000;
-
-/** Makes pages. Viewers who ask the same of one answer of the store share a page: the work does not grow with the viewers. */
+/** Makes pages. Viewers who ask the same share a page: the work does not grow with the viewers. */
 export class Pages {
-  readonly #parts = new PerLook<Promise<Drawn<string>>>(MOST_PARTS);
-  readonly #pages = new PerLook<Page>(MOST_PAGES);
-  /** What the pages that are kept were made of. */
-  #shown: Snapshot = { age: 0 };
-  readonly #answers: Answers;
-  /** The questions since the store was read last. */
-  readonly #asked = new Map<string, Question>();
-  readonly #fires = new FireFinder();
+  readonly #coming = new Coming();
 
   constructor(
     private readonly source: BoardSource,
-    private readonly snapshots: Snapshots,
-  ) {
-    this.#answers = new Answers(source);
+    private readonly shared: Shared,
+    private readonly look: () => Promise<Kept<Looked>>,
+  ) {}
+
+  async page(question: Question, build: string): Promise<{ page: Page; age: number }> {
+    const key = `page ${JSON.stringify(question)}`;
+    const { value, age, isBusy } = await this.shared.ask(key, () => this.#made(question, build));
+    const busy = 'Too many pages are asked for at this moment. Ask again in 2 s.';
+    return { page: value ?? this.#nothing(question, build, isBusy ? busy : 'no answer yet.'), age };
   }
 
-  /** Call this after a switch was used. */
-  expire(): void {
-    this.#answers.expire();
+  #nothing(question: Question, build: string, failure: string): Page {
+    const part = renderToString(h(NothingKnown, { store: this.source.label(), failure }));
+    const frame = { question, build, title: '(!) Jobs', tone: 'bad', isAway: true } as const;
+    return { body: pageOf({ ...frame, parts: [part] }), status: 503 };
   }
 
-  /** Answers the questions since the last answer of the store again, from the new one: whoever asks again need not wait. */
-  async prepare(looked: Looked): Promise<void> {
-    const asked = [...this.#asked.values()];
-    this.#asked.clear();
-    for (const question of asked) {
+  async #made(question: Question, build: string): Promise<Page> {
+    const { value: looked, ...shown } = await this.look();
+    const { failure } = shown;
+    if (looked === undefined) return this.#nothing(question, build, failure ?? 'no answer yet.');
+    const { job } = question;
+    const known = job === undefined ? undefined : await this.#known(job, looked);
+    return this.shared.inLine(async () => {
       const scene = this.#scene(looked, question);
-      // An answer takes a read of the store: not before somebody asks.
-      await this.#drawn(
-        scene,
-        this.#partsOf(scene).filter(({ id }) => id !== 'answer'),
-      );
-    }
-  }
-
-  async page(question: Question, build: string): Promise<Page> {
-    if (this.#asked.size < MOST_AGAIN) this.#asked.set(keyOf(question), question);
-    const snapshot = await this.snapshots.newest();
-    const { looked, failure = 'no answer yet.' } = snapshot;
-    const frame = { question, build, stale: snapshot.failure !== undefined };
-    if (looked === undefined) {
-      const part = renderToString(h(NothingKnown, { store: this.source.label(), failure }));
+      const parts = known === undefined ? await this.#overview(scene) : this.#jobParts(scene, known);
+      const drawn: string[] = [renderToString(this.#verdict(scene, shown))];
+      for (const part of parts) {
+        if (part === false) continue;
+        await otherWork();
+        drawn.push(drawnOf(part));
+      }
+      const verdict = verdictOf(looked);
+      const count = failure !== undefined ? '(!) ' : verdict.attention > 0 ? `(${verdict.attention}) ` : '';
+      const title = `${count}${job === undefined ? 'Jobs' : `${job} – jobs`}`;
+      const frame = { question, build, title, tone: toneOf(verdict, failure), isAway: failure !== undefined };
       return {
-        body: pageOf({ ...frame, title: 'Jobs', parts: [part], regions: [], stale: true }),
-        status: 503,
+        body: pageOf({ ...frame, parts: drawn }),
+        status: known !== undefined && 'names' in known ? 404 : 200,
       };
-    }
-    const scene = this.#scene(looked, question);
-    const parts = this.#partsOf(scene);
-    const { html, isBroken } = await this.#drawn(scene, parts);
-    const made = (shown: Snapshot): Page => {
-      const verdict = renderToString(this.#verdict(scene, shown));
-      const { job } = question;
-      const title = job === undefined ? 'Jobs' : `${job} – jobs`;
-      const isKnown = job === undefined || parts.some(({ id }) => id === 'job' || id === 'answer');
-      const body = pageOf({ ...frame, title, parts: [verdict, ...html], regions: parts });
-      return { body, status: isKnown ? 200 : 404 };
-    };
-    // Whole seconds: whoever asks within the same second gets the same page.
-    const shown = { ...snapshot, age: Math.round(snapshot.age / 1_000) * 1_000 };
-    if (isBroken) return made(shown);
-    return this.#pages.of(this.#sameSecond(shown), [question], () => made(shown));
+    });
   }
 
-  /** One object for all who ask within a second: when it has gone, so have the pages that nobody can get any more. */
-  #sameSecond(shown: Snapshot): Snapshot {
-    const { looked, age, failure } = this.#shown;
-    if (looked !== shown.looked || age !== shown.age || failure !== shown.failure) this.#shown = shown;
-    return this.#shown;
+  /** All that is kept of a job: that takes a read of the store. If that fails, the look has less, and no answers. */
+  async #known(job: string, looked: Looked): Promise<Known | Unknown> {
+    const read = await this.shared.ask(`job ${job}`, () => this.#read(job), JOB_LIMIT);
+    const { value, failure = 'no answer yet.' } = read;
+    const facts = value?.facts ?? looked.facts.get(job);
+    const problem = value === undefined ? { failure } : {};
+    if (facts === undefined) return { job, names: looked.jobs.map((view) => view.job), ...problem };
+    if (!('known' in facts)) return { job, names: facts.names.sort() };
+    // One that is up may have come after the look.
+    const isThere =
+      looked.jobs.some((view) => view.job === job) || facts.knownBy.some(({ state }) => state === 'up');
+    const removed = isThere ? {} : { removed: removedBy(facts, looked.told) };
+    return { facts, view: viewOf(facts), controls: value?.controls ?? [], ...removed, ...problem };
+  }
+
+  async #read(
+    job: string,
+  ): Promise<{ facts: JobFacts | { readonly names: string[] }; controls: ControlInfo[] }> {
+    const insight = await this.source.insight();
+    return { facts: await insight.facts(job), controls: await insight.controls({ job, limit: MOST_ACTS }) };
+  }
+
+  #verdict(scene: Scene, { age, failure, isAway }: Age): h.JSX.Element {
+    return h(VerdictLine, { scene, age, failure, isAway, store: this.source.label() });
   }
 
   #scene(looked: Looked, question: Question): Scene {
-    const { traceUrl } = this.source;
-    return {
-      looked,
-      question,
-      times: new Times(question.zone, looked.now),
-      traceUrl,
-      control: this.source.control !== undefined,
-    };
+    const { traceUrl, control } = this.source;
+    const { now } = looked;
+    const hours = question.hours ?? (question.job === undefined ? hoursFor(looked) : 168);
+    const span = { from: now - hours * HOUR, now, to: now + hours * HOUR * AHEAD };
+    const times = new Times(question.zone, now);
+    return { looked, question, times, span, traceUrl, control: control !== undefined };
   }
 
-  #verdict(scene: Scene, { age, failure }: Snapshot): h.JSX.Element {
-    return h(VerdictLine, { scene, age, failure, store: this.source.label() });
-  }
-
-  /** Draws one part after another. In between, other work of the process can run. */
-  async #drawn(
-    { looked, question: { zone, hours } }: Scene,
-    parts: readonly Part[],
-  ): Promise<Drawn<string[]>> {
-    const html: string[] = [];
-    let isBroken = false;
-    for (const part of parts) {
-      const key = [part.id, zone, hours, ...(part.of ?? [])];
-      const made = await this.#parts.of(looked, key, () => drawn(part));
-      html.push(made.html);
-      if (!made.isBroken) continue;
-      isBroken = true;
-      this.#parts.forget(looked, key);
-    }
-    return { html, isBroken };
-  }
-
-  #partsOf(scene: Scene): Part[] {
-    const { job } = scene.question;
-    return job === undefined ? overview(scene, this.#fires) : this.#jobParts(scene, job);
-  }
-
-  #jobParts(scene: Scene, job: string): Part[] {
+  async #overview(scene: Scene): Promise<(Part | false)[]> {
     const { looked, question } = scene;
-    const { at } = question;
-    const view = looked.jobs.find((each) => each.job === job);
-    const kept = looked.kept.get(job) ?? NOTHING_KEPT;
-    // The page of a job shows nothing of other jobs.
-    const own: Scene = {
-      ...scene,
-      looked: { ...looked, ...kept, jobs: view ? [view] : [], locks: locksFor(looked, view?.lock) },
-    };
-    const answer: Part = {
-      id: 'answer',
-      title: 'Why',
-      of: [job, at],
-      draw: async () => {
-        const { why, age } = await this.#answers.why(question.zone, job, at);
-        return h(Answer, { scene, answer: why, age, at: at ?? looked.now });
-      },
-    };
-    if (view === undefined) return kept.runs.length > 0 || at === undefined ? [] : [answer];
-    const parts: Part[] = [
-      { id: 'job', title: 'Job', draw: () => h(Job, { scene: own, view }) },
-      ...(scene.control
-        ? [{ id: 'switches', title: 'Switches', draw: () => h(Switches, { scene: own, view }) }]
-        : []),
-      lanesPart(own),
-      firesPart(own, this.#fires),
-      { id: 'locks', title: 'Locks', draw: () => h(Locks, { scene: own }) },
+    const rows = rowsOf(looked, question);
+    const html = await inTurns(rows.shown, (view) => [renderToString(this.#row(view, scene))]);
+    return [
+      looked.jobs.some(({ attention }) => attention) && ['attention', () => h(Attention, { scene })],
+      ['find', () => h('div', { class: 'bar' }, h(Tabs, { scene }), h(Filters, { scene }))],
+      ['jobs', () => h(Jobs, { scene, rows, html: html.join('') })],
+      ['instances', () => h(Instances, { scene })],
+      ['locks', () => h(Locks, { scene })],
     ];
-    return [...(at === undefined ? [] : [answer]), ...parts.map((part) => ({ ...part, of: [job] }))];
+  }
+
+  /** A record that is broken does not hide the others. */
+  #row(view: JobView, scene: Scene): h.JSX.Element {
+    const facts = scene.looked.facts.get(view.job);
+    const draw = (): h.JSX.Element => {
+      if (facts === undefined) throw new Error('a broken record');
+      const strip = stripOf(facts, view, scene.span, scene.looked.most, this.#coming);
+      return h(Row, { view, strip, scene });
+    };
+    return h(Fragment, null, each([view], draw, 4));
+  }
+
+  #jobParts(bare: Scene, known: Known | Unknown): (Part | false)[] {
+    const { looked, span, question, control } = bare;
+    const { at = looked.now } = question;
+    const answer = (draw: () => h.JSX.Element): Part => ['answer', () => drawnUnless(known.failure, draw)];
+    if ('names' in known) {
+      const unknown = whyUnknown(known.job, known.names);
+      return [answer(() => h(Answer, { scene: bare, why: unknown, at }))];
+    }
+    const { facts, view, controls, removed } = known;
+    const { lock = '' } = view;
+    const strip = stripOf(facts, view, span, ALL, this.#coming);
+    const locks = new Map([...looked.locks].filter(([name]) => name === lock));
+    const scene: Scene = { ...bare, looked: { ...looked, locks } };
+    return [
+      question.at !== undefined && answer(() => h(Answer, { scene, why: why(facts, at), facts, at })),
+      ['job', () => h(Job, { scene, known, strip })],
+      control && removed === undefined && ['switches', () => h(Switches, { scene, known })],
+      controls.length > 0 && ['acts', () => h(Acts, { scene, known })],
+      ['locks', () => h(Locks, { scene })],
+    ];
   }
 }
 
-function locksFor({ locks }: Looked, name: string | undefined): Looked['locks'] {
-  const facts = name === undefined ? undefined : locks.get(name);
-  return new Map(name !== undefined && facts !== undefined ? [[name, facts]] : []);
+function drawnUnless(failure: string | undefined, draw: () => h.JSX.Element): h.JSX.Element {
+  if (failure !== undefined) throw new Error(failure);
+  return draw();
 }
 
-const keyOf = (question: Question): string => JSON.stringify(question);
+/** The window that shows the oldest problem; a day if there is none. */
+function hoursFor({ jobs, now }: Looked): number {
+  const since = Math.min(...jobs.filter(({ attention }) => attention).map((view) => view.since ?? Infinity));
+  if (since === Infinity) return 24;
+  return HOURS.find((hours) => now - since < hours * HOUR * 0.95) ?? 168;
+}
 
-const HOUR = 3_600_000;
-const spanOf = ({ looked: { now }, question }: Scene): { from: number; to: number } => ({
-  from: now - question.hours * HOUR,
-  to: now,
-});
+/** The first one of its application that started after it without it, and is up. */
+function removedBy({ knownBy: [last] }: JobFacts, told: readonly Member[]): Known['removed'] {
+  const application = told.find(({ info }) => info.instance === last?.instance)?.info.application;
+  const [by] = told
+    .filter(({ info, jobs }) => {
+      const isNext = info.application === application && upSince(info) > (last?.startedAt ?? 0);
+      return info.state === 'up' && isNext && !jobs.some(({ job }) => job === last?.job.job);
+    })
+    .sort((one, other) => upSince(one.info) - upSince(other.info));
+  return by === undefined ? {} : { at: upSince(by.info), ...given({ version: by.info.version }) };
+}
 
-const lanesPart = (scene: Scene): Part => ({
-  id: 'lanes',
-  title: 'Runs',
-  draw: async () => {
-    const span = spanOf(scene);
-    return h(Lanes, { scene, span, lanes: await lanesOf(scene.looked.runs, scene.looked.told, span) });
-  },
-});
-
-const firesPart = (scene: Scene, fires: FireFinder): Part => ({
-  id: 'fires',
-  title: 'Next',
-  draw: async () => {
-    const { now, jobs, ticks } = scene.looked;
-    const found = await fires.of(jobs, now, ticks);
-    return h(Fires, { scene, span: { from: now, to: now + DAY }, fires: found });
-  },
-});
-
-const attentionPart = (scene: Scene): Part => ({
-  id: 'attention',
-  title: 'Attention',
-  draw: async () => {
-    const unwell = scene.looked.jobs.filter(({ attention }) => attention).slice(0, MOST_ATTENTION);
-    const costs = await inTurns(unwell, (view) => costIfKnown(scene.looked, view));
-    return h(Attention, { scene, costs: new Map(costs) });
-  },
-});
-
-/** A record that is broken has no cost: the others have theirs. */
-function costIfKnown(looked: Looked, view: JobView): (readonly [string, Cost])[] {
+function drawnOf([id, draw]: Part): string {
   try {
-    return [[view.job, costOf(looked, view)]];
-  } catch {
-    return [];
-  }
-}
-
-/** The page of all jobs: the most urgent part comes first. */
-function overview(scene: Scene, fires: FireFinder): Part[] {
-  const span = spanOf(scene);
-  return [
-    attentionPart(scene),
-    {
-      id: 'changes',
-      title: 'Changes',
-      draw: async () => h(Changes, { scene, span, changes: await changesOf(scene.looked, span.from) }),
-    },
-    lanesPart(scene),
-    { id: 'running', title: 'Running', draw: () => h(Running, { scene }) },
-    {
-      id: 'jobs',
-      title: 'All jobs',
-      of: [scene.question.find, scene.question.skip],
-      draw: () => h(Jobs, { scene }),
-    },
-    { id: 'instances', title: 'Instances', draw: () => h(Instances, { scene }) },
-    firesPart(scene, fires),
-    { id: 'outages', title: 'Outages', draw: () => h(Outages, { scene, span }) },
-    { id: 'locks', title: 'Locks', draw: () => h(Locks, { scene }) },
-  ];
-}
-
-async function drawn({ id, draw }: Part): Promise<Drawn<string>> {
-  await new Promise<void>((resolve) => atEndOfTurn(resolve));
-  try {
-    return { html: renderToString(await draw()), isBroken: false };
+    return renderToString(draw());
   } catch (error) {
-    return { html: renderToString(h(BrokenPart, { id, problem: failureText(error) })), isBroken: true };
+    return renderToString(h(BrokenPart, { id, problem: failureText(error) }));
   }
 }

@@ -3,56 +3,68 @@
  *
  * 1. The script fetches the page again while the page is visible, and replaces the parts that have changed.
  * 2. It leaves the part under the pointer, and the part with the focus: nothing moves away from there.
- * 3. It says how old the page is, and greys the page if there is no newer one.
+ * 3. It says how old the page is. It filters the table as one types, and follows a run that a person has started to its end.
  */
 export const SCRIPT = /* js */ `(() => {
   'use strict';
-  const EVERY = 5000, OLD = 15000, LIMIT = 20000;
+  const EVERY = 5000, OLD = 15000, LIMIT = 20000, TYPED = 250, FOLLOW = 3000;
   const byId = (id) => document.getElementById(id);
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  let busy = false, answeredAt = performance.now(), age = ageOf(document), problem = '', isStale = document.body.classList.contains('stale');
+  const shownZone = () => new URL(location.href).searchParams.get('zone') ?? zone;
+  let busy = false, again = false, answeredAt = performance.now(), age = ageOf(document), problem = '', isAway = document.body.classList.contains('away');
 
   function ageOf(page) { return Number(page.getElementById('verdict')?.dataset.age ?? 0); }
 
   /** The address of the page, with the zone of the viewer, unless the viewer has asked for another zone. */
-  function address() {
+  function address(more = {}) {
     const url = new URL(location.href);
     url.hash = '';
     if (!url.searchParams.has('zone') && zone) url.searchParams.set('zone', zone);
+    for (const [name, value] of Object.entries(more)) url.searchParams.set(name, value);
     return url;
   }
 
-  async function refresh() {
+  async function pageAt(url) {
+    const response = await fetch(url, { headers: { accept: 'text/html' }, signal: AbortSignal.timeout(LIMIT) });
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html');
+    if (!page.getElementById('verdict') || response.redirected) throw new Error('the application answered ' + response.status);
+    return { page, older: Number(response.headers.get('age') ?? 0) * 1000 };
+  }
+
+  async function refresh(isAsked = false) {
+    if (busy) again ||= isAsked;
     if (busy || document.visibilityState !== 'visible') return;
     busy = true;
     try {
-      const response = await fetch(address(), { headers: { accept: 'text/html' }, signal: AbortSignal.timeout(LIMIT) });
-      const page = new DOMParser().parseFromString(await response.text(), 'text/html');
-      if (!page.getElementById('verdict') || response.redirected) throw new Error('the application answered ' + response.status);
-      replace(page);
+      const { page, older } = await pageAt(address());
+      replace(page, isAsked);
       answeredAt = performance.now();
-      age = ageOf(page);
-      isStale = page.body.classList.contains('stale');
+      age = ageOf(page) + older;
+      isAway = page.body.classList.contains('away');
       problem = '';
     } catch (error) {
       problem = error.message || String(error);
     } finally {
       busy = false;
       tell();
+      if (again) { again = false; refresh(true); }
     }
   }
 
-  function replace(page) {
+  function replace(page, isAsked) {
+    document.title = page.title;
+    const icon = document.querySelector('link[rel=icon]'), next = page.querySelector('link[rel=icon]');
+    if (icon.href !== next.href) icon.href = next.href;
     say(page.querySelector('.headline')?.textContent);
     const ids = (from) => [...from.querySelectorAll('#main > [id]')].map((part) => part.id).join();
     if (ids(page) !== ids(document) && !isHeld(byId('main'))) return byId('main').replaceChildren(...document.importNode(page.getElementById('main'), true).childNodes);
     for (const part of document.querySelectorAll('[data-live]')) {
       const next = page.getElementById(part.id);
       if (!next) continue;
-      const held = part.dataset.live !== 'always' && isHeld(part);
+      const held = part.dataset.live !== 'always' && !isAsked && isHeld(part);
       part.classList.toggle('held', held);
       if (held) continue;
-      for (const details of part.querySelectorAll('details[id][open]')) next.querySelector('#' + details.id)?.setAttribute('open', '');
+      for (const details of part.querySelectorAll('details[id]')) next.querySelector('#' + details.id)?.toggleAttribute('open', details.open);
       if (part.outerHTML === next.outerHTML) continue;
       const moved = [...part.querySelectorAll('.wide')].map((table) => table.scrollLeft);
       const fresh = document.importNode(next, true);
@@ -80,11 +92,42 @@ export const SCRIPT = /* js */ `(() => {
     const seconds = Math.round(now / 1000);
     for (const place of document.querySelectorAll('[data-since]')) place.textContent = seconds + ' s old';
     const isOld = now > OLD;
-    document.body.classList.toggle('stale', isOld || isStale);
+    document.body.classList.toggle('away', isOld || isAway);
     const notice = byId('notice');
-    const text = isOld ? 'What you see is ' + seconds + ' s old: no newer answer' + (problem ? ' (' + problem + ')' : '') + '.' : '';
+    const text = isOld && !isAway ? 'What you see is ' + seconds + ' s old: no newer answer' + (problem ? ' (' + problem + ')' : '') + '.' : '';
     if (notice.textContent !== text) notice.textContent = text;
     notice.hidden = text === '';
+  }
+
+  let typed;
+  document.addEventListener('input', ({ target }) => {
+    const form = target.form;
+    if (form?.getAttribute('role') !== 'search') return;
+    clearTimeout(typed);
+    typed = setTimeout(() => {
+      const url = new URL(location.href);
+      for (const [name, value] of new FormData(form)) value ? url.searchParams.set(name, value) : url.searchParams.delete(name);
+      url.searchParams.delete('skip');
+      history.replaceState(null, '', url);
+      refresh(true);
+    }, TYPED);
+  });
+
+  /** Marks that change the direction of text are shown, not obeyed. */
+  const shown = (text) => text.replace(/[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]/g, (mark) => '[U+' + mark.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0') + ']');
+
+  /** Says how a run has ended, when it has. */
+  async function follow(job, at, output) {
+    const said = output.textContent;
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, FOLLOW));
+      if (output.textContent !== said) return;
+      const { page } = await pageAt(address({ job, at })).catch(() => ({}));
+      const answer = page?.getElementById('answer');
+      if (!answer || answer.dataset.cause === 'running') continue;
+      if (output.textContent === said) output.textContent = answer.querySelector('.sentence').textContent;
+      return refresh();
+    }
   }
 
   document.addEventListener('submit', async (event) => {
@@ -98,13 +141,15 @@ export const SCRIPT = /* js */ `(() => {
     output.textContent = '…';
     try {
       const token = /(?:^|; )scheduler-lock-board=([^;]*)/.exec(document.cookie)?.[1] ?? '';
+      const fields = Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ''));
       const response = await fetch(location.pathname.replace(/\\/?$/, '/') + form.dataset.action, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-scheduler-lock-board': token },
-        body: JSON.stringify(Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ''))),
+        headers: { 'content-type': 'application/json', 'x-scheduler-lock-board': token, 'x-scheduler-lock-zone': shownZone() },
+        body: JSON.stringify(fields),
       });
       const answer = await response.json().catch(() => ({}));
-      output.textContent = answer.sentence ?? answer.error ?? answer.message ?? 'The application answered ' + response.status;
+      output.textContent = shown(answer.sentence ?? answer.error ?? answer.message ?? 'The application answered ' + response.status);
+      if (answer.result === 'started' && !answer.outcome) follow(fields.job, Math.floor(answer.fencingToken / 1000), output);
     } catch (error) {
       output.textContent = 'No answer: ' + error.message;
     } finally {
@@ -115,8 +160,8 @@ export const SCRIPT = /* js */ `(() => {
 
   say(document.querySelector('.headline')?.textContent);
   document.documentElement.classList.add('live');
-  document.addEventListener('visibilitychange', refresh);
-  setInterval(refresh, EVERY);
+  document.addEventListener('visibilitychange', () => refresh());
+  setInterval(() => refresh(), EVERY);
   setInterval(tell, 1000);
   if (zone && zone !== document.body.dataset.zone) refresh();
 })();

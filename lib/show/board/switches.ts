@@ -3,11 +3,13 @@ import { type Result, told } from '../../insight/control/told.js';
 import type { ControlSwitches } from '../../insight/control/types.js';
 import type { Duration } from '../../base/duration.js';
 import { LockNotAcquiredError, SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
+import { Times } from '../../insight/shown.js';
 import { timesIn } from '../../insight/times.js';
 import { show, unknownNames } from '../../base/wording.js';
 import { type Answer, json } from './answer.js';
 import { isSameOrigin } from './same-origin.js';
-import { failureText } from './data/snapshots.js';
+import { failureText } from './shared.js';
+import { isZone } from './data/question.js';
 
 /** A request for a switch. */
 export interface Act {
@@ -38,6 +40,10 @@ interface Switch {
 
 /** For how long a browser waits for an answer, ms. After that, the switch goes on. */
 const ANSWER_LIMIT = 5_000;
+/** For how long the end of a run is waited for, ms: the page follows one that takes longer. */
+const RUN_LIMIT = 4_000;
+/** The zone of the viewer, in which the page wants its answers. */
+const ZONE_HEADER = 'x-scheduler-lock-zone';
 
 /** The switches of the page: the same five functions that the service and the shell have. */
 const ACTS: Readonly<Record<string, Switch>> = {
@@ -49,8 +55,11 @@ const ACTS: Readonly<Record<string, Switch>> = {
   'jobs/resume': { takes: [], use: (control, job, _fields, by) => control.resume({ job, ...by }) },
   'jobs/run': {
     takes: ['throughPause'],
-    use: (control, job, fields, by) =>
-      control.runNow({ job, ...by, ...field('throughPause', checked(fields['throughPause'])) }),
+    use: (control, job, fields, by) => {
+      const through = checked(fields['throughPause']);
+      // Through a pause it answers after the run anyway.
+      return control.runNow({ job, ...by, ...(through ? { throughPause: true } : { wait: RUN_LIMIT }) });
+    },
   },
   'locks/break': {
     takes: ['fencingToken'],
@@ -108,11 +117,18 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
         },
         202,
       );
-    const { sentence, status } = told(result, timesIn());
+    const { sentence, status } = told(result, shownIn(String(headers[ZONE_HEADER] ?? ''), clock));
     return json({ ...result, sentence }, status);
   } catch (error) {
     return problem(error);
   }
+}
+
+/** The page names the zone of its viewer; another program gets times with a date and an offset. */
+function shownIn(zone: string, clock: Clock): (time: number) => string {
+  if (!isZone(zone)) return timesIn();
+  const times = new Times(zone, clock.now());
+  return (time) => times.said(time);
 }
 
 const fieldOf = (of: string): string => (of === 'jobs' ? 'job' : 'lock');

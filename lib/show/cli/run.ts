@@ -5,7 +5,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
-import { insightsOf } from '../board/source.js';
 import { Insight } from '../../insight/insight.js';
 import type { LockStore } from '../../contract/lock-store.js';
 import { Closing } from '../../insight/control/closing.js';
@@ -126,9 +125,10 @@ async function serve(
   { stdout, clock, onInterrupt }: Shell,
 ): Promise<number> {
   const interrupted = new Promise<void>((resolve) => onInterrupt(resolve));
+  const insight = new Insight(store);
   const { address, close } = await servePage(
     {
-      insight: insightsOf(async (zone) => new Insight(store, { zone })),
+      insight: async () => insight,
       clock,
       label: () => store.label ?? 'the store',
       traceUrl: undefined,

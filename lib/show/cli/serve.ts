@@ -12,7 +12,8 @@ import { UsageError } from './options.js';
  * The address of a page that is served.
  *
  * The page for a person who may read the store. Other users of the machine reach its loopback, too, and so does a site in the browser, by
- * a name that resolves to it: so the page answers only to its own address, and only to requests with the secret that the shell printed.
+ * a name that resolves to it: so the page answers only to its own address, and only below the secret that the shell printed. The secret is
+ * in no cookie: a browser sends those to all ports of this machine.
  */
 interface Served {
   /** With its secret. */
@@ -36,7 +37,7 @@ export async function servePage(source: BoardSource, port: number): Promise<Serv
   });
   const actual = await listening(server, port);
   return {
-    address: `http://${LOOPBACK}:${actual}/?secret=${secret}`,
+    address: `http://${LOOPBACK}:${actual}/${secret}/`,
     close: () => {
       server.close();
       server.closeAllConnections();
@@ -59,24 +60,10 @@ async function answerTo(request: IncomingMessage, board: Board, secret: string):
   const { localPort = 0 } = socket;
   if (![LOOPBACK, 'localhost'].some((name) => headers.host === `${name}:${localPort}`))
     return plain(421, `This page is at ${LOOPBACK} only.`);
+  const [, given = '', below = ''] = /^\/([^/?]*)(.*)$/s.exec(url) ?? [];
+  if (!isSame(given, secret)) return plain(403, WRONG);
   if (method !== 'GET' && method !== 'HEAD') return plain(405, 'This page only reads.');
-  const cookie = `scheduler-lock-board-${localPort}`;
-  const given = new URLSearchParams(url.split('?')[1]).get('secret');
-  if (given !== null) return isSame(given, secret) ? admitted(url, `${cookie}=${secret}`) : plain(403, WRONG);
-  const [, known = ''] = new RegExp(`(?:^|; )${cookie}=([^;]*)`).exec(headers.cookie ?? '') ?? [];
-  return isSame(known, secret) ? answerAt(board, url, headers) : plain(403, WRONG);
-}
-
-/** Turns the secret into a cookie: people copy the address. */
-function admitted(url: string, cookie: string): Answer {
-  const [path = '/', query = ''] = url.split('?');
-  const params = new URLSearchParams(query);
-  params.delete('secret');
-  const headers = {
-    'set-cookie': `${cookie}; HttpOnly; SameSite=Strict; Path=/`,
-    location: `${path}?${params}`,
-  };
-  return { ...plain(303, ''), headers: { ...headers, 'cache-control': 'no-store' } };
+  return answerAt(board, below.startsWith('/') ? below : `/${below}`, headers);
 }
 
 const WRONG = 'Open the address that the shell has printed: it has a secret.';

@@ -29,7 +29,7 @@ const at = (time: number | undefined, times: Times): string => (time === undefin
 export function jobsTable(jobs: readonly JobView[], times: Times, look: Format): string[] {
   const rows = jobs.map((job) => [
     cell(job.job, job.attention ? 'bold' : undefined),
-    cell(job.failures > 1 ? `${job.status} ×${job.failures}` : job.status, STATUS[job.status]),
+    cell(statusOf(job), STATUS[job.status]),
     cell(scheduleOf(job, times.zone)),
     cell(job.last && lastOf(job.last, times)),
     cell(at(job.next, times)),
@@ -102,6 +102,9 @@ const runRow = (run: RunInfo, times: Times): Cell[] => [
   cell(run.error),
 ];
 
+const statusOf = ({ status, failures, sinceAtLeast }: JobView): string =>
+  failures > 1 ? `${status} ×${failures}${sinceAtLeast ? ' or more' : ''}` : status;
+
 function tookOf(run: RunInfo, times: Times): string {
   if (run.outcome === 'running') return times.since(run.startedAt);
   return run.duration === undefined ? '' : formatDuration(run.duration);
@@ -117,7 +120,7 @@ export function instancesTable(instances: readonly InstanceInfo[], times: Times,
       cell(instance.instance),
       cell(state, state === 'up' ? 'green' : state === 'gone' ? 'red' : 'dim'),
       cell(times.short(instance.startedAt)),
-      cell(state === 'up' ? '' : times.short(instance.seenAt)),
+      cell(times.short(instance.seenAt)),
       cell(instance.application),
       cell(instance.version),
       cell(String(instance.jobs.length)),

@@ -79,7 +79,7 @@ export const INSTRUMENTS = {
   interrupted: gauge(
     'job.interrupted',
     '{job}',
-    'Whether the last run of the job was killed, and none has begun since: 1 or 0. Absent while that is not known, and while the job is overdue, paused or off',
+    'Whether the last run of the job was killed or aborted, and none has begun since: 1 or 0. Absent while that is not known, and while the job is overdue, paused or off',
   ),
   clockOffset: gauge(
     'clock.offset',

@@ -124,14 +124,12 @@ export class Measurements {
     } as const;
     // An instance that knows nothing reports nothing: others may know better.
     if (status === 'unknown') return [overtime];
-    // A run that a shutdown has aborted has that status, too.
-    const isKilled = status === 'interrupted' && run?.outcome === 'interrupted';
     return [
       overtime,
       { instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes },
       ...(HIDES_RUN.has(status)
         ? []
-        : [{ instrument: 'interrupted', value: Number(isKilled), attributes } as const]),
+        : [{ instrument: 'interrupted', value: Number(status === 'interrupted'), attributes } as const]),
       ...(disagree === undefined
         ? []
         : [{ instrument: 'disagree', value: Number(disagree), attributes } as const]),

@@ -126,7 +126,7 @@ export class MemoryLockStore implements LockStore {
     // Its lease may end between the look and the write, which the next look finds.
     for (;;) {
       const { now, documents } = this.#documents.look([name]);
-      const look = lookAt(documents[0], now, this.#clock.monotonic());
+      const look = lookAt(documents[0]);
       const standing = callsIn(this.#entries.look(lineOf(name)));
       const { answer, change, hint, first, over = [] } = decide(look.document, now, standing);
       if (first !== undefined) {

@@ -127,7 +127,8 @@ local entries, order = KEYS[k + 1], KEYS[k + 2]
 local id, over, version, kind, slot, job = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
 local keep, place, body = ARGV[i + 6], ARGV[i + 7] or '', ARGV[i + 8] or ''
 local most = width > 9 and tonumber(ARGV[i + 9])
-local t, of = redis.call('TIME'), kind .. ' ' .. job
+local of = kind .. ' ' .. job
+t = t or redis.call('TIME')
 local now = t[1] * 1000 + t[2] / 1000
 local stored, inSlot, earliest, lives, newest, count, ofJob = lookAt(entries, id, slot, kind, job, most)
 if earliest and tonumber(earliest) <= now then
@@ -169,7 +170,8 @@ if prolongs then
 end
 if most and isNew and count > most * 1.1 then trim(entries, order, kind, count - most) end
 return earliest and 1 or 2`,
-  [PARSE, REMOVE, CLEAN, LOOK, TRIM],
+  // The time, asked for once: of fifty entries in one run each asked cost a tenth more.
+  ['\nlocal t', PARSE, REMOVE, CLEAN, LOOK, TRIM],
   OF_QUEUE,
 );
 

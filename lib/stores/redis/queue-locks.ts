@@ -1,5 +1,4 @@
-import type { QueueLocks, RegrantedRun, TakenLock } from '../../rules/entries/queue-locks.js';
-import type { LeaseRef } from '../../contract/lease-ref.js';
+import type { QueueLocks, TakenLock } from '../../rules/entries/queue-locks.js';
 import { OF_TURN } from './keys.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import { PAUSING } from './acquire-script.js';
@@ -80,11 +79,8 @@ export class RedisQueueLocks implements QueueLocks {
     return new Map(names.flatMap((name, i) => (all[i] === undefined ? [] : [[name, all[i]]])));
   }
 
-  regrant(
-    { name, token, fencingToken, holder }: LeaseRef,
-    { job, ttl, through }: RegrantedRun,
-    limit?: number,
-  ) {
+  regrant(...[lease, { job, ttl, through }, limit]: Parameters<QueueLocks['regrant']>) {
+    const { name, token, fencingToken, holder } = lease;
     const args = [token, String(fencingToken), holder, job, String(ttl), through ? '1' : ''];
     return this.#regrants.ask(name, args, limit);
   }

@@ -9,9 +9,13 @@
  */
 export const DRAW = /* js */ `(() => {
   const [width, height] = [innerWidth, innerHeight];
+  // What all strips have behind them stands once in the page.
+  const behind = document.getElementById('behind');
+  for (const use of document.querySelectorAll('use')) use.replaceWith(behind.cloneNode(true));
   const round = (number) => Math.round(number);
   const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
   const hex = (color) => {
+    if (color.startsWith('url')) return undefined;
     const [red, green, blue, alpha = 1] = (color.match(/[\\d.]+/g) ?? [0, 0, 0, 0]).map(Number);
     return alpha === 0 || color === 'none' ? undefined : '#' + [red, green, blue].map((part) => part.toString(16).padStart(2, '0')).join('');
   };
@@ -61,8 +65,9 @@ export const DRAW = /* js */ `(() => {
     const at = element.getBoundingClientRect();
     const details = element.closest('details');
     if (details && !details.open && element !== details && !element.closest('summary')) return;
+    if (element.closest('defs')) return;
     if (style.visibility === 'hidden' || style.display === 'none' || style.clipPath !== 'none' || at.right < 0) return;
-    if (at.top < height && at.width > 0) (element instanceof SVGElement ? shape : box)(element, style, at);
+    if (at.top < height && (at.width > 0 || element.tagName === 'line')) (element instanceof SVGElement ? shape : box)(element, style, at);
     for (const child of element.childNodes) {
       if (child.nodeType === 1) visit(child);
       else if (child.nodeType === 3 && element.tagName !== 'title') words(child, style);

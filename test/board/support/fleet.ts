@@ -53,6 +53,7 @@ export const JOBS: readonly KnownJob[] = [
 export interface Member {
   readonly instance: string;
   readonly version: string;
+  readonly application?: string;
   readonly startedAt: number;
   readonly clockOffset?: number;
   readonly leads?: readonly string[];
@@ -72,8 +73,10 @@ export class Fleet {
 
   async beat(member: Member): Promise<void> {
     const { instance, version, startedAt, clockOffset = 3, leads = [], jobs = JOBS, left = false } = member;
+    const { application } = member;
     const catalogue = JSON.stringify(jobs);
     await this.store.history.beat({
+      ...(application !== undefined && { application }),
       instance,
       version,
       startedAt,

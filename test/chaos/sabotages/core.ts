@@ -4,8 +4,8 @@ import type { Sabotages } from './sabotage.js';
 export const CORE_SABOTAGES: Sabotages = {
   'deadline-from-nowhere': {
     file: 'lock/lease.js',
-    search: /return sent \+ ttl - \(/,
-    replace: 'return sent + 3 * ttl - (',
+    search: '=> sent + ttl - (',
+    replace: '=> sent + 3 * ttl - (',
     caughtBy: 'overlaps',
     only: ['refuse', 'black-hole', 'pause'],
     seed: 3,
@@ -46,8 +46,8 @@ export const CORE_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'interruptions-that-nobody-notes': {
-    file: 'lock/take.js',
-    search: 'engine.recorder?.noteInterruption(call.name, run);',
+    file: 'lock/reports.js',
+    search: 'recorder?.noteInterruption(lock, interrupted);',
     replace: ';',
     caughtBy: 'recorded',
     only: ['kill'],

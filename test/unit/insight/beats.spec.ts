@@ -54,6 +54,16 @@ test('jobs that are made one per turn are told together, within a second', async
   expect(told).toHaveLength(4);
 });
 
+test('a clock that is corrected says since when the instance is up by its new time', async () => {
+  const { beats, clock, told } = started(() => [JOB]);
+  await clock.advance(30_000);
+  clock.setWallClock(clock.now() + 3_600_000);
+  await clock.advance(30_000);
+  const [first, second] = told.map(({ startedAt }) => startedAt);
+  expect(Number(second) - Number(first)).toBe(3_600_000);
+  await beats.stop();
+});
+
 test('the list of jobs is told once, and anew each hour, as somebody may have damaged it in the store', async () => {
   const { beats, clock, told } = started(() => [JOB]);
   const lists = (): number => told.filter(({ jobs }) => jobs !== undefined).length;

@@ -171,6 +171,13 @@ describe('the jobs', () => {
     fake.instances = [others, instance('api-1', { left: true, jobs: [JOB, INTERVAL] })];
     expect((await insight.jobs()).map(({ job }) => job)).toEqual([INTERVAL.job]);
     expect(await insight.job(JOB.job)).toBeUndefined();
+    expect(await insight.why(JOB.job)).toEqual({
+      job: JOB.job,
+      cause: 'unknown-job',
+      jobs: [],
+      sentence:
+        'A deploy has removed it: api-1 was the last instance that had it, and was last seen at 2026-11-22 03:09:50Z.',
+    });
     for (const more of [{ left: true }, { startedAt: at('11:00', 21) }]) {
       fake.instances = [{ ...others, ...more }, instance('api-1', { left: true, jobs: [JOB, INTERVAL] })];
       expect((await insight.jobs()).map(({ job }) => job)).toContain(JOB.job);
@@ -348,6 +355,18 @@ describe('the entries of a lock', () => {
     fake.instances = [instance('api-1', { jobs: [INTERVAL] })];
     fake.locks = [lockInfo({ name: 'poll', jobs: [{ job: INTERVAL.job, due: NOW + 60_000 }] })];
     expect(await insight.jobs()).toMatchObject([{ status: 'failing', failures: 1 }]);
+  });
+
+  test('say that more may have failed than they have read, for one job as for all', async () => {
+    const failed = (count: number): void => {
+      fake.entries = Array.from({ length: count }, (_, n) => entry(T - n * 3_600_000, { outcome: 'failed' }));
+    };
+    fake.locks = [lockInfo()];
+    failed(240);
+    const some = { failures: 20, sinceAtLeast: true };
+    expect([await insight.job(JOB.job), ...(await insight.jobs())]).toMatchObject([some, some]);
+    failed(19);
+    expect(await insight.job(JOB.job)).not.toHaveProperty('sinceAtLeast');
   });
 
   test('say how often it has failed before the run that goes on', async () => {

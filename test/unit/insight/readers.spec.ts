@@ -122,6 +122,49 @@ const patterns: Record<string, Pattern> = {
     clockOffset: 1_800_000,
     store: { instances: [api1], ...ranYesterday },
   },
+  'nobody started its tick, and a run that somebody began since has completed': {
+    status: 'ok',
+    store: {
+      instances: [api1],
+      locks: [started(YESTERDAY)],
+      entries: [entry(at('03:02'), { at: at('03:03') }), lastNight],
+    },
+  },
+  'nobody started its tick, and a run that somebody began since has failed': {
+    status: 'overdue',
+    tick: T,
+    store: {
+      instances: [api1],
+      locks: [started(YESTERDAY)],
+      entries: [entry(at('03:02'), { at: at('03:03'), outcome: 'failed' }), lastNight],
+    },
+  },
+  'an interval did not run, and a run that somebody began since has completed': {
+    status: 'ok',
+    own: INTERVAL,
+    store: {
+      instances: [instance('api-1', { jobs: [INTERVAL] })],
+      locks: [lockInfo({ name: 'poll', jobs: [{ job: INTERVAL.job, due: at('03:05') }] })],
+      entries: [entry(at('03:08'), { lock: 'poll', job: INTERVAL.job, at: at('03:09') })],
+    },
+  },
+  'its tick ran without its lock, as the store was away': {
+    status: 'ok',
+    store: {
+      instances: [api1],
+      locks: [started(YESTERDAY)],
+      entries: [{ ...MISS, reason: 'unlocked' }, lastNight],
+    },
+  },
+  'its lock was renamed since its tick': {
+    status: 'new',
+    own: { ...JOB, lock: 'billing' },
+    store: {
+      instances: [instance('api-0', { left: true, seenAt: at('03:05') })],
+      locks: [started(T)],
+      entries: [entry(T, { tick: T }), lastNight],
+    },
+  },
   'nobody started its very first tick': { status: 'overdue', tick: T, store: { instances: [api1] } },
   'all were down when its tick came': {
     status: 'overdue',
@@ -177,6 +220,14 @@ const patterns: Record<string, Pattern> = {
       instances: [api1],
       locks: [{ ...held(T), state: 'free', interrupted: true }],
       entries: [lastNight],
+    },
+  },
+  'a deploy has aborted its last run': {
+    status: 'interrupted',
+    store: {
+      instances: [api1],
+      locks: [started(T, { outcome: 'aborted' })],
+      entries: [entry(T, { tick: T, attempt: 1, outcome: 'aborted', error: 'LockShutdownError' }), lastNight],
     },
   },
   'its last run failed': {

@@ -397,6 +397,31 @@ test('a tick that an outage has cost, and nobody has started, is told once', asy
   expect(events).toMatchObject([{ type: 'overdue', tick }]);
 });
 
+test('a clock that is corrected after the start makes no date of before the start overdue', async () => {
+  offset = 3_600_000;
+  watch.add(job());
+  clock.setWallClock(clock.now() + offset);
+  offset = 0;
+  await clock.advance(MINUTE);
+  expect([ofStatus('overdue'), asked]).toEqual([[], []]);
+  expect(ofStatus('new')).toHaveLength(1);
+});
+
+test('a tick that ran here without its lock is noted when the store is back, and is no alarm', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.began('report', tick, true);
+  const since = clock.now();
+  tick += PERIOD;
+  await pass(0);
+  watch.began('report', tick, true);
+  expect(asked).toEqual([]);
+  watch.available();
+  await pass(3 * MINUTE);
+  expect(asked).toMatchObject([{ tick, reason: 'unlocked', count: 2, since, late: true }]);
+  expect([events, alarms, overdue()]).toEqual([[], [], new Map()]);
+});
+
 test('ticks in a row that were skipped for one reason are counted', async () => {
   watch.add(job());
   await pass(0);
@@ -1059,17 +1084,28 @@ test.each([30_000, undefined])(
   },
 );
 
-test('a run elsewhere costs one look when its lease should end, and one an hour while it goes on', async () => {
+test('a run elsewhere costs one look when its lease should end, and one each five minutes while it goes on', async () => {
   await foundRun(30_000);
   fleetAsked = 0;
   locks = [leased(MINUTE)];
-  await pass(5 * HOUR + 2 * MINUTE);
+  await pass(HOUR + 3 * MINUTE);
   // The second one is that at the end of the grace.
-  expect(inspected).toHaveLength(7);
+  expect(inspected).toHaveLength(14);
   expect(fleetAsked).toBe(0);
   expect(ofStatus('running')).toHaveLength(1);
   locks = killed();
-  await pass(6 * HOUR + 2 * MINUTE);
+  await pass(HOUR + 9 * MINUTE);
+  expect(ofStatus('interrupted')).toHaveLength(1);
+});
+
+test('a run that a deploy aborts is known within five minutes to an instance that has started beside it', async () => {
+  tick = Math.floor(clock.now() / PERIOD) * PERIOD;
+  locks = [leased(MINUTE)];
+  watch.add(job({ every: DAY }));
+  await clock.advance(10 * MINUTE);
+  expect(ofStatus('running')).toHaveLength(1);
+  locks = [{ ...startedBefore(tick)[0]!, jobs: [{ job: 'report', tick, attempt: 1, outcome: 'aborted' }] }];
+  await clock.advance(5 * MINUTE + 1_000);
   expect(ofStatus('interrupted')).toHaveLength(1);
 });
 

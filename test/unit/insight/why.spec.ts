@@ -501,6 +501,35 @@ const cases: Case[] = [
     'It ran on api-1: started at 2026-11-22 03:05:00Z, completed after 12 s.',
   ],
   [
+    'a job whose schedule was changed since its tick',
+    facts({
+      known: { ...JOB, schedule: '0 6 * * *' },
+      knownBy: [
+        by('api-2', { startedAt: at('03:05') }, { ...JOB, schedule: '0 6 * * *' }),
+        by('api-1', { state: 'left', seenAt: at('03:06') }),
+      ],
+      runs: [tonight()],
+    }),
+    undefined,
+    'ran',
+    'The tick of 2026-11-22 03:00:00Z ran on api-1: started at 03:00:00Z, completed after 12 s.',
+  ],
+  [
+    'a tick that ran without its lock',
+    facts({ runs: [lastNight], misses: [miss('api-1', 'unlocked'), miss('api-2', 'store-unavailable')] }),
+    undefined,
+    'unlocked',
+    "The tick of 2026-11-22 03:00:00Z ran without its lock on api-1, as the store did not answer (`onStoreError: 'run'`). Nothing more is known of that run.",
+  ],
+  [
+    'a missed tick that somebody has made up for',
+    facts({ runs: [run(at('03:02')), lastNight], misses: all('not-fired') }),
+    undefined,
+    'missed',
+    'Nobody started the tick of 2026-11-22 03:00:00Z. On api-1, api-2, api-3, the scheduler did not call the job: it was stopped, or too busy. ' +
+      'It ran on api-1: started by hand at 03:02:00Z, completed after 12 s.',
+  ],
+  [
     'an interval that is overdue',
     poll({
       time: at('03:40'),
@@ -635,6 +664,7 @@ test('the cases are of every cause', () => {
     'lock-taken': true,
     'store-away': true,
     missed: true,
+    unlocked: true,
     hung: true,
     'clocks-behind': true,
     'no-instance': true,

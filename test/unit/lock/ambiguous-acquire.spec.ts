@@ -1,6 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockStateError } from '../../../lib/base/errors.js';
-import { gate, Harness } from './harness.js';
+import type { LockCall } from '../../../lib/lock/lock-call.js';
+import { LockRunner } from '../../../lib/lock/lock-runner.js';
+import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
+import { gate, Harness, SETTINGS } from './harness.js';
 import { answers, brokenConnection, failsWith, hold, notConnected, silence } from './scripted-store.js';
 
 describe('an acquire whose outcome is not known', () => {
@@ -309,5 +313,37 @@ describe('an acquire whose outcome is not known', () => {
     await app.clock.advance(0);
     expect(app.store.of('release').length).toBeGreaterThan(before);
     expect((await app.start()).began).toBe(true);
+  });
+
+  it('keeps the start of its run, also in a shutdown that has not told the store of its end', async () => {
+    const clock = new ManualClock();
+    const store = new MemoryLockStore({ clock });
+    const acquire = store.acquire.bind(store);
+    const asks: string[] = [];
+    const outcomes: unknown[] = [];
+    store.acquire = (request) =>
+      asks.push(request.token) === 1 ? new Promise(() => undefined) : acquire(request);
+    store.release = ({ job }, options) => {
+      outcomes.push([job, options?.outcome]);
+      return new Promise(() => undefined);
+    };
+    const runner = new LockRunner(store, 'here', clock, () => undefined, 2_000);
+    const call: LockCall = {
+      kind: 'fired',
+      name: 'report',
+      job: 'Reports.nightly',
+      start: { tick: clock.now() },
+      settings: { ...SETTINGS, wait: 60_000 },
+    };
+    const result = runner.run(call, () => 'ran');
+    await clock.advance(5_000);
+    expect(await result).toMatchObject({ ran: true });
+    const closed = runner.shutdown(0);
+    await clock.advance(60_000);
+    await closed;
+    expect(asks).toHaveLength(2);
+    const end = ['Reports.nightly', 'completed'];
+    // The lease itself is given back, without its job: nothing says that the job has not run.
+    expect(outcomes).toEqual([end, end, [undefined, 'abandoned']]);
   });
 });

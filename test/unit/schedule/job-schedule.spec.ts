@@ -114,7 +114,7 @@ test('a job that the scheduler makes late, or gives other times, is looked up an
 test('what was prepared is not asked for again', () => {
   const cronTime = counted(new CronTime(NIGHTLY, 'Asia/Kolkata'));
   const found = schedule('nightly', cronTime);
-  found?.prepare(NOW);
+  found?.startAt(NOW);
   expect(cronTime.questions).toBeGreaterThan(0);
   cronTime.questions = 0;
   found?.startAt(NOW + 1_000);
@@ -176,7 +176,7 @@ test('an interval starts by its length, without a tick', () => {
   const interval = schedule('interval');
   expect(interval?.startAt(NOW)).toEqual({ interval: 1_500 });
   expect(interval?.isCron).toBe(false);
-  interval?.prepare(NOW);
+  interval?.startAt(NOW);
 });
 
 test('an interval is of whole milliseconds, at least one, as Node counts', () => {

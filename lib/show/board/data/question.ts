@@ -1,28 +1,28 @@
-import { timesIn } from '../../../insight/times.js';
+import { readTime, timesIn } from '../../../insight/times.js';
 
 /**
- * A question to the page.
- *
  * What a viewer asks for. The page has one address, and the question is its query. So every link is relative, and stays right under
  * any prefix, version and proxy, with and without a slash at the end.
  */
 export interface Question {
   /** The zone of all times. */
   readonly zone: string;
-  /** How far back timelines go. */
-  readonly hours: number;
+  /** How far back the strips go. Absent: as far as the oldest problem. */
+  readonly hours?: number;
   /** Absent: all jobs. */
   readonly job?: string;
-  /** A tick of the job, epoch milliseconds: asks why the tick ran, or did not run. */
+  /** A time, epoch milliseconds: asks why the job ran then, or did not run. */
   readonly at?: number;
-  /** A part of a name: only jobs with it in their names are listed. */
+  /** Only jobs in this state, of this application, with this text in their names. */
+  readonly state?: string;
+  readonly app?: string;
   readonly find: string;
-  /** How many jobs of the list come before the ones that are shown. */
+  /** How many jobs of the table come before the ones that are shown. */
   readonly skip: number;
 }
 
-export const HOURS = [1, 3, 6, 12, 24, 72] as const;
-const DEFAULTS: Question = { zone: 'UTC', hours: 3, find: '', skip: 0 };
+export const HOURS = [6, 24, 168] as const;
+const DEFAULTS = { zone: 'UTC', find: '', skip: 0 };
 /** The longest text in a query, characters. */
 const LONGEST = 300;
 
@@ -30,12 +30,18 @@ const LONGEST = 300;
 export function readQuestion(query: URLSearchParams): Question {
   const text = (name: string): string => (query.get(name) ?? '').slice(0, LONGEST);
   const number = (name: string): number => (/^\d{1,15}$/.test(text(name)) ? Number(text(name)) : NaN);
-  const [job, at, skip, hours] = [text('job'), number('at'), number('skip'), number('hours')];
+  const [job, state, app, skip] = [text('job'), text('state'), text('app'), number('skip')];
+  const zone = isZone(text('zone')) ? text('zone') : DEFAULTS.zone;
+  // A link has a number; the form of the page a text in the zone of the viewer.
+  const at = readTime(text('at'), zone) ?? number('at');
+  const hours = HOURS.find((each) => each === number('hours'));
   return {
-    zone: isZone(text('zone')) ? text('zone') : DEFAULTS.zone,
-    hours: HOURS.find((each) => each === hours) ?? DEFAULTS.hours,
+    zone,
+    ...(hours !== undefined && { hours }),
     ...(job.trim() !== '' && { job }),
-    ...(job.trim() !== '' && at >= EARLIEST && { at }),
+    ...(job.trim() !== '' && at >= EARLIEST && at <= LATEST && { at }),
+    ...(state !== '' && { state }),
+    ...(app !== '' && { app }),
     find: text('find').trim(),
     skip: skip > 0 ? skip : 0,
   };
@@ -43,6 +49,8 @@ export function readQuestion(query: URLSearchParams): Question {
 
 /** A number before 1973 is no tick in milliseconds: the viewer has given seconds. */
 const EARLIEST = 1e11;
+/** What a `Date` can be. */
+const LATEST = 8.64e15;
 
 export function isZone(zone: string): boolean {
   if (zone === '') return false;
@@ -54,13 +62,22 @@ export function isZone(zone: string): boolean {
   }
 }
 
-/** A relative link to a question. */
-export function linkTo(question: Partial<Question>): string {
-  const query = new URLSearchParams();
-  for (const name of ['job', 'at', 'find', 'skip', 'hours', 'zone'] as const) {
+const NAMES = ['job', 'at', 'state', 'app', 'find', 'skip', 'hours', 'zone'] as const;
+const isDefault = (name: string, value: unknown): boolean =>
+  value === (DEFAULTS as Record<string, unknown>)[name];
+
+/** The parts of a question that are in its link. */
+export const partsOf = (question: Partial<Question>): [name: string, value: string][] =>
+  NAMES.flatMap((name): [string, string][] => {
     const value = question[name];
-    if (value !== undefined && value !== DEFAULTS[name]) query.set(name, String(value));
-  }
-  // An empty link would keep the query of the present page.
-  return `?${query}`;
-}
+    return value === undefined || isDefault(name, value) ? [] : [[name, String(value)]];
+  });
+
+/** A relative link to a question. An empty one would keep the query of the present page. */
+export const linkTo = (question: Partial<Question>): string => `?${new URLSearchParams(partsOf(question))}`;
+
+/** The parts of a question that links to other pages keep. */
+export const lasting = ({ zone, hours }: Question): Partial<Question> => ({
+  zone,
+  ...(hours !== undefined && { hours }),
+});

@@ -1,59 +1,71 @@
-import { timesIn } from '../../../insight/times.js';
 import type { JobView } from '../../../insight/types.js';
-import type { Cost } from '../data/cost.js';
-import { sentenceIn } from '../data/looked.js';
-import { linkTo } from '../data/question.js';
+import { type Group, groupsOf, namesOf } from '../data/groups.js';
+import { lasting, linkTo } from '../data/question.js';
 import { h } from './templates.js';
-import { each, JobLink, lasting, Nothing, Region, type Scene, Status, Time } from './parts.js';
+import { each, JobLink, Region, type Scene, sentenceIn, Since, Status } from './parts.js';
 
-/** How many jobs are shown with their sentences. The list of all jobs has the others. */
-export const MOST_ATTENTION = 30;
+/** How many groups are shown, and how many names of a group before the others are folded. */
+const MOST_GROUPS = 12;
+const MOST_NAMES = 3;
+const MOST_OTHERS = 60;
 
-/** The jobs that a person should look at. */
-export function Attention({
-  scene,
-  costs,
-}: {
-  scene: Scene;
-  costs: ReadonlyMap<string, Cost>;
-}): h.JSX.Element {
-  const all = scene.looked.jobs.filter(({ attention }) => attention);
-  const more = all.length - MOST_ATTENTION;
+/** What a person should look at, by what is wrong. Nothing: no part at all. */
+export function Attention({ scene }: { scene: Scene }): h.JSX.Element {
+  const { looked, times, question } = scene;
+  const all = looked.jobs.filter(({ attention }) => attention);
+  const sentence = (view: JobView): string =>
+    view.why === undefined ? '' : sentenceIn(looked.facts.get(view.job), view.why, times);
+  const groups = groupsOf(all, sentence, times);
+  const more = groups.slice(MOST_GROUPS).flatMap(({ views }) => views);
   return (
     <Region id="attention" title="Needs attention">
-      {all.length === 0 ? (
-        <Nothing>No job is known to need attention.</Nothing>
-      ) : (
-        <ul class="cases">
-          {each(all.slice(0, MOST_ATTENTION), (view) => caseOf(view, scene, costs.get(view.job)))}
-        </ul>
-      )}
-      {more > 0 && (
+      <ul class="cases">{each(groups.slice(0, MOST_GROUPS), (group) => caseOf(group, scene))}</ul>
+      {more.length > 0 && (
         <p class="note">
-          And {more} more:{' '}
-          <a href={linkTo({ ...lasting(scene.question), skip: MOST_ATTENTION })}>in the list of all jobs</a>.
+          And {more.length} more:{' '}
+          <a href={linkTo({ ...lasting(question), state: 'attention' })}>in the table</a>.
         </p>
       )}
     </Region>
   );
 }
 
-function caseOf(view: JobView, scene: Scene, cost: Cost | undefined): h.JSX.Element {
-  const { since, clauses = [] } = cost ?? {};
-  const sentence = sentenceIn(scene.looked.facts.get(view.job), view, timesIn(scene.question.zone));
+function caseOf({ key, text, views, since, sinceAtLeast }: Group, scene: Scene): h.JSX.Element {
+  const { first, others } = namesOf(views, MOST_NAMES);
+  const [view] = views;
+  const listed = (those: readonly JobView[]): h.JSX.Element[] =>
+    those.map(({ job }) => <JobLink key={job} job={job} scene={scene} />);
+  const isOne = views.length === 1;
   return (
-    <li key={view.job}>
-      <p>
-        <Status view={view} /> <JobLink job={view.job} scene={scene} />
-        {since !== undefined && (
-          <span class="faint">
-            {' '}
-            since <Time at={since} times={scene.times} />, {scene.times.since(since)}
-          </span>
+    <li key={key}>
+      {view !== undefined && <Status view={isOne ? view : { ...view, failures: 0 }} />}
+      <div>
+        {isOne && (
+          <p class="names">
+            {listed(first)} <Since since={since} sinceAtLeast={sinceAtLeast} times={scene.times} />
+          </p>
         )}
-      </p>
-      <p>{sentence}</p>
-      {clauses.length > 0 && <p class="cost">Cost so far: {clauses.join(' · ')}</p>}
+        <p class="sentence">
+          {text} {!isOne && <Since since={since} sinceAtLeast={sinceAtLeast} times={scene.times} />}
+        </p>
+        {!isOne && (
+          <p class="names">
+            {listed(first)}
+            {others.length > 0 && <span class="faint">and {others.length} more</span>}
+          </p>
+        )}
+        {others.length > 0 && (
+          <details id={`more-${views[0]?.job.replaceAll(/\W/g, '-') ?? ''}`}>
+            <summary>The others</summary>
+            <p class="names">
+              {listed(others.slice(0, MOST_OTHERS))}
+              {others.length > MOST_OTHERS && (
+                <span class="faint">and {others.length - MOST_OTHERS} more</span>
+              )}
+            </p>
+          </details>
+        )}
+      </div>
     </li>
   );
 }

@@ -1,76 +1,99 @@
 import { formatDuration } from '../../../base/duration.js';
-import { evidenceOf } from '../data/evidence.js';
-import { scheduleOf } from '../../../insight/shown.js';
-import { timesIn } from '../../../insight/times.js';
-import type { JobView, RunInfo, Why } from '../../../insight/types.js';
 import { displayName } from '../../../base/lock-name.js';
-import { costOf, usualOf } from '../data/cost.js';
-import { kindOf } from '../data/lanes.js';
-import { lockOf, NOTHING_KEPT, sentenceIn } from '../data/looked.js';
-import { type ComponentChildren, h } from './templates.js';
-import { eachMark, lasting, Region, type Scene, Status, Time, timeOf, WhyLink } from './parts.js';
-import { Run } from './jobs.js';
-import { linkTo } from '../data/question.js';
-import { SHARED } from '../data/snapshots.js';
+import { hasFailed, type JobFacts, wasInterrupted } from '../../../insight/facts.js';
+import { scheduleOf, type Times } from '../../../insight/shown.js';
+import type { ControlInfo, JobView, RunInfo, Why } from '../../../insight/types.js';
+import { evidenceOf } from '../data/evidence.js';
+import { lasting, linkTo } from '../data/question.js';
+import { type ComponentChildren, Fragment, h } from './templates.js';
+import {
+  each,
+  Region,
+  type Scene,
+  sentenceIn,
+  Since,
+  Status,
+  Time,
+  timeOf,
+  TraceLink,
+  whyLink,
+} from './parts.js';
+import type { Strip } from '../data/strip.js';
+import { Axis, Legend, StripOf } from './strip.js';
+import { Windows } from './table.js';
 
-/** One job: its state, and all that is known of the job. */
-export function Job({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
-  const { times, question, looked } = scene;
-  const { runs } = looked.kept.get(view.job) ?? NOTHING_KEPT;
-  const { since, clauses } = costOf(looked, view);
-  const sentence = sentenceIn(looked.facts.get(view.job), view, timesIn(question.zone));
+/** All that is known of one job. */
+export interface Known {
+  readonly view: JobView;
+  readonly facts: JobFacts;
+  readonly controls: readonly ControlInfo[];
+  /** Why not all that is kept could be read. */
+  readonly failure?: string;
+  /** A deploy has removed it: when, and with which version, if that is known. */
+  readonly removed?: { readonly at?: number; readonly version?: string } | undefined;
+}
+
+/** One job: its state, why, and what ran. */
+export function Job(props: { scene: Scene; known: Known; strip: Strip }): h.JSX.Element {
+  const { scene, known, strip } = props;
+  const { times } = scene;
+  const { view, facts, removed } = known;
+  const { job, why, since, sinceAtLeast } = view;
   return (
-    <Region id="job" title={displayName(view.job)}>
-      <p>
-        <Status view={view} />
-        {view.attention && since !== undefined && (
-          <span class="faint">
-            {' '}
-            since <Time at={since} times={times} />
-          </span>
-        )}
+    <section id="job" class="region" data-live aria-labelledby="job-title">
+      <header>
+        <h2 id="job-title">{displayName(job)}</h2>
+        {removed === undefined ? <Status view={view} /> : <span class="status plain">○ removed</span>}
+        {removed === undefined && <Since since={since} sinceAtLeast={sinceAtLeast} times={times} />}
+        <Windows scene={scene} />
+      </header>
+      <p class="sentence">
+        {removed === undefined ? why && sentenceIn(facts, why, times) : removedText(known, times)}
       </p>
-      {sentence !== undefined && <p class="sentence">{sentence}</p>}
-      {clauses.length > 0 && (
-        <p class="cost">
-          {view.attention ? 'Cost so far: ' : ''}
-          {clauses.join(' · ')}
-        </p>
-      )}
-      <Facts scene={scene} view={view} />
-      <Durations runs={runs} scene={scene} />
-    </Region>
+      <div class="picture alone">
+        <Axis scene={scene} />
+        <div class="over">
+          <StripOf job={job} strip={strip} scene={scene} isLinked />
+        </div>
+        <Legend />
+      </div>
+      <Facts scene={scene} known={known} />
+      <Durations runs={facts.runs} />
+      <Ask scene={scene} job={job} />
+    </section>
   );
 }
 
-function Facts({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
-  const { times, question, looked } = scene;
-  const { runs } = looked.kept.get(view.job) ?? NOTHING_KEPT;
-  const usual = usualOf(runs);
-  const lock = lockOf(looked, view)?.lock;
+function Facts({ scene, known: { view, facts } }: { scene: Scene; known: Known }): h.JSX.Element {
+  const { runs, lock } = facts;
+  const bad = runs.find((run) => hasFailed(run) || wasInterrupted(run));
+  const good = runs.find(({ outcome }) => outcome === 'completed');
+  const lockName = view.lock === undefined ? 'made from the arguments of each call' : displayName(view.lock);
+  const instances = view.instances.slice(0, 8).map(displayName).join(', ');
+  const more = view.instances.length - 8;
   return (
     <dl class="facts">
-      <Fact name="Schedule">{scheduleOf(view, question.zone)}</Fact>
-      <Fact name="Next">
-        <Time at={view.next} times={times} />
-      </Fact>
       <Fact name="Last success">
-        <Run run={runs.find(({ outcome }) => outcome === 'completed')} scene={scene} />
+        <Run run={good} scene={scene} facts={facts} />
       </Fact>
       <Fact name="Last error">
-        <Run run={runs.find((run) => !['completed', 'running'].includes(kindOf(run)))} scene={scene} />
+        <Run run={bad} scene={scene} facts={facts} />
       </Fact>
-      <Fact name="Usually takes">{usual === undefined ? 'not known' : formatDuration(usual)}</Fact>
-      <Fact name="Lock">
-        {view.lock === undefined ? 'made from the arguments of each call' : displayName(view.lock)}
-        {lock !== undefined && `, ${lock.state}`}
+      <Fact name="Next">
+        <Time at={view.next} times={scene.times} />
       </Fact>
-      <Fact name="Instances">
-        {view.instances.length === 0 ? 'none is up' : view.instances.slice(0, 8).map(displayName).join(', ')}
-        {view.instances.length > 8 && ` and ${view.instances.length - 8} more`}
-      </Fact>
+      <Fact name="Schedule">{scheduleOf(view, scene.question.zone)}</Fact>
+      <Fact name="Lock">{lock === undefined ? lockName : `${lockName}, ${lock.state}`}</Fact>
+      <Fact name="Instances">{more > 0 ? `${instances} and ${more} more` : instances || 'none is up'}</Fact>
     </dl>
   );
+}
+
+function removedText({ removed, facts: { runs } }: Known, times: Times): string {
+  const version = removed?.version === undefined ? '' : ` with version ${removed.version}`;
+  const when = removed?.at === undefined ? '' : ` (${times.said(removed.at)})`;
+  const last = runs[0] === undefined ? '' : `; it last ran ${times.said(runs[0].startedAt)}`;
+  return `A deploy has removed it${version}${when}${last}.`;
 }
 
 const Fact = ({ name, children }: { name: string; children?: ComponentChildren }): h.JSX.Element => (
@@ -80,70 +103,139 @@ const Fact = ({ name, children }: { name: string; children?: ComponentChildren }
   </div>
 );
 
-/** How many runs are compared. */
-const MAX_COMPARED = 40;
+/** A run: when, how long, and the error that it threw. */
+function Run({
+  run,
+  scene,
+  facts,
+}: {
+  run: RunInfo | undefined;
+  scene: Scene;
+  facts: JobFacts;
+}): h.JSX.Element {
+  const { times } = scene;
+  if (run?.job === undefined)
+    return (
+      <span class="faint">
+        none{facts.since !== undefined && ' since '}
+        {facts.since !== undefined && <Time at={facts.since} times={times} />}
+        {facts.since !== undefined && ': older runs are not kept'}
+      </span>
+    );
+  const { error, outcome, job, duration } = run;
+  return (
+    <Fragment>
+      <a href={whyLink(job, timeOf(run), scene)}>
+        <Time at={run.startedAt} times={times} />
+      </a>{' '}
+      {duration !== undefined && <span class="faint">{formatDuration(duration)} </span>}
+      {outcome !== 'completed' && (
+        <span class="error">
+          {outcome}
+          {error !== undefined && `: ${error}`}{' '}
+        </span>
+      )}
+      <TraceLink run={run} scene={scene} />
+    </Fragment>
+  );
+}
 
-/** How long the runs of a job took, the oldest first. */
-function Durations({ runs, scene }: { runs: readonly RunInfo[]; scene: Scene }): h.JSX.Element {
-  const ended = runs
-    .filter(({ duration }) => duration !== undefined)
+/** How many runs are compared. */
+const MAX_COMPARED = 100;
+const HIGH = 40;
+
+/** How long the runs of a job took, the newest on the right. */
+function Durations({ runs }: { runs: readonly RunInfo[] }): h.JSX.Element {
+  const took = runs
+    .flatMap(({ duration }) => duration ?? [])
     .slice(0, MAX_COMPARED)
     .reverse();
-  const longest = Math.max(...ended.map(({ duration = 0 }) => duration), 1);
-  if (ended.length < 2) return <p class="note">Too few runs are kept to compare how long they took.</p>;
+  if (took.length < 2) return <Fragment />;
+  const [least, most] = [Math.min(...took), Math.max(...took)];
+  const points = took.map(
+    (duration, n) => `${(n / (took.length - 1)) * 100},${HIGH - (duration / Math.max(1, most)) * (HIGH - 2)}`,
+  );
   return (
-    <figure>
+    <figure class="durations">
       <svg
-        class="durations"
+        viewBox={`0 0 100 ${HIGH}`}
+        preserveAspectRatio="none"
         width="100%"
-        height="70"
-        role="group"
-        aria-label={`How long the last ${ended.length} runs took`}
+        height={HIGH}
+        aria-hidden="true"
       >
-        {eachMark([...ended.entries()], ([n, run]) => {
-          const height = Math.max(2, ((run.duration ?? 0) / longest) * 64);
-          return (
-            <WhyLink key={run.fencingToken} job={run.job ?? ''} at={timeOf(run)} scene={scene}>
-              <title>{`${scene.times.short(run.startedAt)} ${run.outcome}, ${formatDuration(run.duration ?? 0)}`}</title>
-              <rect
-                class={`run ${kindOf(run)}`}
-                x={`${((MAX_COMPARED - ended.length + n) / MAX_COMPARED) * 100}%`}
-                width={`${80 / MAX_COMPARED}%`}
-                y={70 - height}
-                height={height}
-                rx="1"
-              />
-            </WhyLink>
-          );
-        })}
+        <polyline points={points.join(' ')} />
       </svg>
       <figcaption class="note">
-        How long the last {ended.length} runs took, the newest on the right; the highest is{' '}
-        {formatDuration(longest)}.
+        The last {took.length} runs took {formatDuration(least)} to {formatDuration(most)}; the newest is on
+        the right.
       </figcaption>
     </figure>
   );
 }
 
-/** Why a job ran at a time, or did not. Its link is permanent. */
-export function Answer(props: { scene: Scene; answer: Why; age: number; at: number }): h.JSX.Element {
-  const { scene, answer, age, at } = props;
-  const { times, question } = scene;
-  const link = linkTo({ ...lasting(question), job: answer.job, at });
+/** Asks why it ran at a time, or did not. */
+function Ask({ scene: { question }, job }: { scene: Scene; job: string }): h.JSX.Element {
   return (
-    <Region id="answer" title={`Why: ${displayName(answer.job)}, ${times.full(answer.tick ?? at)}`}>
-      <p class="sentence">{answer.sentence}</p>
+    <form class="find" method="get">
+      <input type="hidden" name="job" value={job} />
+      {question.zone !== 'UTC' && <input type="hidden" name="zone" value={question.zone} />}
+      <label>
+        Why did it run, or not run, at <input type="datetime-local" name="at" required />
+      </label>
+      <button type="submit" class="quiet">
+        Ask
+      </button>
+    </form>
+  );
+}
+
+/** Why a job ran at a time, or did not. Its link is permanent. */
+export function Answer(props: { scene: Scene; why: Why; facts?: JobFacts; at: number }): h.JSX.Element {
+  const { scene, why, facts, at } = props;
+  const { times, question } = scene;
+  const link = linkTo({ ...lasting(question), job: why.job, at });
+  return (
+    <Region
+      id="answer"
+      cause={why.cause}
+      title={`Why: ${displayName(why.job)}, ${times.said(why.tick ?? at)}`}
+    >
+      <p class="sentence">{sentenceIn(facts, why, times)}</p>
       <dl class="facts">
-        {evidenceOf(answer, times).map(([name, value], n) => (
+        {evidenceOf(why, times).map(([name, value], n) => (
           <Fact key={n} name={name}>
             {value}
           </Fact>
         ))}
       </dl>
       <p class="note">
-        {age >= SHARED && `As of ${formatDuration(age)} ago. `}
         <a href={link}>Link to this answer</a>
       </p>
+    </Region>
+  );
+}
+
+const ACTS: Readonly<Record<ControlInfo['action'], string>> = {
+  pause: 'paused it',
+  resume: 'resumed it',
+  break: 'ended its lease',
+  run: 'ran it',
+  redeliver: 'put dead letters back',
+};
+
+/** Who did what to the job. */
+export function Acts({ scene, known: { controls } }: { scene: Scene; known: Known }): h.JSX.Element {
+  return (
+    <Region id="acts" title="Who did what">
+      <ul class="acts">
+        {each(controls, ({ at, actor, action, reason }) => (
+          <li key={at}>
+            <Time at={at} times={scene.times} /> {actor} {ACTS[action]}
+            {reason !== undefined && ` (${reason})`}
+          </li>
+        ))}
+      </ul>
     </Region>
   );
 }

@@ -1,73 +1,69 @@
-import { formatDuration } from '../../../base/duration.js';
 import { displayName } from '../../../base/lock-name.js';
+import { sentenceOf } from '../../../insight/sentence.js';
 import type { Times } from '../../../insight/shown.js';
-import type { JobStatus, JobView, RunInfo } from '../../../insight/types.js';
-import { kindOf } from '../data/lanes.js';
+import type { JobStatus, JobView, RunInfo, Why } from '../../../insight/types.js';
+import type { JobFacts } from '../../../insight/facts.js';
 import type { Looked } from '../data/looked.js';
-import { linkTo, type Question } from '../data/question.js';
+import { lasting, linkTo, type Question } from '../data/question.js';
+import type { Span } from '../data/strip.js';
 import { type ComponentChildren, Fragment, Guarded, h } from './templates.js';
 
-/**
- * What each part gets: one answer of the store, and one question.
- *
- * What all parts of the page are made of. A word and a shape show a state, and a colour besides.
- */
+/** What each part of a page gets: one answer of the store, and one question. */
 export interface Scene {
   readonly looked: Looked;
   readonly question: Question;
   /** In the zone of the viewer. */
   readonly times: Times;
+  /** The time that the strips show. */
+  readonly span: Span;
   /** The address of a trace, with `{traceId}`. */
   readonly traceUrl: string | undefined;
   /** Whether the page has switches. */
   readonly control: boolean;
 }
 
-export type Part = (scene: Scene) => h.JSX.Element;
+/** Why a job is so, or was, as insight says it, with times in the zone of the viewer. */
+export const sentenceIn = (facts: JobFacts | undefined, why: Why, times: Times): string =>
+  facts === undefined ? why.sentence : sentenceOf({ ...facts, show: (at) => times.short(at) }, why, why.tick);
 
 /** A part of the page that the script replaces when it has changed. */
 export function Region(props: {
   id: string;
   title: string;
-  note?: string | undefined;
+  note?: ComponentChildren;
+  /** Of an answer. */
+  cause?: string;
   children?: ComponentChildren;
 }): h.JSX.Element {
-  const { id, title, note, children } = props;
+  const { id, title, note, cause, children } = props;
   return (
-    <section id={id} class="region" data-live aria-labelledby={`${id}-title`}>
+    <section id={id} class="region" data-live data-cause={cause} aria-labelledby={`${id}-title`}>
       <header>
         <h2 id={`${id}-title`}>{title}</h2>
-        {note && <p class="note">{note}</p>}
+        {note !== undefined && <p class="note">{note}</p>}
       </header>
       {children}
     </section>
   );
 }
 
-export const Nothing = ({ children }: { children: ComponentChildren }): h.JSX.Element => (
-  <p class="nothing">{children}</p>
-);
-
-/** A table that the keyboard can scroll if it is wider than the window. */
-export function Table(props: {
+/** A table that the keyboard can scroll if it is wider than the window: its cells for each record, the first of them is the head of its row. */
+export function Table<T>(props: {
   label: string;
   heads: readonly string[];
-  children?: ComponentChildren;
+  of: readonly T[];
+  cells: (record: T) => readonly ComponentChildren[];
 }): h.JSX.Element {
-  const { label, heads, children } = props;
+  const { label, heads, of, cells } = props;
+  const row = (record: T): h.JSX.Element => {
+    const [head, ...others] = cells(record);
+    return h('tr', null, h('th', { scope: 'row' }, head), ...others.map((cell) => h('td', null, cell)));
+  };
   return (
     <div class="wide" tabIndex={0} role="group" aria-label={label}>
       <table>
-        <thead>
-          <tr>
-            {heads.map((head) => (
-              <th scope="col" key={head}>
-                {head}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
+        <thead>{h('tr', null, ...heads.map((head) => h('th', { scope: 'col' }, head)))}</thead>
+        <tbody>{each(of, row, heads.length)}</tbody>
       </table>
     </div>
   );
@@ -83,10 +79,10 @@ export function each<T>(
 ): h.JSX.Element[] {
   const broken =
     span === undefined ? (
-      <li class="nothing">{BROKEN}</li>
+      <li class="faint">{BROKEN}</li>
     ) : (
-      <tr>
-        <td colSpan={span} class="nothing">
+      <tr role="row">
+        <td role="cell" colSpan={span} class="faint">
           {BROKEN}
         </td>
       </tr>
@@ -94,7 +90,7 @@ export function each<T>(
   return guarded(records, row, broken);
 }
 
-/** A mark of a drawing for each record. Nothing stands for a broken one: the list beside the drawing says that it is broken. */
+/** A mark of a drawing for each record. Nothing stands for a broken one. */
 export const eachMark = <T,>(records: readonly T[], mark: (record: T) => h.JSX.Element): h.JSX.Element[] =>
   guarded(records, mark, <Fragment />);
 
@@ -105,96 +101,82 @@ const guarded = <T,>(
 ): h.JSX.Element[] =>
   records.map((record, n) => <Guarded key={n} draw={() => draw(record)} broken={broken} />);
 
-/** A short time; its title is the full one. */
+/** A time as people say it; its title is the full one. */
 export function Time({ at, times }: { at: number | undefined; times: Times }): h.JSX.Element {
   if (at === undefined) return <span class="faint">–</span>;
   return (
     <time dateTime={new Date(at).toISOString()} title={times.full(at)}>
-      {times.short(at)}
+      {times.said(at)}
     </time>
   );
 }
 
 const SHAPES: Readonly<Record<JobStatus, string>> = {
-  overdue: '▲',
+  overdue: '◆',
   hung: '▲',
-  failing: '▲',
-  interrupted: '▲',
+  failing: '✕',
+  interrupted: '⚡',
   overrun: '▲',
-  disagree: '▲',
+  disagree: '≠',
   unknown: '?',
   running: '▶',
   off: '○',
   paused: '‖',
-  new: '◇',
+  new: '·',
   ok: '✓',
 };
-
-/** The state of a job. A state that needs no attention does not look as if it did. */
-export function Status({ view }: { view: JobView }): h.JSX.Element {
-  const { status, attention, failures } = view;
-  const tone = attention ? 'bad' : (TONES[status] ?? 'plain');
-  return (
-    <span class={`status ${tone}`}>
-      <span aria-hidden="true">{SHAPES[status] ?? '?'}</span> {status}
-      {failures > 1 && ` ×${failures}`}
-    </span>
-  );
-}
 
 const TONES: Partial<Record<JobStatus, string>> = {
   ok: 'good',
   running: 'going',
+  overrun: 'going',
   unknown: 'doubt',
   paused: 'doubt',
 };
 
-const OUTCOMES = { hung: '▲', running: '▶', failed: '✕', interrupted: '⚡', completed: '✓' } as const;
-const RUN_TONES = {
-  hung: 'bad',
-  running: 'going',
-  failed: 'bad',
-  interrupted: 'bad',
-  completed: 'good',
-} as const;
-
-export function Outcome({ run }: { run: RunInfo }): h.JSX.Element {
-  const kind = kindOf(run);
+/** The state of a job: a word and a shape, and a colour besides. */
+export function Status({ view }: { view: JobView }): h.JSX.Element {
+  const { status, attention, failures, sinceAtLeast } = view;
   return (
-    <span class={`status ${RUN_TONES[kind]}`}>
-      <span aria-hidden="true">{OUTCOMES[kind]}</span> {run.hung ? 'hung' : run.outcome}
+    <span class={`status ${attention ? 'bad' : (TONES[status] ?? 'plain')}`}>
+      <span aria-hidden="true">{SHAPES[status] ?? '?'}</span> {status}
+      {status === 'failing' && failures > 1 && ` ×${failures}${sinceAtLeast ? '+' : ''}`}
     </span>
   );
 }
 
+/** `since today 16:00`, or `since today 16:00 at least`. */
+export const Since = ({
+  since,
+  sinceAtLeast,
+  times,
+}: {
+  since: number | undefined;
+  sinceAtLeast: true | undefined;
+  times: Times;
+}): h.JSX.Element =>
+  since === undefined ? (
+    <Fragment />
+  ) : (
+    <span class="faint">
+      since <Time at={since} times={times} />
+      {sinceAtLeast && ' at least'}
+    </span>
+  );
+
 /** The permanent link of a job. */
 export const JobLink = ({ job, scene }: { job: string; scene: Scene }): h.JSX.Element => (
-  <a class="name" href={linkTo({ ...lasting(scene.question), job })}>
+  <a class="job" href={linkTo({ ...lasting(scene.question), job })}>
     {displayName(job)}
   </a>
 );
 
 /** The permanent link of a job, a time, and the answer. */
-export function WhyLink(props: {
-  job: string;
-  at: number;
-  scene: Scene;
-  children?: ComponentChildren;
-}): h.JSX.Element {
-  const { job, at, scene, children } = props;
-  return <a href={linkTo({ ...lasting(scene.question), job, at })}>{children ?? 'why'}</a>;
-}
-
-/** The parts of a question that links to other pages keep. */
-export const lasting = ({ zone, hours }: Question): Partial<Question> => ({ zone, hours });
+export const whyLink = (job: string, at: number, { question }: Scene): string =>
+  linkTo({ ...lasting(question), job, at });
 
 /** The time to ask about, so that the answer is this run. */
 export const timeOf = ({ tick, startedAt }: RunInfo): number => tick ?? startedAt;
-
-export function took(run: RunInfo, now: number): string {
-  if (run.outcome === 'running') return formatDuration(Math.max(1, now - run.startedAt));
-  return run.duration === undefined ? '' : formatDuration(run.duration);
-}
 
 export function TraceLink({ run, scene }: { run: RunInfo; scene: Scene }): h.JSX.Element {
   const { traceId } = run;
@@ -205,13 +187,3 @@ export function TraceLink({ run, scene }: { run: RunInfo; scene: Scene }): h.JSX
     </a>
   );
 }
-
-/** How far a clock differs from the clock of the store, in words. */
-export function clockText(offset: number | undefined): string {
-  if (offset === undefined) return 'not known yet';
-  if (Math.abs(offset) < CLOCK_OFF) return 'right';
-  return `${formatDuration(Math.abs(offset))} ${offset > 0 ? 'behind' : 'ahead of'}${offset > 0 ? '' : ' the store'}`;
-}
-
-/** From here on the difference of a clock is shown, ms: less can be the network's doing. */
-const CLOCK_OFF = 1_000;

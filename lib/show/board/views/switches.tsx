@@ -1,39 +1,28 @@
 import { displayName } from '../../../base/lock-name.js';
-import type { JobView } from '../../../insight/types.js';
 import type { LockInfo } from '../../../contract/lock-info.js';
-import type { DeadLetter } from '../../../contract/queued-call-store.js';
-import { lockOf } from '../data/looked.js';
+import type { PauseInfo } from '../../../insight/types.js';
 import { type ComponentChildren, Fragment, h } from './templates.js';
+import type { Known } from './job.js';
 import { Region, type Scene, Time } from './parts.js';
 
-/** What a person can do to a job. The script sends each form to the JSON. */
-export function Switches({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
-  const { job, paused } = view;
+/** What a person can do to a job. The script sends each form to the JSON; names are in the body, as some routers take no long ones in a path. */
+export function Switches({ scene, known }: { scene: Scene; known: Known }): h.JSX.Element {
+  const { job, paused } = known.view;
+  const { lock } = known.facts;
+  const through = (
+    <label>
+      <input type="checkbox" name="throughPause" /> through the pause
+    </label>
+  );
   return (
     <Region id="switches" title="Switches" note="each is noted in the history, with who did it and why">
       <div class="switches">
-        {paused === undefined ? (
-          <Switch {...toJob(job, 'pause')} name="Pause">
-            <Reason needed /> <For />
-          </Switch>
-        ) : (
-          <Switch {...toJob(job, 'resume')} name="Resume">
-            <span>
-              Paused by {paused.actor} until <Time at={paused.until} times={scene.times} />
-              {paused.reason !== undefined && `: ${paused.reason}`}
-            </span>
-            <Reason />
-          </Switch>
-        )}
-        <Switch {...toJob(job, 'run')} name="Run now">
-          <Reason />
-          {paused !== undefined && (
-            <label>
-              <input type="checkbox" name="throughPause" /> through the pause
-            </label>
-          )}
-        </Switch>
-        <OfLock scene={scene} view={view} />
+        {paused === undefined
+          ? form('jobs/pause', { job }, 'Pause', reason(true), FOR)
+          : form('jobs/resume', { job }, 'Resume', <Paused pause={paused} scene={scene} />, reason())}
+        {form('jobs/run', { job }, 'Run now', reason(), paused && through)}
+        {lock?.state === 'held' && breakOf(lock)}
+        {lock?.dead !== undefined && <Dead lock={lock} scene={scene} />}
       </div>
       <noscript>
         <p class="note">Switches need the script of this page; the shell has them, too.</p>
@@ -42,51 +31,61 @@ export function Switches({ scene, view }: { scene: Scene; view: JobView }): h.JS
   );
 }
 
-/** The switches for the holder of the job's lock, and for dead letters. */
-function OfLock({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
-  const lock = lockOf(scene.looked, view)?.lock;
-  if (lock === undefined) return <Fragment />;
-  const { dead = [] } = lock;
-  return (
-    <Fragment>
-      {lock.state === 'held' && <Break lock={lock} />}
-      {dead.length > 0 && <Dead lock={lock.name} dead={dead} scene={scene} />}
-    </Fragment>
+/** One switch. The one that starts a run looks like it. */
+const form = (
+  action: string,
+  of: Readonly<Record<string, string | number>>,
+  name: string,
+  ...fields: ComponentChildren[]
+): h.JSX.Element =>
+  h(
+    'form',
+    { method: 'post', 'data-action': `api/v1/${action}` },
+    ...Object.entries(of).map(([key, value]) => h('input', { type: 'hidden', name: key, value })),
+    h('button', { type: 'submit', class: action === 'jobs/run' ? 'main' : undefined }, name),
+    ...fields,
   );
+
+const reason = (required = false): h.JSX.Element =>
+  h('label', null, 'Reason ', h('input', { name: 'reason', maxLength: 200, required }));
+
+const LENGTHS = ['1h', '4h', '1d', '7d', '30d'].map((length) =>
+  h('option', { selected: length === '7d' }, length),
+);
+const FOR = h('label', null, 'for ', h('select', { name: 'for' }, ...LENGTHS));
+
+const Paused = ({ pause, scene }: { pause: PauseInfo; scene: Scene }): h.JSX.Element => (
+  <span>
+    Paused by {pause.actor} until <Time at={pause.until} times={scene.times} />
+    {pause.reason !== undefined && `: ${pause.reason}`}
+  </span>
+);
+
+/** Breaks the lease that the viewer has seen, and no other one. */
+function breakOf({ name, fencingToken, holder = 'its holder' }: LockInfo): h.JSX.Element | undefined {
+  if (fencingToken === undefined) return undefined;
+  const warning = `The job may still run on ${displayName(holder)}, and again elsewhere.`;
+  const of = { lock: name, fencingToken };
+  return form('locks/break', of, 'Break its lock', reason(true), h('span', { class: 'problem' }, warning));
 }
 
 /** How many dead letters have a switch of their own, the newest ones. */
 const MOST_DEAD = 10;
 
 /** Puts all dead letters back, or one. */
-function Dead({
-  lock,
-  dead,
-  scene,
-}: {
-  lock: string;
-  dead: readonly DeadLetter[];
-  scene: Scene;
-}): h.JSX.Element {
+function Dead({ lock: { name, dead = [] }, scene }: { lock: LockInfo; scene: Scene }): h.JSX.Element {
   const more = dead.length - MOST_DEAD;
   return (
     <Fragment>
-      <Switch {...toLock(lock, 'redeliver')} name={`Put back all ${dead.length} dead`}>
-        <Reason />
-      </Switch>
+      {form('locks/redeliver', { lock: name }, `Put back all ${dead.length} dead`, reason())}
       <details id="dead-letters">
         <summary>One dead letter</summary>
-        {dead.slice(0, MOST_DEAD).map(({ id, job, reason, at, deliveries, key }) => (
-          <Switch key={id} {...toLock(lock, 'redeliver')} name="Put it back">
-            <input type="hidden" name="id" value={id} />
-            <span>
-              {displayName(job)}
-              {key !== undefined && ` (${displayName(key)})`}: {reason}, delivery {deliveries},{' '}
-              <Time at={at} times={scene.times} />
-            </span>
-            <Reason />
-          </Switch>
-        ))}
+        {dead.slice(0, MOST_DEAD).map(({ id, job, reason: why, at, deliveries, key }) => {
+          const which = key === undefined ? '' : ` (${displayName(key)})`;
+          const about = `${displayName(job)}${which}: ${why}, delivery ${deliveries}, `;
+          const said = h('span', null, about, <Time at={at} times={scene.times} />);
+          return form('locks/redeliver', { lock: name, id }, 'Put it back', said, reason());
+        })}
         {more > 0 && (
           <p class="note">
             And {more} more: <code>npx nestjs-scheduler-lock locks --json</code> lists them.
@@ -96,59 +95,3 @@ function Dead({
     </Fragment>
   );
 }
-
-/** Breaks the lease that the viewer has seen, and no other one. */
-function Break({ lock: { name, fencingToken, holder } }: { lock: LockInfo }): h.JSX.Element {
-  if (fencingToken === undefined) return <Fragment />;
-  return (
-    <Switch {...toLock(name, 'break')} name="Break its lock">
-      <input type="hidden" name="fencingToken" value={fencingToken} />
-      <Reason needed />
-      <span class="problem">
-        The job may still run on {displayName(holder ?? 'its holder')}, and again elsewhere.
-      </span>
-    </Switch>
-  );
-}
-
-/** The name is in the body: in a path, some routers take no long ones. */
-const toJob = (name: string, action: string): To => ({ action: `jobs/${action}`, of: { job: name } });
-const toLock = (name: string, action: string): To => ({ action: `locks/${action}`, of: { lock: name } });
-
-interface To {
-  readonly action: string;
-  readonly of: Readonly<Record<string, string>>;
-}
-
-function Switch(props: To & { name: string; children?: ComponentChildren }): h.JSX.Element {
-  const { action, of, name, children } = props;
-  return (
-    <form method="post" data-action={`api/v1/${action}`}>
-      {Object.entries(of).map(([key, value]) => (
-        <input key={key} type="hidden" name={key} value={value} />
-      ))}
-      <button type="submit">{name}</button> {children}
-    </form>
-  );
-}
-
-const Reason = ({ needed = false }: { needed?: boolean }): h.JSX.Element => (
-  <label>
-    Reason <input name="reason" maxLength={200} required={needed} />
-  </label>
-);
-
-const For = (): h.JSX.Element => (
-  <Fragment>
-    <label>
-      for{' '}
-      <select name="for">
-        {['1h', '4h', '1d', '7d', '30d'].map((length) => (
-          <option key={length} selected={length === '7d'}>
-            {length}
-          </option>
-        ))}
-      </select>
-    </label>
-  </Fragment>
-);

@@ -1,7 +1,11 @@
 import { INSTANCES_KEPT } from '../../../contract/history-store.js';
+import { counted } from '../../../base/wording.js';
+import { displayName } from '../../../base/lock-name.js';
+import type { Times } from '../../../insight/shown.js';
+import type { JobView } from '../../../insight/types.js';
+import type { Looked } from '../data/looked.js';
 import { h } from './templates.js';
 import type { Scene } from './parts.js';
-import { counted } from '../../../base/wording.js';
 
 /** The numbers behind the first line, which says how the fleet is. */
 export interface Verdict {
@@ -15,23 +19,25 @@ export interface Verdict {
   readonly complete: boolean;
 }
 
-export function verdictOf({
-  jobs,
-  told,
-  unreadable,
-}: Pick<Scene['looked'], 'jobs' | 'told' | 'unreadable'>): Verdict {
-  const attention = jobs.filter((job) => job.attention).length;
-  const calm = jobs.filter((job) => !job.attention);
-  const unknown = calm.filter(({ status }) => status === 'unknown').length;
-  const off = calm.filter(({ status }) => status === 'off').length;
-  const paused = calm.filter(({ status }) => status === 'paused').length;
+/** The states by which the table is filtered, those that matter most first. */
+export const STATES = ['attention', 'running', 'paused', 'unknown', 'off', 'fine'] as const;
+export type State = (typeof STATES)[number];
+
+export function stateOf({ attention, status }: JobView): State {
+  if (attention) return 'attention';
+  if (status === 'overrun') return 'running';
+  return STATES.find((state) => state === status) ?? 'fine';
+}
+
+export function verdictOf({ jobs, told, unreadable }: Pick<Looked, 'jobs' | 'told' | 'unreadable'>): Verdict {
+  const count = (...states: State[]): number => jobs.filter((view) => states.includes(stateOf(view))).length;
   const { instances, runs, parts } = unreadable;
   return {
-    attention,
-    unknown,
-    off,
-    paused,
-    fine: calm.length - unknown - off - paused,
+    attention: count('attention'),
+    unknown: count('unknown'),
+    off: count('off'),
+    paused: count('paused'),
+    fine: count('fine', 'running'),
     instancesUp: told.filter(({ info }) => info.state === 'up').length,
     complete: instances + runs + parts.length === 0,
   };
@@ -41,57 +47,74 @@ export function verdictOf({
 const isCalm = ({ attention, unknown, instancesUp, complete, fine, off, paused }: Verdict): boolean =>
   attention === 0 && unknown === 0 && instancesUp > 0 && complete && fine + off + paused > 0;
 
-/** The first line of the page. @param age of the answer, ms @param failure why there is no newer one */
-export function VerdictLine(props: {
-  scene: Scene;
-  age: number;
-  failure: string | undefined;
-  store: string;
-}): h.JSX.Element {
-  const { scene, age, failure, store } = props;
+/** How old an answer is, and why there is no newer one. */
+export interface Age {
+  readonly age: number;
+  readonly failure?: string | undefined;
+  readonly isAway?: true | undefined;
+}
+
+export const toneOf = (verdict: Verdict, failure: string | undefined): 'good' | 'bad' | 'doubt' =>
+  failure !== undefined || verdict.attention > 0 ? 'bad' : isCalm(verdict) ? 'good' : 'doubt';
+
+/** The first line of the page: one sentence. */
+export function VerdictLine({
+  scene,
+  age,
+  failure,
+  isAway,
+  store,
+}: Age & { scene: Scene; store: string }): h.JSX.Element {
   const verdict = verdictOf(scene.looked);
-  const { times } = scene;
-  const tone =
-    failure !== undefined ? 'stale' : isCalm(verdict) ? 'good' : verdict.attention > 0 ? 'bad' : 'doubt';
-  const up = verdict.instancesUp;
+  const { times, looked } = scene;
   return (
     <section
       id="verdict"
-      class={`verdict ${tone}`}
+      class={`verdict ${toneOf(verdict, failure)}${failure === undefined ? '' : ' away'}`}
       data-live="always"
       data-age={Math.round(age)}
       aria-label="Verdict"
     >
-      <p class="headline">{headlineOf(verdict)}</p>
-      <p class="note">
-        As of <time dateTime={new Date(scene.looked.now).toISOString()}>{times.full(scene.looked.now)}</time>{' '}
-        by the store's clock, <span data-since>{ageText(age)}</span> ·{' '}
-        {up === 0 ? 'no instance up' : `${counted(up, 'instance')} up`} · {store}
+      <p class="headline">
+        {failure === undefined
+          ? headlineOf(verdict)
+          : `${isAway ? `No job can start: ${store} does not answer` : `${store} has told nothing`} since ${times.said(looked.now)}`}
       </p>
-      {failure !== undefined && (
-        <p class="problem">The store does not answer. What is shown here is old: {failure}</p>
-      )}
+      {failure !== undefined && <p class="problem">What is shown here is old: {failure}</p>}
       {missingOf(scene).map((line) => (
         <p class="problem" key={line}>
           {line}
         </p>
       ))}
+      <p class="note">
+        {counted(verdict.instancesUp, 'instance')} up · {store} ·{' '}
+        <time dateTime={new Date(looked.now).toISOString()} title={times.full(looked.now)}>
+          {times.said(looked.now)}
+        </time>{' '}
+        · <span data-since>{Math.round(age / 1_000)} s old</span>
+      </p>
     </section>
   );
 }
 
-const ageText = (age: number): string => `${Math.round(age / 1_000)} s old`;
-
 function headlineOf({ attention, unknown, off, paused, fine }: Verdict): string {
-  if (attention + unknown + off + paused + fine === 0) return 'No job is known';
-  const parts = [
-    attention > 0 ? `${attention} ${attention === 1 ? 'needs' : 'need'} attention` : 'None needs attention',
-    `${fine} fine`,
+  const all = attention + unknown + off + paused + fine;
+  const rest = [
     ...(unknown > 0 ? [`${unknown} unknown`] : []),
     ...(paused > 0 ? [`${paused} paused`] : []),
     ...(off > 0 ? [`${off} switched off`] : []),
   ];
-  return parts.join(', ');
+  if (all === 0) return 'No job is known';
+  if (attention > 0) {
+    const fineText = fine > 0 ? [`${fine} fine`] : [];
+    return [
+      `${attention} of ${counted(all, 'job')} ${attention === 1 ? 'needs' : 'need'} attention`,
+      ...fineText,
+      ...rest,
+    ].join(', ');
+  }
+  if (rest.length === 0) return all === 1 ? 'The job is fine' : `All ${all} jobs are fine`;
+  return [`${fine} of ${counted(all, 'job')} ${fine === 1 ? 'is' : 'are'} fine`, ...rest].join(', ');
 }
 
 /** What is missing from the answer. */
@@ -107,9 +130,9 @@ function missingOf({ looked: { unreadable, told }, times }: Scene): string[] {
   return lines;
 }
 
-function nobodyUp(told: Scene['looked']['told'], times: Scene['times']): string {
+function nobodyUp(told: Looked['told'], times: Times): string {
   if (told.length === 0)
     return `No instance has been seen in the last ${INSTANCES_KEPT / 86_400_000} days. Is this the store, the key prefix or the table of the application?`;
   const last = told.reduce((one, other) => (other.info.seenAt > one.info.seenAt ? other : one));
-  return `No instance is up since ${times.full(last.info.seenAt)}: the last one was ${last.info.instance}. What should run now does not.`;
+  return `No instance is up since ${times.said(last.info.seenAt)}: the last one was ${displayName(last.info.instance)}. What should run now does not.`;
 }

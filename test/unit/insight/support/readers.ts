@@ -1,5 +1,4 @@
 import type { SchedulerLockEvent } from '../../../../lib/contract/events/events.js';
-import { SchedulerLockEvents } from '../../../../lib/nest/log/scheduler-lock.events.js';
 import { Insight } from '../../../../lib/insight/insight.js';
 import { given } from '../../../../lib/base/shared.js';
 import { Reader } from '../../../../lib/insight/read.js';
@@ -100,7 +99,7 @@ export function probe(
     hasTicks: (job: string) => watch.hasTicks(job),
   };
   const insight = { presence, runs, knows: () => true };
-  const health = new SchedulerLockHealth(host as never, insight as never, new SchedulerLockEvents());
+  const health = new SchedulerLockHealth(host as never, insight as never);
   return { clock, watch, health };
 }
 
@@ -154,7 +153,7 @@ export const CAUSES: Readonly<Record<JobStatus, readonly Why['cause'][]>> = {
   disagree: ['schedules-differ', 'clocks-behind'],
   // One that is called by hand has no tick that is to come.
   new: ['pending', 'unknown'],
-  ok: ['ran', 'overrun', 'unknown', 'no-instance', 'paused'],
+  ok: ['ran', 'overrun', 'unknown', 'no-instance', 'paused', 'unlocked'],
 };
 /** One that is unknown as it was not asked about is in a test of its own. */
 export const ATTENTION = new Set<JobStatus>([
@@ -207,10 +206,9 @@ export const READERS: Readonly<
   gauges: (answers, status, tick) => {
     const [late, overtime] = [gauge(answers, 'overdue'), gauge(answers, 'overtime') ?? NaN];
     const isLate = tick === undefined ? late === 0 : Number(late) > 0;
-    const { why } = answers;
-    const isKilled = why.cause === 'interrupted' && status === 'interrupted' && why.run.outcome === status;
     const isSilent = ['unknown', 'overdue', 'paused', 'off'].includes(status);
-    if (gauge(answers, 'interrupted') !== (isSilent ? undefined : Number(isKilled))) return false;
+    if (gauge(answers, 'interrupted') !== (isSilent ? undefined : Number(status === 'interrupted')))
+      return false;
     const isLong = status === 'hung' || status === 'overrun';
     return (status === 'unknown' ? late === undefined : isLate) && (isLong ? overtime > 0 : overtime === 0);
   },

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { SafeStore } from '../../../../lib/lock/access/safe-store.js';
 import { TimeLimits } from '../../../../lib/lock/access/time-limits.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
+import type { FastPort } from '../../../../lib/contract/fast-port.js';
 import type { AcquireRequest, LeaseRef, LockStore } from '../../../../lib/contract/lock-store.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 
@@ -67,4 +68,14 @@ test('whoever wraps the methods of a store of this library is asked, however the
   store.release = async () => expired;
   expect(await ask(store)).toEqual([ours, expired]);
   expect(sent).toEqual([]);
+});
+
+test('a fast port that throws at once has failed, as any call of a store', async () => {
+  const { store } = storeOnRedis();
+  const port = (store as unknown as { readonly fastPort: FastPort }).fastPort;
+  const broken = new Error('broken');
+  port.acquire = port.release = () => {
+    throw broken;
+  };
+  expect(await ask(store)).toEqual([broken, broken]);
 });

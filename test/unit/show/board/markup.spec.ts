@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { type Looked, lookedAt } from '../../../../lib/show/board/data/looked.js';
 import { Pages } from '../../../../lib/show/board/pages.js';
 import { readQuestion } from '../../../../lib/show/board/data/question.js';
-import type { Snapshot, Snapshots } from '../../../../lib/show/board/data/snapshots.js';
+import { type Kept, Shared } from '../../../../lib/show/board/shared.js';
 import { Insight } from '../../../../lib/insight/insight.js';
 import type { ControlSwitches } from '../../../../lib/insight/control/types.js';
 import { fleet, NOW } from '../../../board/support/fleet.js';
@@ -15,11 +15,11 @@ let made: Awaited<ReturnType<typeof fleet>>;
 beforeAll(async () => {
   made = await fleet();
   insight = new Insight(made.store);
-  looked = await lookedAt(await insight.look(200));
+  looked = lookedAt(await insight.look(200), 200, NOW);
 });
 
 /** A screen that is made of this answer of the store. */
-async function screen(query: string, snapshot: Partial<Snapshot> = { looked }): Promise<string> {
+async function screen(query: string, look: Partial<Kept<Looked>> = { value: looked }): Promise<string> {
   const source = {
     insight: async () => insight,
     clock: made.clock,
@@ -28,26 +28,19 @@ async function screen(query: string, snapshot: Partial<Snapshot> = { looked }): 
     // The switches are drawn, and not used.
     control: {} as ControlSwitches,
   };
-  const snapshots = { newest: async () => ({ age: 0, ...snapshot }) } as unknown as Snapshots;
-  const page = await new Pages(source, snapshots).page(readQuestion(new URLSearchParams(query)), '1');
+  const pages = new Pages(source, new Shared(made.clock), async () => ({ age: 0, ...look }));
+  const { page } = await pages.page(readQuestion(new URLSearchParams(query)), '1');
   return page.body;
 }
 
-/** Whatever is looked up in it cannot be shown. */
-const broken = {
-  get: () => {
-    throw new Error('a broken record');
-  },
-} as unknown as Looked['kept'] & Looked['facts'];
-
 describe('each element is where HTML allows it', () => {
   test.each([
-    ['all jobs', '', 'id="outages"'],
-    ['a page of the list', 'find=jobs&skip=2&zone=Europe/Berlin&hours=72', 'id="jobs"'],
+    ['all jobs', '', 'id="locks"'],
+    ['a page of the table', 'find=jobs&skip=2&zone=Europe/Berlin&hours=168&state=fine', 'id="jobs"'],
     ['a job', 'job=InvoiceJobs.send', 'Pause'],
     ['a job with dead letters or queued calls', 'job=WebhookJobs.deliver', 'WebhookJobs.deliver'],
     ['an answer', `job=InvoiceJobs.send&at=${NOW}`, 'Link to this answer'],
-    ['a job that nobody knows', 'job=Nobody.knows', 'Scheduled jobs'],
+    ['a job that nobody knows', 'job=Nobody.knows', 'No instance knows a job Nobody.knows'],
   ])('%s', async (_, query, shown) => {
     const html = await screen(query);
     expect(html).toContain(shown);
@@ -55,16 +48,13 @@ describe('each element is where HTML allows it', () => {
   });
 
   test('an old answer, and none', async () => {
-    const old = await screen('', { looked, age: 60_000, failure: 'no answer.' });
+    const old = await screen('', { value: looked, age: 60_000, failure: 'no answer.' });
     const none = await screen('', { failure: 'no answer.' });
     expect([old, none].flatMap(misplaced)).toEqual([]);
   });
 
-  test.each([
-    ['what they rest on', { facts: broken }],
-    ['what is kept of them', { kept: broken }],
-  ])('jobs of which %s is broken', async (_, part) => {
-    const html = await screen('', { looked: { ...looked, ...part } });
+  test('jobs of which what is known is broken', async () => {
+    const html = await screen('', { value: { ...looked, facts: new Map() } });
     expect(html).toContain('This record is broken, and cannot be shown.');
     expect(misplaced(html)).toEqual([]);
   });
@@ -72,14 +62,10 @@ describe('each element is where HTML allows it', () => {
 
 test('a record of which a text cannot be drawn, deep inside, is lost, and no other', async () => {
   const job = 'RefreshJobs.refresh';
-  const broken = <T extends { readonly job?: string }>(all: readonly T[], more: object): T[] =>
-    all.map((one) => (one.job === job ? { ...one, ...more } : one));
   const html = await screen('hours=6', {
-    looked: {
+    value: {
       ...looked,
-      jobs: broken(looked.jobs, { next: 1e20 }),
-      runs: broken(looked.runs, { startedAt: 1e20 }),
-      misses: broken(looked.misses, { tick: 1e20 }),
+      jobs: looked.jobs.map((one) => (one.job === job ? { ...one, next: 1e20 } : one)),
       told: looked.told.map((one, n) => (n > 0 ? one : { ...one, info: { ...one.info, seenAt: 1e20 } })),
     },
   });

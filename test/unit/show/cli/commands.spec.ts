@@ -117,6 +117,13 @@ describe('status', () => {
     });
     expect(await shell.inBerlin('status')).toBe(1);
     expect(shell.lines.at(-1)).toMatch(/failing ×2 .*no mail server/);
+    const many = shellOf({
+      ...fleet,
+      instances: [instance('api-1:1:aa', [job('Ok.job')])],
+      entries: Array.from({ length: 20 }, (_, n) => run('Ok.job', at(12, 20) - n * 60_000, failed)),
+    });
+    await many.inBerlin('status');
+    expect(many.lines.at(-1)).toMatch(/failing ×20 or more /);
   });
 
   test('says since when nobody is up, and exits with 1', async () => {
@@ -356,8 +363,8 @@ describe('instances', () => {
     expect(await shell.inBerlin('instances')).toBe(0);
     expect(shell.lines).toEqual([
       'INSTANCE    STATE  STARTED  LAST SEEN  APPLICATION  VERSION  JOBS  CLOCK       LEADS',
-      'api-1:1:aa  up     09:00                            1.4.0    3',
-      'api-2:1:bb  up     08:00                            1.4.0    3     4 s behind  feed',
+      'api-1:1:aa  up     09:00    12:20:26                1.4.0    3',
+      'api-2:1:bb  up     08:00    12:20:26                1.4.0    3     4 s behind  feed',
       'old:1:cc    gone   09:00    11:00      shop         1.3.0    0',
     ]);
   });

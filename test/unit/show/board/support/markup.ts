@@ -16,8 +16,10 @@ const PARENTS: Readonly<Record<string, readonly string[]>> = {
   summary: ['details'],
   figcaption: ['figure'],
   option: ['select'],
-  rect: ['svg', 'g', 'a'],
+  rect: ['svg', 'g', 'a', 'pattern'],
   path: ['svg', 'g', 'a'],
+  use: ['svg'],
+  pattern: ['defs'],
   line: ['svg', 'g', 'a'],
   text: ['svg', 'g', 'a'],
 };

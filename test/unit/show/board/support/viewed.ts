@@ -1,18 +1,20 @@
 import { Board } from '../../../../../lib/show/board/board.js';
-import { insightsOf } from '../../../../../lib/show/board/source.js';
+
 import type { ControlSwitches } from '../../../../../lib/insight/control/types.js';
 import { Insight } from '../../../../../lib/insight/insight.js';
 import type { Fleet } from '../../../../board/support/fleet.js';
 
 /** A board over the store of a fleet. Its switches are drawn, and not used. */
-export const boardOf = ({ store, clock }: Pick<Fleet, 'store' | 'clock'>): Board =>
-  new Board({
-    insight: insightsOf(async (zone) => new Insight(store, { zone })),
+export function boardOf({ store, clock }: Pick<Fleet, 'store' | 'clock'>): Board {
+  const insight = new Insight(store);
+  return new Board({
+    insight: async () => insight,
     clock,
     label: () => 'memory',
     traceUrl: undefined,
     control: {} as ControlSwitches,
   });
+}
 
 /** The HTML of one part of a page. */
 export async function partOf(board: Board, id: string, query = ''): Promise<string> {

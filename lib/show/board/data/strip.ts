@@ -1,0 +1,143 @@
+import { datesOf } from '../../../insight/dates.js';
+import { endOf, hasFailed, type JobFacts, wasInterrupted } from '../../../insight/facts.js';
+import type { JobView, PauseInfo, RunInfo } from '../../../insight/types.js';
+import { shownSince } from './looked.js';
+
+/** The time that a strip shows. */
+export interface Span {
+  readonly from: number;
+  readonly now: number;
+  readonly to: number;
+}
+
+/** What a run was, the worst first. */
+export const KINDS = ['hung', 'failed', 'interrupted', 'running', 'completed'] as const;
+export type Kind = (typeof KINDS)[number];
+
+export interface Bar {
+  readonly from: number;
+  readonly to: number;
+  readonly kind: Kind;
+  /** Several: they are too many to have a bar each. */
+  readonly runs: readonly RunInfo[];
+}
+
+/** A tick that nobody started. */
+export interface Missed {
+  readonly tick: number;
+  /** The first of several in a row that one instance has noted. */
+  readonly since?: number;
+  /** What instances have noted: a reason, and who. */
+  readonly notes: readonly string[];
+}
+
+/** What is drawn of a job. */
+export interface Strip {
+  readonly bars: readonly Bar[];
+  readonly misses: readonly Missed[];
+  readonly pauses: readonly PauseInfo[];
+  /** The dates to come; if they are too many: the first of them. */
+  readonly next: readonly number[];
+  readonly isOften: boolean;
+  /** Older runs were not read, or are not kept. */
+  readonly since?: number;
+}
+
+/** How many runs have a bar of their own; into how many cells they are put if there are more. */
+const MOST_BARS = 60;
+const CELLS = 72;
+/** How many missed ticks, and dates to come, are drawn. */
+const MOST_MISSES = 60;
+const MOST_NEXT = 24;
+
+export function stripOf(facts: JobFacts, view: JobView, span: Span, most: number, coming: Coming): Strip {
+  const { from, now } = span;
+  const runs = facts.runs.filter((run) => run.startedAt <= now && goneOn(run, now) >= from);
+  const pauses = (facts.pauses ?? []).filter(({ until, since }) => until >= from && since <= span.to);
+  const since = shownSince(facts, most);
+  return {
+    bars: runs.length > MOST_BARS ? cellsOf(runs, span) : runs.map((run) => barOf([run], now)).reverse(),
+    misses: missesOf(facts, view, from),
+    pauses,
+    ...coming.of(facts, view, span.to),
+    ...(since !== undefined && since > from && { since }),
+  };
+}
+
+/** When a run ended, or until when it has gone on. Of an interrupted run nobody knows. */
+const goneOn = (run: RunInfo, now: number): number => Math.min(now, Math.max(run.startedAt, endOf(run)));
+
+export function kindOf(run: RunInfo): Kind {
+  if (run.hung) return 'hung';
+  if (run.outcome === 'running') return 'running';
+  if (hasFailed(run)) return 'failed';
+  return wasInterrupted(run) ? 'interrupted' : 'completed';
+}
+
+function barOf(runs: readonly RunInfo[], now: number): Bar {
+  const kinds = new Set(runs.map(kindOf));
+  return {
+    from: Math.min(...runs.map(({ startedAt }) => startedAt)),
+    to: Math.max(...runs.map((run) => goneOn(run, now))),
+    kind: KINDS.find((kind) => kinds.has(kind)) ?? 'completed',
+    runs,
+  };
+}
+
+/** One bar for the runs that began in one cell of the strip. */
+function cellsOf(runs: readonly RunInfo[], { from, now }: Span): Bar[] {
+  const width = (now - from) / CELLS;
+  const cells = new Map<number, RunInfo[]>();
+  for (const run of runs) {
+    const n = Math.max(0, Math.floor((run.startedAt - from) / width));
+    cells.set(n, [...(cells.get(n) ?? []), run]);
+  }
+  return [...cells].map(([n, own]) => {
+    const { kind, to } = barOf(own, now);
+    return {
+      kind,
+      runs: own,
+      from: from + n * width,
+      to: Math.max(to, Math.min(now, from + (n + 1) * width)),
+    };
+  });
+}
+
+/** The missed ticks, newest first. A tick that was run after all is none. */
+function missesOf({ misses, runs }: JobFacts, { overdue }: JobView, from: number): Missed[] {
+  const ran = new Set(runs.map(({ tick }) => tick));
+  const found = new Map<number, { tick: number; since?: number; notes: string[] }>();
+  if (overdue !== undefined && overdue >= from) found.set(overdue, { tick: overdue, notes: [] });
+  for (const { tick, instance, reason, count, since } of misses) {
+    if (tick < from || ran.has(tick)) continue;
+    const one = found.get(tick) ?? { tick, notes: [] };
+    if (count > 1 && since !== undefined) one.since = Math.min(since, one.since ?? since);
+    one.notes.push(`${reason} on ${instance}${count > 1 ? `, ${count} in a row` : ''}`);
+    found.set(tick, one);
+  }
+  return [...found.values()].slice(0, MOST_MISSES);
+}
+
+/** More schedules than a fleet has, unless an application keeps making new ones. */
+const MOST_SCHEDULES = 2_000;
+
+/** Finds the dates to come. It keeps those of each schedule, as `cron` takes a millisecond for a date. */
+export class Coming {
+  readonly #known = new Map<string, number[]>();
+
+  of(facts: JobFacts, { next, interval, paused }: JobView, to: number): Pick<Strip, 'next' | 'isOften'> {
+    if (next === undefined || next > to) return { next: [], isOften: false };
+    const { schedule, timeZone } = facts.known;
+    const key = JSON.stringify([interval, schedule, timeZone]);
+    if (this.#known.size >= MOST_SCHEDULES) this.#known.clear();
+    const known = (this.#known.get(key) ?? []).filter((at) => at >= next);
+    // An interval is due anew after each start, and a pause moves the first date.
+    const dates = known[0] === next ? known : [next];
+    const after = interval === undefined ? datesOf(facts).next : (at: number): number => at + interval;
+    while (dates.length <= MOST_NEXT && (dates.at(-1) ?? Infinity) <= to)
+      dates.push(after(dates.at(-1) ?? Infinity));
+    if (paused === undefined) this.#known.set(key, dates);
+    const soon = dates.filter((at) => at <= to);
+    return { next: soon, isOften: soon.length > MOST_NEXT };
+  }
+}
