@@ -4,6 +4,7 @@ import type { RunEntry } from '../../../lib/contract/history-store.js';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { LockEntries, NewEntry } from '../../../lib/rules/entries/entries.js';
 import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
+import { HistoryWriter } from '../../../lib/rules/entries/keeper.js';
 import { fastPortOf } from '../../../lib/contract/fast-port.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
@@ -86,12 +87,13 @@ test('records that come while one is being written share the next write', async 
 });
 
 test('while nothing is answered, the oldest records give way', async () => {
-  const leases = await Promise.all(Array.from({ length: 10_102 }, (_, i) => take(`job-${i}`)));
+  const writer = new HistoryWriter(entries, clock, 0);
   let answer = (): void => undefined;
   entries.pause = new Promise((resolve) => (answer = resolve));
-  for (const lease of leases) await end(lease);
+  const record = { id: 'run', kind: 'run', version: '1', over: 'any', keep: DAY, body: '' } as const;
+  for (let n = 0; n < 10_102; n++) writer.add({ ...record, lock: `job-${n}` });
   answer();
-  await store.close();
+  await writer.flush();
   const names = entries.puts.flat().map(({ lock }) => lock);
   expect(names).toHaveLength(10_001);
   expect(names).toEqual(expect.arrayContaining(['job-0', 'job-102', 'job-10101']));
