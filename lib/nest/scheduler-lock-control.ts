@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { Closing } from '../insight/control/closing.js';
 import { Switches } from '../insight/control/control.js';
 import { parseDuration } from '../base/duration.js';
 import { actOf, Desk } from '../insight/control/desk.js';
@@ -29,7 +28,7 @@ export class SchedulerLockControl extends Switches {
   readonly #events: SchedulerLockEvents;
   readonly #insight: InsightHost;
   readonly #interceptor: SchedulerLockInterceptor;
-  readonly #closing: Closing;
+  readonly #closing = new AbortController();
   #desk: Desk | undefined;
 
   /** @internal */
@@ -41,7 +40,6 @@ export class SchedulerLockControl extends Switches {
   ) {
     super();
     this.#host = host;
-    this.#closing = new Closing(host.settings.clock);
     this.#events = events;
     this.#insight = insight;
     this.#interceptor = interceptor;
@@ -57,12 +55,12 @@ export class SchedulerLockControl extends Switches {
 
   /** While the runs of this instance end. @internal */
   onModuleDestroy(): void {
-    this.#closing.begin();
+    this.#closing.abort();
   }
 
   /** Before the store closes. @internal */
   async beforeApplicationShutdown(): Promise<void> {
-    await this.#closing.end();
+    await this.#desk?.idle();
   }
 
   /** @internal */
@@ -75,7 +73,7 @@ export class SchedulerLockControl extends Switches {
       instance,
       emit: this.#events.emit,
       storeTimeout,
-      closing: this.#closing,
+      closing: this.#closing.signal,
       ...(insight && { kept: { count: insight.keep, age: insight.age } }),
     }));
   }
@@ -121,7 +119,7 @@ async function runHere(request: RunRequest, bound: BoundJob, parts: Parts): Prom
     logFailure(ended);
     return start;
   }
-  const end = await desk.closing.wait(parseDuration(request.wait) ?? LONGEST_WAIT, ended);
+  const end = await desk.wait(parseDuration(request.wait) ?? LONGEST_WAIT, ended);
   if (end === undefined) logFailure(ended);
   if (end === undefined || !end.ran) return start;
   // The same as the history says.

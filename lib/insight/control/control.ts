@@ -35,7 +35,7 @@ export abstract class Switches implements ControlSwitches {
 
   async pause(request: PauseRequest): Promise<PauseResult> {
     const desk = await this.open();
-    return desk.closing.during(pause(desk, request));
+    return desk.during(pause(desk, request));
   }
 
   async resume(request: ResumeRequest): Promise<ResumeResult> {
@@ -48,7 +48,7 @@ export abstract class Switches implements ControlSwitches {
 
   async runNow(request: RunRequest): Promise<RunNowResult> {
     const desk = await this.open();
-    return desk.closing.during(runNow(desk, request));
+    return desk.during(runNow(desk, request));
   }
 
   async redeliver(request: RedeliverRequest): Promise<RedeliverResult> {

@@ -12,7 +12,6 @@ import type { ControlAct, HistoryStore, Retention, RunEntry } from '../../contra
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { LeaseRef, LockStore } from '../../contract/lock-store.js';
 import { nearest } from '../../base/wording.js';
-import { Closing } from './closing.js';
 import type { By, NobodyHas, Target } from './types.js';
 
 /** What switches need besides a store. */
@@ -25,8 +24,8 @@ export interface ControlOptions {
   readonly kept?: Retention;
   /** How long one call of the store may take, ms. */
   readonly storeTimeout?: number;
-  /** The shutdown of the application. @internal */
-  readonly closing?: Closing;
+  /** Aborts when the application shuts down: from then on, no switch waits for the end of a run. @internal */
+  readonly closing?: AbortSignal;
 }
 
 /** How often to ask the store, ms. */
@@ -55,8 +54,8 @@ const canPause = (store: LockStore): store is LockStore & Pauses =>
 export class Desk {
   readonly clock: Clock;
   readonly pauses: Pauses;
-  /** Without an application it never begins. */
-  readonly closing: Closing;
+  readonly closing: AbortSignal;
+  readonly #open = new Set<Promise<unknown>>();
   #kept: Retention;
   /** What to add to the monotonic time of here for the store's time, as of the newest look at the fleet. */
   #toStoreTime: number | undefined;
@@ -70,7 +69,7 @@ export class Desk {
   ) {
     this.clock = options.clock;
     this.#kept = options.kept ?? KEPT;
-    this.closing = options.closing ?? new Closing(options.clock);
+    this.closing = options.closing ?? new AbortController().signal;
     this.#limits = new TimeLimits(options.clock);
     if (!store.keeps.histories || !canPause(store))
       throw new SchedulerLockConfigError([
@@ -219,15 +218,28 @@ export class Desk {
     return entries.filter((entry): entry is RunEntry => entry.type === 'run');
   }
 
-  /** Waits, also where nothing else keeps the process alive: so long, or until the application shuts down. */
-  async sleep(delay: number): Promise<void> {
-    const { begun } = this.closing;
-    if (begun.aborted) return;
-    let wake: () => void = () => undefined;
-    const woken = new Promise<void>((resolve) => (wake = resolve));
-    begun.addEventListener('abort', wake);
-    await noLongerThan(delay, woken, this.clock, { keepAlive: true });
-    begun.removeEventListener('abort', wake);
+  /** The application closes its store after this switch. */
+  during<T>(work: Promise<T>): Promise<T> {
+    this.#open.add(work);
+    return work.finally(() => this.#open.delete(work));
+  }
+
+  /** Resolves when no switch is under way. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#open);
+  }
+
+  /** Waits for something, `limit` milliseconds at most, or until the application shuts down. Keeps the process alive. */
+  async wait<T>(limit: number, something?: Promise<T>): Promise<T | undefined> {
+    const { closing, clock } = this;
+    if (closing.aborted) return undefined;
+    let stop: () => void = () => undefined;
+    const isOver = new Promise<undefined>((resolve) => (stop = () => resolve(undefined)));
+    closing.addEventListener('abort', stop);
+    const first = Promise.race([isOver, something ?? isOver]);
+    const end = await noLongerThan(limit, first, clock, { keepAlive: true });
+    closing.removeEventListener('abort', stop);
+    return end;
   }
 }
 

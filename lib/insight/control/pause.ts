@@ -50,11 +50,10 @@ async function runThere(
     const info = await desk.look(lock).catch(() => first);
     if (info?.state !== 'held' || isOther(info, first)) return undefined;
     const { holder, fencingToken } = info;
-    if (desk.clock.monotonic() >= deadline || desk.closing.begun.aborted)
-      return given({ holder, fencingToken });
+    if (desk.clock.monotonic() >= deadline || desk.closing.aborted) return given({ holder, fencingToken });
     if (first === undefined) onWaiting?.(holder);
     first = info;
-    await desk.sleep(EVERY);
+    await desk.wait(EVERY);
   }
 }
 

@@ -29,7 +29,7 @@ interface Call {
 /** Queues a call of a job, for an instance that has the job, and says what becomes of the call. */
 export async function runNow(desk: Desk, request: RunRequest): Promise<RunNowResult> {
   const args = checkRun(request);
-  if (desk.closing.begun.aborted) return { result: 'skipped', reason: 'shutting-down' };
+  if (desk.closing.aborted) return { result: 'skipped', reason: 'shutting-down' };
   const lock = await lockOf(desk, request.job);
   if (typeof lock !== 'string') return lock;
   const info = await desk.look(lock);
@@ -123,9 +123,9 @@ async function follow(desk: Desk, call: Call): Promise<RunNowResult> {
     openSince = how === 'open' ? Math.min(openSince, now) : Infinity;
     const hasEnded = how === 'ended' || now - openSince > LATE;
     if (run !== undefined && hasEnded) return started(run, call.toTheEnd);
-    if (now >= call.deadline || isEnough(how, call) || desk.closing.begun.aborted)
+    if (now >= call.deadline || isEnough(how, call) || desk.closing.aborted)
       return run ? started(run, false) : queued(call, info);
-    await desk.sleep(EVERY);
+    await desk.wait(EVERY);
   }
 }
 

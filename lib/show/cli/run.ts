@@ -7,7 +7,6 @@ import type { Clock } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { Insight } from '../../insight/insight.js';
 import type { LockStore } from '../../contract/lock-store.js';
-import { Closing } from '../../insight/control/closing.js';
 import { Control } from '../../insight/control/control.js';
 import { asClause, withoutSql } from '../../base/wording.js';
 import { readArguments, type Request } from './arguments.js';
@@ -112,10 +111,10 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
 }
 
 /** Ctrl+C ends a wait for a run: the answer says what is known by then. */
-function untilInterrupted({ clock, onInterrupt }: Shell): Closing {
-  const closing = new Closing(clock);
-  onInterrupt(() => closing.begin());
-  return closing;
+function untilInterrupted({ onInterrupt }: Shell): AbortSignal {
+  const closing = new AbortController();
+  onInterrupt(() => closing.abort());
+  return closing.signal;
 }
 
 /** Serves the page until a person ends it. */

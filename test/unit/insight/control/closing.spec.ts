@@ -1,6 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { Clock, Timer } from '../../../../lib/base/clock.js';
-import { Closing } from '../../../../lib/insight/control/closing.js';
 import { Control } from '../../../../lib/insight/control/control.js';
 import type { PauseResult } from '../../../../lib/insight/control/types.js';
 import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
@@ -37,14 +36,14 @@ class Alive implements Clock {
 
 let clock: Alive;
 let store: MemoryLockStore;
-let closing: Closing;
+let closing: AbortController;
 let control: Control;
 
 beforeEach(async () => {
   clock = new Alive();
   store = new MemoryLockStore({ clock });
-  closing = new Closing(clock);
-  control = new Control(store, { clock, closing, instance: 'api-2' });
+  closing = new AbortController();
+  control = new Control(store, { clock, closing: closing.signal, instance: 'api-2' });
   await store.acquire(LEASE);
 });
 
@@ -59,32 +58,17 @@ async function waitingPause(): Promise<{ readonly paused: Promise<PauseResult> }
 
 test('a pause waits no longer for a run when the shutdown begins, is in force, and leaves no timer', async () => {
   const { paused } = await waitingPause();
-  closing.begin();
+  closing.abort();
   expect(await paused).toMatchObject({ result: 'paused', running: { holder: 'api-1' } });
-  await closing.end();
   expect((await store.inspect(['invoices']))[0]?.paused).toMatchObject(ANNA);
   expect(clock.timers).toEqual(new Set());
 });
 
 test('no run is asked for during a shutdown', async () => {
   await control.pause({ lock: 'other', ...ANNA });
-  closing.begin();
+  closing.abort();
   expect(await control.runNow({ job: 'Others.run', throughPause: true, ...ANNA })).toEqual({
     result: 'skipped',
     reason: 'shutting-down',
   });
-});
-
-test('a store that does not answer holds the shutdown up for five seconds', async () => {
-  const { paused } = await waitingPause();
-  const { inspect } = store;
-  let answer: () => void = () => undefined;
-  store.inspect = (...args) => new Promise((resolve) => (answer = () => resolve(inspect.apply(store, args))));
-  await clock.manual.advance(250);
-  const ended = closing.end();
-  await clock.manual.advance(5_000);
-  await ended;
-  answer();
-  expect(await paused).toMatchObject({ result: 'paused' });
-  expect(clock.timers).toEqual(new Set());
 });
