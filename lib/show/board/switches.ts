@@ -1,4 +1,4 @@
-import { type Clock, noLongerThan } from '../../base/clock.js';
+import type { Clock } from '../../base/clock.js';
 import { type Result, told } from '../../insight/control/told.js';
 import type { ControlSwitches } from '../../insight/control/types.js';
 import type { Duration } from '../../base/duration.js';
@@ -38,8 +38,6 @@ interface Switch {
   use(control: ControlSwitches, name: string, fields: Fields, by: By): Promise<Result>;
 }
 
-/** For how long a browser waits for an answer, ms. After that, the switch goes on. */
-const ANSWER_LIMIT = 5_000;
 /** For how long the end of a run is waited for, ms: the page follows one that takes longer. */
 const RUN_LIMIT = 4_000;
 /** The zone of the viewer, in which the page wants its answers. */
@@ -56,9 +54,8 @@ const ACTS: Readonly<Record<string, Switch>> = {
   'jobs/run': {
     takes: ['throughPause'],
     use: (control, job, fields, by) => {
-      const through = checked(fields['throughPause']);
-      // Through a pause it answers after the run anyway.
-      return control.runNow({ job, ...by, ...(through ? { throughPause: true } : { wait: RUN_LIMIT }) });
+      const through = field('throughPause', checked(fields['throughPause']));
+      return control.runNow({ job, ...by, ...through, wait: RUN_LIMIT });
     },
   },
   'locks/break': {
@@ -104,19 +101,7 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
     const problems = unknownNames(body, [fieldOf(of), 'reason', ...does.takes]);
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     const by = { actor: await request.actor(), ...field('reason', (body as { reason?: string }).reason) };
-    const done = does.use(control, name, body as Fields, by);
-    const result = await noLongerThan(ANSWER_LIMIT, done, clock, { keepAlive: true });
-    // An error after this time is in no answer.
-    done.catch(() => undefined);
-    if (result === undefined)
-      return json(
-        {
-          result: 'waiting',
-          sentence:
-            'It is not done yet: somebody has the lock, or it still runs. The page shows when it is done.',
-        },
-        202,
-      );
+    const result = await does.use(control, name, body as Fields, by);
     const { sentence, status } = told(result, shownIn(String(headers[ZONE_HEADER] ?? ''), clock));
     return json({ ...result, sentence }, status);
   } catch (error) {
