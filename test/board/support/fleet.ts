@@ -47,7 +47,14 @@ export const JOBS: readonly KnownJob[] = [
     enabled: true,
     overdue: MINUTE,
   },
-  { job: 'WebhookJobs.deliver', lock: 'WebhookJobs.deliver', kind: 'hand', enabled: true, overdue: false },
+  {
+    job: 'WebhookJobs.deliver',
+    lock: 'WebhookJobs.deliver',
+    kind: 'hand',
+    enabled: true,
+    takesCalls: true,
+    overdue: false,
+  },
 ];
 
 export interface Member {
