@@ -132,7 +132,7 @@ export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken' | 'tick'>,
   readonly brief?: boolean;
   /** Whether the store remembers the run: then a grant names the lease before it, if that one has ended by itself. @default false */
   readonly history?: boolean;
-  /** Whether a person has it run through a pause, before all calls in line. @default false */
+  /** Whether a person has it run through a pause. @default false */
   readonly through?: boolean;
 }
 

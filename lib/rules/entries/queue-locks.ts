@@ -9,7 +9,7 @@ import { readableLock } from '../lock/state.js';
 
 /** What queued calls ask of the locks. */
 export interface QueueLocks {
-  /** Those of these locks that are taken. Locks nothing. */
+  /** Those of these locks that are taken or paused. Locks nothing. */
   taken(names: readonly string[]): Promise<ReadonlyMap<string, TakenLock>>;
   /** The lease goes on with a queued call, under a new fencing token, which it returns; `undefined` if the lease is over, or the lock paused. */
   regrant(lease: LeaseRef, run: RegrantedRun, limit?: number): Promise<number | undefined>;
@@ -21,7 +21,7 @@ export type RegrantedRun = NextOptions['takes'][number] & {
   readonly through: boolean;
 };
 
-/** A lock that is taken. */
+/** A lock that is taken or paused. */
 export interface TakenLock {
   /** Its lease. Absent: it stays taken after one, or somebody else has it. */
   readonly lease?: Pick<LeaseRef, 'token' | 'fencingToken'> | undefined;
@@ -46,7 +46,7 @@ export const documentLocks = (
   async taken(names) {
     const { now, documents: found } = await documents.read(names);
     const locks = found.map((each) => ({ name: each.name, lock: readableLock(each) }));
-    const all = locks.filter(({ lock }) => isTaken(lock, now));
+    const all = locks.filter(({ lock }) => isTaken(lock, now) || pauseOf(lock, now) !== undefined);
     // Most locks have no line, and cost no read of it.
     const read = await lines.shown(all.filter(({ lock }) => hasLine(lock, now)).map(({ name }) => name));
     return new Map(
@@ -54,7 +54,7 @@ export const documentLocks = (
         const { standing } = lineOf(lock, read.get(name) ?? []);
         const waiting = standing.find(({ drains }) => drains !== true)?.place;
         const draining = standing.find(({ drains }) => drains === true)?.place;
-        const isLive = lock.ended === undefined && lock.stranger === undefined;
+        const isLive = isTaken(lock, now) && lock.ended === undefined && lock.stranger === undefined;
         const paused = pauseOf(lock, now) !== undefined;
         return [name, { waiting, draining, paused, ...(isLive && { lease: lock.lease }) }];
       }),

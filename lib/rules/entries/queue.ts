@@ -135,8 +135,8 @@ export class EntryQueue implements QueuedCallStore {
     const taken = await this.parts.locks.taken(sums.map(({ lock }) => lock));
     const left = sums.map(({ lock, place }) => ({ name: lock, place }));
     return left.filter((call) => {
-      const lock = taken.get(call.name);
-      return lock === undefined || !isAttended(call, lock.draining);
+      const { paused = false, draining } = taken.get(call.name) ?? {};
+      return !isAttended(call, draining) && (!paused || isThrough(call.place, this.parts.clock.now()));
     });
   }
 

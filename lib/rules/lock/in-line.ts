@@ -50,19 +50,13 @@ export function acquireInLine(
   const { answer, change } = decision;
   const isGrant = change?.begins === true;
   // Its own grant once more; or a refusal that no wait ends.
-  if (!isGrant && (answer.acquired || !isAwaited(answer, request))) return decision;
+  if (!isGrant && (answer.acquired || request.wait === undefined || !AWAITED.has(answer.reason)))
+    return decision;
   const keptFree = isGrant && document === undefined ? forLostHolder(request) : undefined;
   if (keptFree !== undefined) return byLine(NOTHING, now, request, standing, keptFree);
-  if (isGrant && (passesBy(request) || isAlone(document, standing))) return decision;
+  if (isGrant && isAlone(document, standing)) return decision;
   return byLine(document, now, request, standing, decision);
 }
-
-/** Nobody in line comes before a call that goes through a pause. */
-const passesBy = ({ through, wait }: AcquireRequest): boolean => through === true && wait === undefined;
-
-/** What runs queued calls waits out a pause, too. */
-const isAwaited = ({ reason }: AcquireRefusal, { wait }: AcquireRequest): boolean =>
-  wait !== undefined && (AWAITED.has(reason) || (reason === 'paused' && wait.drains === true));
 
 /** Nothing is known of the lock. If it was lost, its holder can write it back as long as nobody else has it: a call that waits leaves it free. */
 function forLostHolder({ wait }: AcquireRequest): Decision<AcquireResult> | undefined {
@@ -168,7 +162,7 @@ function newPlace(line: Line, place: number): number {
 }
 
 /** The lock is free: whose turn it is. @param asks the token of who asks now @returns `left`: for how long it is kept for another call, ms */
-export function nextTurn(
+function nextTurn(
   document: LockDocument,
   line: Line,
   now: number,

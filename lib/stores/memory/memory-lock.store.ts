@@ -96,7 +96,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   async resume(name: string, { id }: Pick<Pause, 'id'>): Promise<boolean> {
-    return this.#decide(name, (document, now, line) => resume(document, now, id, line));
+    return this.#decide(name, (document, now) => resume(document, now, id));
   }
 
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {

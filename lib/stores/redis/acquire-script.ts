@@ -114,7 +114,7 @@ end`;
  * The ttl is in ms. The spec of a start is '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or
  * interrupted> <schedule>', each '-' if not given; '' for a call without a start. If brief is not '', nobody needs the holder and the
  * times of a refusal because the lock is taken. If history is not '', the store remembers the run. If through is not '', the
- * call goes through a pause, before all calls in line.
+ * call goes through a pause.
  *
  * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends the command
  * after a broken connection must not be refused by its own lease).
@@ -185,7 +185,7 @@ end
 -- The lock is free, and calls stand in line: calls the first of them, and refuses this one. If the first was called and did not come, the
 -- others have the same time once more, and the next of them that asks removes it. Goes on if none has come then either, or if every wait in
 -- this line is over: all of them are dead.
-if head and not current and not through then
+if head and not current then
   local w = redis.call('HMGET', state, 'turn', 'ends')
   local turn, over = w[1], w[2] and tonumber(w[2]) < now
   if turn == string.match(head, '^%S+') and not over then

@@ -63,6 +63,9 @@ if own and newest == token then
   local attempt = s[6] == token and string.match(before or '', '^%d+ (%d+) ') or '1'
   return { '', last, tonumber(attempt), '' }
 end
+local tick, outcome = string.match(before or '', '^(%d+) %d+ (%S+) ')
+local paused = not through and not own and pausing(s[11], tick, outcome)
+if paused then return paused end
 local reserved = current and string.sub(current, 1, 5) == 'next:'
 local open = not current or current == 'next:-'
 turn = string.match(turn or '', '^%-?(.+)$')
@@ -84,16 +87,12 @@ if ticks then
   refusal, started, attempt, other = start(spec, before, now)
   if refusal then return refusal end
 end
-local tick, outcome = string.match(before or '', '^(%d+) %d+ (%S+) ')
-local paused = not through and pausing(s[11], tick, outcome)
--- Only a call that runs queued calls waits for the end of a pause.
-if paused and (tonumber(place) or 0) % 1 == 0 then return paused end
 if place == '' then place = string.format('%.0f', micros - priority * ${STEP_OF_PRIORITY}) end
 if not redis.call('ZSCORE', line, token) then redis.call('ZADD', line, place, token) end
 redis.call('HSET', who, token, string.format('%.0f', now + limit) .. ' ' .. channel)
 local head = firstIn(line, who, now)
-local comes = open and not paused and not (not current and not last and forgotten ~= '') and string.match(head or token, '^%S+') == token
-if comes or own or (not paused and current == 'next:' .. token) then
+local comes = open and not (not current and not last and forgotten ~= '') and string.match(head or token, '^%S+') == token
+if comes or own or current == 'next:' .. token then
   redis.call('ZREM', line, token)
   redis.call('HDEL', who, token)
   head = firstIn(line, who, now)
@@ -122,15 +121,11 @@ if s[9] and s[9] ~= '' and not open and not reserved then
   redis.call('HSET', state, 'began', s[9])
   redis.call('HDEL', state, 'since')
 end
-if head and open and not paused and (current or last or forgotten == '') then call(lock, state, head) end
+if head and open and (current or last or forgotten == '') then call(lock, state, head) end
 local cooling = current and string.sub(current, 1, 6) == 'ended:'
 local ours = newest and (held == newest or held == 'ended:' .. newest)
 local left = redis.call('PTTL', lock)
 if left == -2 then left = tonumber(forgotten) or 0 end
-if paused then
-  paused[6], paused[7] = redis.call('ZSCORE', line, token), redis.call('ZRANK', line, token)
-  return paused
-end
 return { cooling and 'cooling-down' or 'held', ours and s[5] or '', left, tick or '', outcome or '',
   redis.call('ZSCORE', line, token), redis.call('ZRANK', line, token) }`,
   [START, PAUSING, LOST, GRANT, KEEP, KEEP_ONCE, CALL, FIRST],

@@ -1,6 +1,6 @@
 import { asciiJson } from '../../base/wording.js';
 import type { NewPause, Pause } from '../../contract/pause.js';
-import { CALL, PAUSING } from './acquire-script.js';
+import { PAUSING } from './acquire-script.js';
 import { KEEP, leaseScript } from './script.js';
 
 /**
@@ -24,7 +24,7 @@ return paused`,
 );
 
 /**
- * Ends a pause, and calls the first in line if the lock is free.
+ * Ends a pause.
  *
  * KEYS: lock, state
  * ARGV: id
@@ -33,12 +33,11 @@ return paused`,
  */
 export const RESUME = leaseScript(
   /* lua */ `
-local s = redis.call('HMGET', state, 'paused', 'line')
-if not pausing(s[1]) or string.match(s[1], '^%d+ %d+ (%d+) ') ~= ARGV[i] then return 0 end
+local paused = redis.call('HGET', state, 'paused')
+if not pausing(paused) or string.match(paused, '^%d+ %d+ (%d+) ') ~= ARGV[i] then return 0 end
 redis.call('HDEL', state, 'paused')
-if s[2] and not redis.call('GET', lock) then call(lock, state, s[2]) end
 return 1`,
-  [PAUSING, CALL],
+  [PAUSING],
 );
 
 export const pauseArguments = ({ id, length, actor, reason }: NewPause): string[] => [

@@ -12,7 +12,7 @@ const DRAINS = 0.5;
 export const drainingAt = (place: number): number => Math.floor(place) + DRAINS;
 
 /**
- * Reads whether a lock is taken, and by whom the first hundred calls in its line stand.
+ * Reads whether a lock is taken or paused, and by whom the first hundred calls in its line stand.
  *
  * KEYS: lock, state, waiting
  * ARGV: -
@@ -88,7 +88,7 @@ export class RedisQueueLocks implements QueueLocks {
 
 function readTaken(reply: unknown): TakenLock | undefined {
   const [paused = '', waits = '', drains = '', value = ''] = reply as string[];
-  if (value === '') return undefined;
+  if (value === '' && !isYes(paused)) return undefined;
   const [, token, fence] = /^(.*) (\d+)$/s.exec(value) ?? [];
   return {
     ...(token !== undefined && { lease: { token, fencingToken: Number(fence) } }),

@@ -78,7 +78,8 @@ export class ReferenceQueuedCalls implements QueuedCallStore {
     const names = [...new Set(this.queuedCalls.map(({ name }) => name))];
     return names.flatMap((name) => {
       const first = this.inOrder(name).find(({ job }) => jobs.includes(job));
-      return first === undefined || !this.isLeft(name, first) ? [] : [{ name, place: first.place }];
+      if (first === undefined || !this.isLeft(name, first) || this.isPaused(first)) return [];
+      return [{ name, place: first.place }];
     });
   }
 
@@ -152,7 +153,11 @@ export class ReferenceQueuedCalls implements QueuedCallStore {
     return { held: true, queuedCall: { ...queuedCall, queuedAt: 0 }, fencingToken } as const;
   }
 
-  protected waitsForResume({ name, priority }: StoredCall): boolean {
+  protected waitsForResume(one: StoredCall): boolean {
+    return this.isPaused(one);
+  }
+
+  protected isPaused({ name, priority }: StoredCall): boolean {
     return this.store.pauseOf(name) !== undefined && priority < THROUGH_PAUSE;
   }
 

@@ -49,7 +49,7 @@ export class ReferenceStore extends ReferenceLeases implements LockStore {
     const isAgain = lock?.token === token && lock.kept !== true;
     const paused = isAgain ? undefined : this.pausedFor(request);
     if (paused !== undefined) return this.refuseAsPaused(request, paused);
-    return this.passesBy(request) ? this.tellsOfBefore(request) : this.#acquire(request, lock, isAgain);
+    return this.#acquire(request, lock, isAgain);
   }
 
   async #acquire(
@@ -98,7 +98,6 @@ export class ReferenceStore extends ReferenceLeases implements LockStore {
   async resume(name: string, { id }: Pick<Pause, 'id'>): Promise<boolean> {
     if (this.pauseOf(name)?.id !== id) return false;
     this.pauses.delete(name);
-    if (this.lock(name) === undefined) this.call(name);
     return true;
   }
 
@@ -126,21 +125,13 @@ export class ReferenceStore extends ReferenceLeases implements LockStore {
     return pause !== undefined && pause.until > this.clock.now() ? pause : undefined;
   }
 
-  private passesBy({ name, through, wait }: AcquireRequest): boolean {
-    return through === true && wait === undefined && this.lock(name) === undefined;
-  }
-
   protected pausedFor({ name, through }: AcquireRequest): Pause | undefined {
     return through === true ? undefined : this.pauseOf(name);
   }
 
-  protected refuseAsPaused(request: AcquireRequest, { id: _id, ...paused }: Pause): AcquireRefusal {
+  protected refuseAsPaused(_request: AcquireRequest, { id: _id, ...paused }: Pause): AcquireRefusal {
     const expiresIn = paused.until - this.clock.now();
-    const refusal = { acquired: false, reason: 'paused', paused, expiresIn } as const;
-    const { wait } = request;
-    if (wait?.drains !== true) return refusal;
-    this.enter(request, wait);
-    return this.inLine(request, refusal);
+    return { acquired: false, reason: 'paused', paused, expiresIn };
   }
 
   protected async tellsOfBefore(request: AcquireRequest): Promise<AcquireResult> {
