@@ -29,15 +29,15 @@ local function start(spec, before, now)
   return nil, 'next ' .. ms(math.max(due, now) + interval) .. ' ' .. interval, 1
 end`;
 
-/**
- * Lua: pausing(field, tick, outcome): the refusal of a lock that is paused, if it is: with the pause in the place of the holder.
- */
+/** Lua: pausing(field, before): the refusal of a lock that is paused, if it is: with the pause in the place of the holder. */
 export const PAUSING = /* lua */ `
-local function pausing(field, tick, outcome)
+local function pausing(field, before)
   if not field then return nil end
   local t = redis.call('TIME')
   local left = tonumber(string.match(field, '^%d+')) - t[1] * 1000 - math.floor(t[2] / 1000)
-  return left > 0 and { 'paused', field, left, tick or '', outcome or '' } or nil
+  if left <= 0 then return nil end
+  local tick, outcome = string.match(before or '', '^(%d+) %d+ (%S+) ')
+  return { 'paused', field, left, tick or '', outcome or '' }
 end`;
 
 /**
@@ -146,7 +146,7 @@ if current then
   local ended = s[1] and held == 'ended:' .. s[1]
   local ours = ended or s[1] == held
   if held ~= token then
-    local refusal = not through and pausing(s[6], string.match(s[5] or '', '^(%d+) %d+ (%S+) '))
+    local refusal = not through and pausing(s[6], s[5])
     if refusal then return refusal end
     local reason, left = ended and 'cooling-down' or 'held', redis.call('PTTL', lock)
     if not s[5] then return { reason, ours and s[2] or '', left } end
@@ -168,7 +168,7 @@ else
   local s = redis.call('HMGET', state, 'fence', 'line', 'paused')
   last, head, paused = s[1], s[2], s[3]
 end
-local refused = not through and not current and pausing(paused, string.match(before or '', '^(%d+) %d+ (%S+) '))
+local refused = not through and not current and pausing(paused, before)
 if refused then return refused end
 local t = redis.call('TIME')
 local micros = t[1] * 1000000 + t[2]

@@ -63,8 +63,7 @@ if own and newest == token then
   local attempt = s[6] == token and string.match(before or '', '^%d+ (%d+) ') or '1'
   return { '', last, tonumber(attempt), '' }
 end
-local tick, outcome = string.match(before or '', '^(%d+) %d+ (%S+) ')
-local paused = not through and not own and pausing(s[11], tick, outcome)
+local paused = not through and not own and pausing(s[11], before)
 if paused then return paused end
 local reserved = current and string.sub(current, 1, 5) == 'next:'
 local open = not current or current == 'next:-'
@@ -126,6 +125,7 @@ local cooling = current and string.sub(current, 1, 6) == 'ended:'
 local ours = newest and (held == newest or held == 'ended:' .. newest)
 local left = redis.call('PTTL', lock)
 if left == -2 then left = tonumber(forgotten) or 0 end
+local tick, outcome = string.match(before or '', '^(%d+) %d+ (%S+) ')
 return { cooling and 'cooling-down' or 'held', ours and s[5] or '', left, tick or '', outcome or '',
   redis.call('ZSCORE', line, token), redis.call('ZRANK', line, token) }`,
   [START, PAUSING, LOST, GRANT, KEEP, KEEP_ONCE, CALL, FIRST],

@@ -1,5 +1,5 @@
 import { asciiJson } from '../../base/wording.js';
-import type { NewPause, Pause } from '../../contract/pause.js';
+import { type NewPause, type Pause, type PausedBy, withoutId } from '../../contract/pause.js';
 import { PAUSING } from './acquire-script.js';
 import { KEEP, leaseScript } from './script.js';
 
@@ -53,4 +53,10 @@ export function readPause(text: string | undefined): Pause | undefined {
   const { actor, reason } = JSON.parse(by) as Pick<Pause, 'actor' | 'reason'>;
   const why = reason === undefined ? undefined : { reason };
   return { actor, ...why, since: Number(since), until: Number(until), id: Number(id) };
+}
+
+/** A refusal's part of a pause. */
+export function pausedBy(text: string): { readonly paused: PausedBy } | undefined {
+  const pause = readPause(text);
+  return pause && { paused: withoutId(pause) };
 }

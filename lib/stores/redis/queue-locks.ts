@@ -17,8 +17,8 @@ export const drainingAt = (place: number): number => Math.floor(place) + DRAINS;
  * KEYS: lock, state, waiting
  * ARGV: -
  *
- * Returns whether the lock is paused (1 or ''), the place of the first call in line that only waits, and of the first one that runs queued calls, each '' if there is none, and
- * what the lock key holds, '' if it is free: an answer must not begin with a text of somebody else's.
+ * Returns whether the lock is paused (1 or ''), the place of the first call in line that only waits, and of the first one that runs
+ * queued calls, each '' if there is none, and what the lock key holds, '' if it is free: an answer must not begin with a text of others.
  */
 const LOOK_AT_TURN = leaseScript(
   /* lua */ `

@@ -1,5 +1,4 @@
-import { withoutId } from '../../contract/pause.js';
-import { readPause } from './pause-scripts.js';
+import { pausedBy } from './pause-scripts.js';
 import { lastStart } from '../../contract/allowances.js';
 import type {
   AcquireRefusal,
@@ -35,8 +34,7 @@ export function readAcquire(reply: unknown): AcquireResult {
     number?,
   ];
   const refusal: { -readonly [K in keyof AcquireRefusal]: AcquireRefusal[K] } = { acquired: false, reason };
-  if (reason === 'paused') Object.assign(refusal, pausedBy(holder));
-  else if (holder !== '') refusal.holder = holder;
+  if (holder !== '') Object.assign(refusal, reason === 'paused' ? pausedBy(holder) : { holder });
   // -1: a key without an expiry, which another client has set.
   if (Number(left) >= 0) refusal.expiresIn = Number(left);
   if (reason === 'clock-skew') refusal.storeTime = Number(detail);
@@ -44,12 +42,6 @@ export function readAcquire(reply: unknown): AcquireResult {
     Object.assign(refusal, lastStart(Number(detail), outcome === '-' ? undefined : outcome));
   if (place !== undefined) refusal.waiting = { place: Number(place), ahead: Number(ahead) };
   return refusal;
-}
-
-/** @param text in the place of a holder */
-function pausedBy(text: string): Pick<AcquireRefusal, 'paused'> {
-  const pause = readPause(text);
-  return pause === undefined ? {} : { paused: withoutId(pause) };
 }
 
 function readGrant([, fence, attempt, schedule, lost]: Grant): AcquireResult {

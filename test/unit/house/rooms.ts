@@ -80,8 +80,8 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 650, aim: 650 },
   contract: { ceiling: 1_456, aim: 1_500 },
-  rules: { ceiling: 3_258, aim: 3_100 },
-  'stores/redis': { ceiling: 4_489, aim: 4_400 },
+  rules: { ceiling: 3_255, aim: 3_100 },
+  'stores/redis': { ceiling: 4_487, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_084, aim: 3_100 },
   'stores/mongo': { ceiling: 800, aim: 800 },
   'stores/memory': { ceiling: 407, aim: 400 },
