@@ -16,7 +16,6 @@ import type {
   StallLine,
   StartLine,
   StoredLine,
-  StoredRun,
   UncaughtLine,
 } from '../history.js';
 
@@ -199,7 +198,7 @@ export function buildModel(lines: readonly Line[]): Model {
     resuming: of('resuming'),
     breaking: of('breaking'),
     broken: of('broken'),
-    stored: of('stored').map((line) => ({ ...line, runs: line.runs.filter(isRun) })),
+    stored: of('stored'),
     aborted: new Map(of('aborted').map((line) => [callOf(line), line.m])),
   };
 }
@@ -239,9 +238,6 @@ function stepsOf(of: <K extends Line['k']>(kind: K) => Of<K>[]): Step[] {
     return [{ m, by: ahead }, ...(back === undefined ? [] : [{ m: back, by: -ahead }])];
   });
 }
-
-/** A pause is kept as a lease that a person has held. */
-const isRun = ({ instance }: StoredRun): boolean => !instance.startsWith('paused until ');
 
 /** Whether somebody may have ended the lease of a run by then: whoever was killed when it ended the lease has told nobody. */
 export const mayBeBroken = (

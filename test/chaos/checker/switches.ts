@@ -55,16 +55,15 @@ const isBlurred = ({ troubles, steps }: Model, from: number, to: number): boolea
   troubles.some((trouble) => trouble.loses && trouble.from <= to && trouble.to >= from - LATE) ||
   steps.some(({ m }) => m <= to && m >= from - LATE);
 
-/** Runs whose process could rely on a lease while somebody else held the lock as paused. One whose lease somebody has ended is told later. */
+/** Runs under a lease that was asked for after somebody was told of the pause, before its end. */
 function runsIn(model: Model, { m, lock, token }: PausedLine, to: number): string[] {
   return model.runs
     .filter(
       (run) =>
         run.lock === lock &&
-        // A run that goes on goes on.
-        run.m - m > ALLOWANCE &&
-        run.m < to - READING &&
-        Math.min(run.believedUntil, to) - run.m > ALLOWANCE,
+        // A run that goes on goes on. What a lease promises ends a little sooner than a ttl after its ask.
+        run.firstDeadline - run.facts.ttl > m + ALLOWANCE &&
+        run.m < to - READING,
     )
     .map(
       (run) =>

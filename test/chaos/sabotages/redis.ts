@@ -105,7 +105,7 @@ export const REDIS_SABOTAGES: Sabotages = {
   },
   'turns-for-whoever-asks': {
     file: 'stores/redis/line-scripts.js',
-    search: "if comes or own or (not paused and current == 'next:' .. token) then",
+    search: "if comes or own or current == 'next:' .. token then",
     replace: 'if open or reserved or own then',
     caughtBy: 'waiting',
     only: ['throwing-logger'],

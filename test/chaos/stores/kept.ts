@@ -1,3 +1,4 @@
+import { isRun } from '../../../lib/insight/controls.js';
 import type { LockInfo, LockStore } from 'nestjs-scheduler-lock';
 import type { HistoryEntry } from '../../../lib/contract/history-store.js';
 import { RedisLockStore } from 'nestjs-scheduler-lock/redis';
@@ -41,7 +42,9 @@ function storedLine(lock: string, entries: readonly HistoryEntry[], info: LockIn
     k: 'stored',
     m: monotonic(),
     lock,
-    runs: entries.flatMap((entry) => (entry.type === 'run' ? [{ ...entry, token: entry.fencingToken }] : [])),
+    runs: entries.flatMap((entry) =>
+      entry.type === 'run' && isRun(entry) ? [{ ...entry, token: entry.fencingToken }] : [],
+    ),
     misses: entries.filter((entry) => entry.type === 'miss'),
     ...(goesOn && info.fencingToken !== undefined && { unended: info.fencingToken }),
   };

@@ -27,7 +27,7 @@ export class Switches {
   }
 
   async #pause(lock: string, lasts: number): Promise<void> {
-    const paused = await this.control.pause({ lock, for: lasts + MORE, wait: lasts, ...BY });
+    const paused = await this.control.pause({ lock, for: lasts + MORE, ...BY });
     if (paused.result !== 'paused') return;
     const { since, until } = paused.pause;
     const token = paused.running?.fencingToken ?? 0;
