@@ -6,7 +6,15 @@ import { projectRoot } from '../../support/machine.js';
 import { anchorsOf, DOCUMENTS, INDEX, linksOf, PAGES, proofsOf, textOf } from './support/documents.js';
 
 /** As the links of others lead to users' documents, too. */
-const LINKING = [...DOCUMENTS, 'CONTRIBUTING.md', 'CHANGELOG.md', 'sample-app/README.md', 'test/README.md'];
+const LINKING = [
+  ...DOCUMENTS,
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'sample-app/README.md',
+  'test/README.md',
+  'test/bench/README.md',
+  'test/contract/README.md',
+];
 
 /** Where the tests of each promise are named. */
 const PROOFS = 'test/README.md';
