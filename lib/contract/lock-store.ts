@@ -16,7 +16,7 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
 export type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * Where leases live: `docs/stores/contract.md` has what every store promises, sentence by sentence. Data access only: no timers, no
+ * Where leases live: `test/contract/README.md` has what every store promises, sentence by sentence. Data access only: no timers, no
  * policy, no logging. To keep locks somewhere else, implement `LockDocuments`, of which `DocumentLockStore` makes a store.
  *
  * A call that fails rejects with `StoreUnavailableError`, with `LockStateError` if what is stored of this lock is broken, or, from `acquire`, with

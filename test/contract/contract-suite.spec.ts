@@ -24,7 +24,7 @@ describeLockStore('a correct store that keeps records a second later', late, { d
 
 describe('every case of the contract suite', () => {
   test('holds a sentence of the page, and every sentence there has a case', () => {
-    const page = readFileSync(join(projectRoot, 'docs/stores/contract.md'), 'utf8');
+    const page = readFileSync(join(projectRoot, 'test/contract/README.md'), 'utf8');
     const numbers = [...page.matchAll(/^- (\d+\.\d+) /gm)].map(([, number]) => number);
     const held = all.map((name) => /^rule ([\d.]+): /.exec(name)?.[1]);
     expect(new Set(numbers).size).toBe(numbers.length);

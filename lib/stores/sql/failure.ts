@@ -70,6 +70,8 @@ export function cureOf(error: unknown): string {
     return ' Give the pool the authority that has signed it: `ssl: { ca }`, or connect by the name that it is for.';
   if (says(/after calling end on the pool|pool is closed/i))
     return ' Somebody has closed the pool. Close it after the application, and make a new store for a new pool.';
+  if (says(/timeout exceeded when trying to connect/i))
+    return ' The pool is exhausted, or the database sleeps: docs/stores/serverless.md.';
   return '';
 }
 

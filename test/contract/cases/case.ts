@@ -3,7 +3,7 @@ import type { ContractHook } from './options.js';
 
 /** A sentence of the contract, with its check. */
 export interface CaseDefinition {
-  /** The number of the sentence in docs/stores/contract.md that the case holds, such as `3.1`. */
+  /** The number of the sentence in test/contract/README.md that the case holds, such as `3.1`. */
   readonly rule: `${number}.${number}`;
   readonly sentence: string;
   readonly needs?: readonly ContractHook[];

@@ -82,7 +82,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   contract: { ceiling: 1_456, aim: 1_500 },
   rules: { ceiling: 3_255, aim: 3_100 },
   'stores/redis': { ceiling: 4_487, aim: 4_400 },
-  'stores/sql stores/postgres stores/mysql': { ceiling: 3_084, aim: 3_100 },
+  'stores/sql stores/postgres stores/mysql': { ceiling: 3_086, aim: 3_100 },
   'stores/mongo': { ceiling: 800, aim: 800 },
   'stores/memory': { ceiling: 407, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },

@@ -47,3 +47,13 @@ describe.each([
     });
   });
 });
+
+test('a pool of pg that waited too short for a database that sleeps is told where to read', async () => {
+  const store = new PostgresLockStore(failing('timeout exceeded when trying to connect'));
+  await expect(
+    store.acquire({ name: 'job', token: 'token', ttl: 1_000, holder: 'host' }),
+  ).rejects.toMatchObject({
+    outcome: 'not-applied',
+    message: expect.stringContaining('sleeps: docs/stores/serverless.md'),
+  });
+});
