@@ -29,8 +29,6 @@ export type KnownName = readonly [where: string, name: string];
 /** A guarded method of an instance that Nest manages. */
 export interface Found {
   readonly instance: object;
-  /** The name of the module that has it. */
-  readonly module: string;
   readonly method: LockedMethod;
   readonly bound: BoundJob;
 }
@@ -51,20 +49,6 @@ export function knownNames(found: readonly Found[], elections: ReadonlyMap<unkno
 /** An override and the method that it overrides count as one method; so do the methods of all instances of a class. */
 export const isSameMethod = (one: Found, other: Found): boolean =>
   one.instance.constructor === other.instance.constructor && one.method.key === other.method.key;
-
-/** All that count as one method, together. There may be thousands, so they are not compared with each other. */
-export function byMethod(found: readonly Found[]): readonly [Found, ...Found[]][] {
-  const classes = new Map<unknown, Map<string | symbol, [Found, ...Found[]]>>();
-  for (const one of found) {
-    const { constructor } = one.instance;
-    const methods = classes.get(constructor) ?? new Map<string | symbol, [Found, ...Found[]]>();
-    classes.set(constructor, methods);
-    const same = methods.get(one.method.key);
-    if (same === undefined) methods.set(one.method.key, [one]);
-    else same.push(one);
-  }
-  return [...classes.values()].flatMap((methods) => [...methods.values()]);
-}
 
 export const hasOwnJob = ({ method }: Found): boolean => method.options.job !== undefined;
 

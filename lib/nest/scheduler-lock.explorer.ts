@@ -186,14 +186,14 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     }
     const instance: unknown = wrapper.instance;
     if (typeof instance !== 'object' || instance === null) return [];
-    return this.#exploreInstance(instance, wrapper.host?.name ?? 'unknown');
+    return this.#exploreInstance(instance);
   }
 
-  #exploreInstance(instance: object, module: string): string[] {
+  #exploreInstance(instance: object): string[] {
     const methods = lockedMethods(instance);
     const election = declaredElection(instance.constructor);
     if ((methods.length === 0 && election === undefined) || this.#isAlias(instance)) return [];
-    const ofMethods = methods.map((method) => this.#check(instance, module, method));
+    const ofMethods = methods.map((method) => this.#check(instance, method));
     return [...this.#elect(instance, election), ...ofMethods.flat()];
   }
 
@@ -227,13 +227,13 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     return problems.map((problem) => `${where}: @LeaderElection(): ${problem}`);
   }
 
-  #check(instance: object, module: string, method: LockedMethod): readonly string[] {
+  #check(instance: object, method: LockedMethod): readonly string[] {
     const { key } = method;
     const { facts, problems } = readMethod(instance, method, this.host);
     if (facts === undefined) return problems;
     const call = (args: readonly unknown[]): unknown => Reflect.apply(method.method, instance, args);
     const bound = { ...facts, ...this.#firing(instance, key, facts.job), call };
-    this.#found.push({ instance, module, method, bound });
+    this.#found.push({ instance, method, bound });
     return problems;
   }
 

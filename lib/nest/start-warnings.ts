@@ -1,5 +1,5 @@
 import { isBypassed, neverBound } from './decorators/locked-method.js';
-import { byMethod, type Found, hasOwnJob, isFired, whereOf, type BoundJob } from './bound-job.js';
+import { type Found, isFired, whereOf, type BoundJob } from './bound-job.js';
 import { mayWait } from '../lock/lock-call.js';
 import { isScheduled, schedulesOf } from '../schedule/scheduler-parts.js';
 import type { Clock } from '../base/clock.js';
@@ -22,14 +22,7 @@ export function tellOf(problems: readonly string[]): void {
  * @param hasScheduler whether anything fires them
  */
 export function startWarnings(found: readonly Found[], hasScheduler: boolean): string[] {
-  const warnings = [
-    minifiedJobs,
-    schedulesLeftOut,
-    schedulesLost,
-    severalInstances,
-    ...(hasScheduler ? [] : [neverFired]),
-    ...(found.length === 0 ? [noneBound] : []),
-  ];
+  const warnings = [schedulesLeftOut, schedulesLost, ...(hasScheduler ? [] : [neverFired])];
   return warnings.flatMap((warn) => warn(found) ?? []);
 }
 
@@ -57,22 +50,6 @@ function losesTicks(settings: BoundJob['settings']): boolean {
   return !isLate && !mayWait(settings);
 }
 
-/** Class names as bundlers make them. */
-const MINIFIED = /^[\w$]{1,2}$/;
-
-/** A warning about jobs named after a minified class, in one line; `undefined` if there are none. */
-function minifiedJobs(found: readonly Found[]): string | undefined {
-  const minified = found.filter((one) => !hasOwnJob(one) && MINIFIED.test(one.instance.constructor.name));
-  // Several instances of a class have the same job.
-  const jobs = new Set(minified.map(({ bound }) => bound.job));
-  if (jobs.size === 0) return undefined;
-  return (
-    `These jobs seem to be called after minified classes: ${names([...jobs])}. The next build may call them ` +
-    'otherwise: then their last runs are forgotten, and while both versions run, locks without a `name` do not exclude each other. ' +
-    "Give each a job: '…', or have the bundler keep the names of classes."
-  );
-}
-
 /** A warning about methods with several schedules, in one line: `@nestjs/schedule` fires one of them, and ignores the others silently. */
 function schedulesLeftOut(found: readonly Found[]): string | undefined {
   const list = found.flatMap((one) => {
@@ -95,20 +72,6 @@ function schedulesLost(found: readonly Found[]): string | undefined {
   return (
     `${names([...lost])} had a schedule, and nothing fires ${lost.size === 1 ? 'it' : 'them'} any more: an override, or a decorator above, has replaced ` +
     'the method that carries it. Put @Cron() on top of the other decorators, and on the override as well.'
-  );
-}
-
-/** A warning about classes of which the application has several instances, in one line: the scheduler fires the methods of each. */
-function severalInstances(found: readonly Found[]): string | undefined {
-  const list = byMethod(found.filter(isFired)).flatMap((same) => {
-    const modules = new Map(same.map(({ instance, module }) => [instance, module]));
-    const of = [...new Set(modules.values())].join(' and ');
-    return modules.size < 2 ? [] : `${whereOf(same[0])} (${modules.size} instances, of ${of})`;
-  });
-  if (list.length === 0) return undefined;
-  return (
-    `The scheduler fires the same method of several instances: ${names([...new Set(list)])}. Each tick runs on one of them only. ` +
-    'Let one module provide the class and export it, and the others import that module.'
   );
 }
 
@@ -164,14 +127,15 @@ export interface GuardedJob {
 }
 
 /**
- * The log line at the start: what is guarded, on which instance, in which store, and what is in no providers. `undefined` if nothing is
- * guarded.
+ * The log line at the start: what is guarded, on which instance, in which store, and what is in no providers. `undefined` if this process
+ * has no guarded method.
  */
 export function startLine(
   jobs: readonly GuardedJob[],
   { instance, store, leader }: { instance: string; store: string; leader?: string | undefined },
 ): string | undefined {
-  if (jobs.length === 0) return undefined;
+  const missing = notProvided();
+  if (jobs.length === 0) return missing === '' ? undefined : `No method is guarded${missing}`;
   const scheduled = jobs.filter((job) => job.scheduled);
   const others = jobs.filter((job) => !job.scheduled);
   const counts = [
@@ -183,11 +147,11 @@ export function startLine(
     leader === undefined || scheduled.length === 0 || others.length > 0 ? '' : `, which leads "${leader}"`;
   const run = jobs.length === 1 ? 'runs' : 'run';
   const all = names([...scheduled, ...others].map(({ job }) => job));
-  return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}${notProvided()}`;
+  return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}${missing}`;
 }
 
 function notProvided(): string {
-  const methods = unbound();
+  const methods = isBypassed() ? [] : [...new Set(neverBound())];
   return methods.length === 0
     ? ''
     : `. In no providers of this application, so never scheduled here: ${names(methods)}`;
@@ -205,17 +169,4 @@ export function names(jobs: readonly string[]): string {
   const shown = jobs.slice(0, MAX_NAMES);
   const more = jobs.length - shown.length;
   return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
-}
-
-/** Guarded methods that are in no provider of this application. */
-const unbound = (): string[] => (isBypassed() ? [] : [...new Set(neverBound())]);
-
-/** A warning if no guarded method is in a provider. */
-function noneBound(): string | undefined {
-  const methods = unbound();
-  if (methods.length === 0) return undefined;
-  return (
-    `${counted(methods.length, 'method')} ${methods.length === 1 ? 'is' : 'are'} guarded by @SchedulerLock(), and none is bound: ${names(methods)}. ` +
-    'Their classes are in no providers or controllers of this application, so nothing schedules them.'
-  );
 }
