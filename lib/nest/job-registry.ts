@@ -9,10 +9,7 @@ import { type BoundJob, type Found, hasOwnJob, isSameMethod, knownNames, whereOf
 import { LockHost } from './lock-host.js';
 
 /** A store that may make a key of each name. */
-type KeyedStore = LockStore & {
-  sharedKeys?(names: readonly string[]): string[];
-  keyOf?(name: string): string | undefined;
-};
+type KeyedStore = LockStore & { sharedKeys?(names: readonly string[]): string[] };
 
 /** What is known of a job before it is bound. */
 type Facts = Pick<BoundJob, 'job' | 'name' | 'settings' | 'queue'>;
@@ -20,18 +17,13 @@ type Facts = Pick<BoundJob, 'job' | 'name' | 'settings' | 'queue'>;
 /** Among so few jobs it is not worthwhile to look for deleted ones. */
 const FEW = 100;
 
-/**
- * The jobs of this instance, decorated and made at run time, by their names, and their locks by their keys. So a new job is not compared with
- * all others.
- */
+/** The jobs of this instance, decorated and made at run time, by their names: so a new job is not compared with all others. */
 @Injectable()
 export class JobRegistry {
   #decorated: readonly BoundJob[] = [];
   /** By their jobs; of several instances of a class the first. */
   #named: ReadonlyMap<string, BoundJob> = new Map();
   readonly #made = new Map<string, BoundJob>();
-  /** The newest lock of each key, where the store makes a key of each name. */
-  readonly #locks = new Map<unknown, unknown>();
   /** How many may be made before it looks for deleted ones. */
   #room = FEW;
 
@@ -58,7 +50,6 @@ export class JobRegistry {
   } {
     this.#decorated = found.map(({ bound }) => bound);
     this.#named = new Map(this.#decorated.toReversed().map((bound) => [bound.job, bound]));
-    this.#putLocks();
     const locks = knownNames(found, this.host.elections.declaredAt).map(([, name]) => name);
     const problems = found.flatMap((one) =>
       this.#unserved(one.bound).map((problem) => `${whereOf(one)}: ${problem}`),
@@ -74,10 +65,8 @@ export class JobRegistry {
   /** A job was made at run time. An earlier one with its name is gone. */
   add(bound: BoundJob): void {
     this.#made.set(bound.job, bound);
-    this.#putLock(bound.name);
     if (this.#made.size <= this.#room) return;
     for (const made of this.#made.values()) if (!isThere(made)) this.#made.delete(made.job);
-    this.#putLocks();
     this.#room = FEW + 2 * this.#made.size;
   }
 
@@ -114,11 +103,7 @@ export class JobRegistry {
   #clashesOf(facts: Facts, isTaken: boolean): string[] {
     const { job, name } = facts;
     const taken = `job: "${job}" is a job already, and they would share their ticks. Give one of them another name.`;
-    return [
-      ...(isTaken ? [taken] : []),
-      ...this.#unserved(facts, 'lock'),
-      ...this.#sharedKeys([this.#rivalOf(name), name]),
-    ];
+    return [...(isTaken ? [taken] : []), ...this.#unserved(facts, 'lock'), ...this.#sharedKeys([name])];
   }
 
   /** Why the lock of a job cannot serve it. @param option the one that names it */
@@ -136,42 +121,10 @@ export class JobRegistry {
     return problems;
   }
 
-  /**
-   * Locks that the store cannot keep apart: two have the same key in Redis, and would silently exclude each other. Checks the names that are
-   * known at the start, not those that a function makes from the arguments of a call.
-   */
+  /** Locks that the store cannot keep apart: two have the same key in Redis, and would silently exclude each other. */
   #sharedKeys(locks: readonly unknown[]): string[] {
-    return this.#store.sharedKeys?.(locks.filter(isName)) ?? [];
-  }
-
-  /** Another lock in use that the store does not keep apart from this one. */
-  #rivalOf(lock: unknown): unknown {
-    const other = this.#locks.get(this.#keyOf(lock));
-    const isRival = other !== undefined && other !== lock && this.#names().includes(other);
-    return isRival ? other : undefined;
-  }
-
-  get #store(): KeyedStore {
-    return this.host.store;
-  }
-
-  #keyOf(lock: unknown): string | undefined {
-    return isName(lock) ? this.#store.keyOf?.(lock) : undefined;
-  }
-
-  /** The locks in use. */
-  #names(): unknown[] {
-    return [...this.host.elections.declaredAt.keys(), ...this.all.map(({ name }) => name)];
-  }
-
-  #putLocks(): void {
-    this.#locks.clear();
-    for (const name of this.#names()) this.#putLock(name);
-  }
-
-  #putLock(lock: unknown): void {
-    const key = this.#keyOf(lock);
-    if (key !== undefined) this.#locks.set(key, lock);
+    const store: KeyedStore = this.host.store;
+    return store.sharedKeys?.(locks.filter(isName)) ?? [];
   }
 }
 
