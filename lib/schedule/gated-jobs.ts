@@ -12,8 +12,6 @@ export interface JobWatcher {
   added(): void;
   /** A cron job ran before it was behind the gate. */
   ranBefore(job: string): void;
-  /** A cron job, not that of a method, was added of which `cron` does not say when it ends. */
-  unawaited(job: string): void;
 }
 
 /**
@@ -28,7 +26,7 @@ export class GatedJobs {
   constructor(
     private readonly orchestrator: JobOrchestrator,
     private readonly gate: Gate,
-    private readonly watcher: JobWatcher,
+    watcher: JobWatcher,
   ) {
     const { schedulerRegistry: registry } = orchestrator;
     for (const [name, job] of registry.getCronJobs()) {
@@ -69,6 +67,14 @@ export class GatedJobs {
     return registered > 0 || this.#methods.some((records) => Object.keys(records).length > 0);
   }
 
+  /** The cron jobs, but those of methods, of which `cron` does not say when they end. */
+  get unawaited(): string[] {
+    const { cronJobs, schedulerRegistry: registry } = this.orchestrator;
+    return [...registry.getCronJobs()].flatMap(([name, job]) =>
+      job.waitForCompletion === true || cronJobs[name]?.ref === job ? [] : [name],
+    );
+  }
+
   get #methods(): JobRecords[] {
     const { cronJobs, intervals, timeouts } = this.orchestrator;
     return [cronJobs, intervals, timeouts];
@@ -78,8 +84,6 @@ export class GatedJobs {
   #guardJob(name: string, job: CronJobLike): void {
     if (this.#guarded.has(job)) return;
     this.#guarded.add(job);
-    if (job.waitForCompletion !== true && this.orchestrator.cronJobs[name]?.ref !== job)
-      this.watcher.unawaited(name);
     const fire = job.fireOnTick;
     job.fireOnTick = (...args) => this.gate.pass(name, () => Reflect.apply(fire, job, args));
   }
