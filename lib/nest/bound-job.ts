@@ -50,8 +50,6 @@ export function knownNames(found: readonly Found[], elections: ReadonlyMap<unkno
 export const isSameMethod = (one: Found, other: Found): boolean =>
   one.instance.constructor === other.instance.constructor && one.method.key === other.method.key;
 
-export const hasOwnJob = ({ method }: Found): boolean => method.options.job !== undefined;
-
 export const whereOf = ({ instance, method }: Found): string =>
   `${instance.constructor.name}.${String(method.key)}`;
 

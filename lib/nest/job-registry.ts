@@ -5,7 +5,7 @@ import { storeLabel } from '../lock/access/safe-store.js';
 import { mayWait } from '../lock/lock-call.js';
 import { NO_QUEUED_CALLS } from '../lock/queue/queues.js';
 import { NO_LINES } from '../lock/waits.js';
-import { type BoundJob, type Found, hasOwnJob, isSameMethod, knownNames, whereOf } from './bound-job.js';
+import { type BoundJob, type Found, isSameMethod, knownNames, whereOf } from './bound-job.js';
 import { LockHost } from './lock-host.js';
 
 /** A store that may make a key of each name. */
@@ -142,14 +142,9 @@ function sharedNames(found: readonly Found[]): string[] {
     const same = methods.get(job) ?? [];
     if (!same.some((known) => isSameMethod(known, other))) methods.set(job, [...same, other]);
   }
-  return [...methods].flatMap(([job, same]) => {
-    const [first, second] = same;
+  return [...methods].flatMap(([job, [first, second]]) => {
     if (first === undefined || second === undefined) return [];
-    const explicit = same.find(hasOwnJob);
-    if (explicit !== undefined) {
-      const [one, other] = [first, explicit === first ? second : explicit];
-      return `${whereOf(other)}: job: "${job}" is the job of ${whereOf(one)} already, and they would share their ticks. Give one of them another.`;
-    }
-    return `${job}: two different classes of this name have this method, and both jobs would be "${job}". Give at least one of them a \`job\` (and a \`name\`) of its own.`;
+    const other = whereOf(first) === whereOf(second) ? 'another class of this name' : whereOf(first);
+    return `${whereOf(second)}: job: "${job}" is the job of ${other} already, and they would share their ticks. Give one of them a \`job\` (and a \`name\`) of its own.`;
   });
 }

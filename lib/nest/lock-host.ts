@@ -256,11 +256,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
 
   /** Why the store cannot keep a name that is valid. */
   #nameProblem(name: string): string | undefined {
-    try {
-      const problem = this.store.nameProblem?.(name);
-      return problem === undefined ? undefined : `"${name}" is a name that the store cannot keep: ${problem}`;
-    } catch (error) {
-      return `the store failed when it was asked whether it can keep "${name}": ${String(error)}`;
-    }
+    const problem = this.store.nameProblem?.(name);
+    return problem === undefined ? undefined : `"${name}" is a name that the store cannot keep: ${problem}`;
   }
 }

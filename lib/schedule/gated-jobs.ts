@@ -2,11 +2,9 @@ import type { CronJobLike, JobOrchestrator, JobRecords } from './scheduler-parts
 
 /** Decides whether a job may run now. */
 interface Gate {
-  /** Fires a job, or does nothing. */
   pass(job: string, fire: () => unknown): unknown;
 }
 
-/** The code that puts jobs behind a gate. */
 export interface JobWatcher {
   /** A job was added to the registry. */
   added(): void;
@@ -20,7 +18,6 @@ export interface JobWatcher {
  * the registry belong to the application: this library cannot stop them.
  */
 export class GatedJobs {
-  /** What is behind the gate. */
   readonly #guarded = new WeakSet<object>();
 
   constructor(

@@ -86,7 +86,7 @@ export const OPTIONS = {
   atLeast: { read: duration(), at: 'module decorator run cron interval' },
   wait: { read: duration({ most: HOUR, or: 0 }), default: 0, at: 'module decorator run cron interval' },
   priority: {
-    read: count(-100, 100, 'Give 1 to go before the others, -1 to go after them.'),
+    read: count(-100, 100),
     default: 0,
     at: 'module decorator run cron interval',
   },
@@ -95,7 +95,7 @@ export const OPTIONS = {
   onSkip: { read: oneOf('ignore', 'throw'), default: 'ignore', at: 'module decorator' },
   oncePerTick: { read: flag, default: true, at: 'module decorator cron interval' },
   rerun: {
-    read: count(0, 1_000, 'Give how often a tick may run again, such as 1.'),
+    read: count(0, 1_000),
     default: 0,
     at: 'module decorator cron',
   },
@@ -173,14 +173,6 @@ export const OPTION_NAMES = names as Readonly<Record<Scope, readonly string[]>>;
 /** What `cron` is given besides. */
 export const CRON_PARAMETERS = ['utcOffset', 'unrefTimeout', 'waitForCompletion', 'disabled', 'threshold'];
 
-const OF_MODULE = 'It is one of the module: give it to SchedulerLockModule.forRoot().';
-/** What to do instead of giving these: ShedLock's names for our options, and one that others have. */
-const INSTEAD = new Map([
-  ['lockAtMostFor', 'Did you mean `ttl`?'],
-  ['lockAtLeastFor', 'Did you mean `atLeast`?'],
-  ['isGlobal', 'The module is global: leave it out.'],
-]);
-
 /**
  * Names in `given` that are no options: a misspelt option would silently have its default. The compiler finds these
  * only in object literals.
@@ -188,13 +180,6 @@ const INSTEAD = new Map([
  * @returns one sentence each
  */
 export function unknownOptions(given: object, scope: Scope): string[] {
-  return Object.entries<unknown>({ ...given }).flatMap(([name, value]) => {
-    if (value === undefined || OPTION_NAMES[scope].includes(name)) return [];
-    const advice = INSTEAD.get(name) ?? (isOfModuleOnly(name) ? OF_MODULE : undefined);
-    if (advice === undefined) return unknownNames({ [name]: value }, OPTION_NAMES[scope]);
-    return [`${name}: there is no such option here. ${advice}`];
-  });
+  const named = Object.entries<unknown>({ ...given }).filter(([, value]) => value !== undefined);
+  return unknownNames(Object.fromEntries(named), OPTION_NAMES[scope]);
 }
-
-const isOfModuleOnly = (name: string): boolean =>
-  Object.hasOwn(OPTIONS, name) && OPTIONS[name as AnyOption].at === 'module';
