@@ -7,6 +7,7 @@ import { NO_QUEUED_CALLS } from '../lock/queue/queues.js';
 import { NO_LINES } from '../lock/waits.js';
 import { type BoundJob, type Found, isSameMethod, knownNames, whereOf } from './bound-job.js';
 import { LockHost } from './lock-host.js';
+import { ofModule } from './options/check.js';
 
 /** A store that may make a key of each name. */
 type KeyedStore = LockStore & { sharedKeys?(names: readonly string[]): string[] };
@@ -44,10 +45,7 @@ export class JobRegistry {
    *
    * @returns what stops the start: jobs, locks and elections that exclude each other, or that the store cannot serve. One sentence each
    */
-  meet(found: readonly Found[]): {
-    readonly ofJobs: readonly string[];
-    readonly ofModule: readonly string[];
-  } {
+  meet(found: readonly Found[]): string[] {
     this.#decorated = found.map(({ bound }) => bound);
     this.#named = new Map(this.#decorated.toReversed().map((bound) => [bound.job, bound]));
     const locks = knownNames(found, this.host.elections.declaredAt).map(([, name]) => name);
@@ -59,7 +57,7 @@ export class JobRegistry {
         (problem) => `dynamic job "${bound.job}": ${problem}`,
       ),
     );
-    return { ofJobs: [...sharedNames(found), ...problems, ...ofMade], ofModule: this.#sharedKeys(locks) };
+    return [...sharedNames(found), ...problems, ...ofMade, ...ofModule(this.#sharedKeys(locks))];
   }
 
   /** A job was made at run time. An earlier one with its name is gone. */

@@ -1,4 +1,3 @@
-import { isBypassed, neverBound } from './decorators/locked-method.js';
 import { type Found, isFired, whereOf, type BoundJob } from './bound-job.js';
 import { mayWait } from '../lock/lock-call.js';
 import { isScheduled, schedulesOf } from '../schedule/scheduler-parts.js';
@@ -118,26 +117,14 @@ export function withoutZone(jobs: readonly BoundJob[]): string | undefined {
 /** How many jobs are named; the others are only counted, so that people can read the line. */
 const MAX_NAMES = 8;
 
-/** The facts about a guarded method that the line shows. */
-export interface GuardedJob {
-  readonly job: string;
-  /** Whether the scheduler fires it. */
-  readonly scheduled: boolean;
-  readonly enabled: boolean;
-}
-
-/**
- * The log line at the start: what is guarded, on which instance, in which store, and what is in no providers. `undefined` if this process
- * has no guarded method.
- */
+/** The log line at the start: what is guarded, on which instance, and in which store. `undefined` if nothing is. */
 export function startLine(
-  jobs: readonly GuardedJob[],
+  scheduled: readonly BoundJob[],
+  others: readonly BoundJob[],
   { instance, store, leader }: { instance: string; store: string; leader?: string | undefined },
 ): string | undefined {
-  const missing = notProvided();
-  if (jobs.length === 0) return missing === '' ? undefined : `No method is guarded${missing}`;
-  const scheduled = jobs.filter((job) => job.scheduled);
-  const others = jobs.filter((job) => !job.scheduled);
+  const jobs = [...scheduled, ...others];
+  if (jobs.length === 0) return undefined;
   const counts = [
     scheduled.length > 0 && counted(scheduled.length, 'scheduled job'),
     others.length > 0 && counted(others.length, scheduled.length > 0 ? 'other method' : 'method'),
@@ -146,19 +133,12 @@ export function startLine(
   const elected =
     leader === undefined || scheduled.length === 0 || others.length > 0 ? '' : `, which leads "${leader}"`;
   const run = jobs.length === 1 ? 'runs' : 'run';
-  const all = names([...scheduled, ...others].map(({ job }) => job));
-  return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}${missing}`;
+  const all = names(jobs.map(({ job }) => job));
+  return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}`;
 }
 
-function notProvided(): string {
-  const methods = isBypassed() ? [] : [...new Set(neverBound())];
-  return methods.length === 0
-    ? ''
-    : `. In no providers of this application, so never scheduled here: ${names(methods)}`;
-}
-
-function notHere(jobs: readonly GuardedJob[]): string {
-  const off = jobs.filter(({ enabled }) => !enabled);
+function notHere(jobs: readonly BoundJob[]): string {
+  const off = jobs.filter(({ settings }) => !settings.enabled);
   if (off.length === 0) return '';
   if (off.length < jobs.length) return `, but not here (enabled: false): ${names(off.map(({ job }) => job))}`;
   return `, but ${off.length === 1 ? 'not' : 'none of them'} here (enabled: false)`;

@@ -180,18 +180,6 @@ describe('a place where a lock cannot work', () => {
     );
   });
 
-  it('is refused on a class without a name', async () => {
-    class Named {
-      @SchedulerLock()
-      async report() {}
-    }
-    Object.defineProperty(Named, 'name', { value: '' });
-    const anonymous: Provider = { provide: 'ANONYMOUS', useValue: new Named() };
-    expect(await failure(startApp([anonymous]))).toBe(
-      `${INTRO}: .report: the class has no name, so its jobs have none either. Give \`job\`, and \`name\` if the lock is to be called otherwise.`,
-    );
-  });
-
   it('is refused on a static method, an accessor, a property and a class, when the class is defined', () => {
     const lock = SchedulerLock() as unknown as (...target: unknown[]) => void;
     class Jobs {

@@ -1,14 +1,6 @@
 import { DEFAULT_KEY_PREFIX } from '../../stores/redis/keys.js';
 import { unknownNames } from '../../base/wording.js';
 import { PARTS } from '../../contract/allowances.js';
-import type { CronJobOptions, IntervalJobOptions } from './job-options.js';
-import type { QueueOptions, RunOptions, SchedulerLockOptions } from './options.js';
-import type {
-  InsightOptions,
-  LeaderElectionOptions,
-  LeaderOptions,
-  SchedulerLockModuleOptions,
-} from './module-options.js';
 import {
   clock,
   count,
@@ -26,25 +18,8 @@ import {
 } from './values.js';
 
 /** The scopes in which options are given: `forRoot()` and its parts, the decorators, and the methods of the service. */
-interface Scopes {
-  module: SchedulerLockModuleOptions;
-  decorator: SchedulerLockOptions;
-  run: RunOptions;
-  cron: CronJobOptions;
-  interval: IntervalJobOptions;
-  leader: LeaderOptions;
-  election: LeaderElectionOptions;
-  queue: QueueOptions;
-  insight: InsightOptions;
-}
-type Scope = keyof Scopes;
-type AnyOption = { [P in Scope]: keyof Scopes[P] }[Scope];
-
-/** The scopes of an option, in this order and with a blank between two: so the compiler finds one that is missing. */
-type At<O> =
-  Trim<`${If<'module', O>}${If<'decorator', O>}${If<'run', O>}${If<'cron', O>}${If<'interval', O>}${If<'leader', O>}${If<'election', O>}${If<'queue', O>}${If<'insight', O>}`>;
-type If<P extends Scope, O> = O extends keyof Scopes[P] ? `${P} ` : '';
-type Trim<T> = T extends `${infer Words} ` ? Words : never;
+type Scope =
+  'module' | 'decorator' | 'run' | 'cron' | 'interval' | 'leader' | 'election' | 'queue' | 'insight';
 
 const { keep, beat, error } = PARTS.insight;
 
@@ -112,15 +87,7 @@ export const OPTIONS = {
   error: { read: kept('none', 'type', 'message'), default: error, at: 'insight' },
   application: { read: title, at: 'insight' },
   version: { read: text, at: 'insight' },
-} as const satisfies {
-  readonly [O in AnyOption]: {
-    // A `Reader`. That type here would make the compiler forget what each one reads.
-    readonly read?: object;
-    readonly default?: number | boolean | string;
-    readonly ofTtl?: number;
-    readonly at: At<O>;
-  };
-};
+} as const;
 
 type Table = typeof OPTIONS;
 type Readable = { [O in keyof Table]: Table[O] extends { read: unknown } ? O : never }[keyof Table];
@@ -157,7 +124,7 @@ export function readOptions<P extends Scope>(
   problems: string[],
   within = '',
 ): Read<P> {
-  const options = OPTION_NAMES[scope].filter((name) => 'read' in OPTIONS[name as AnyOption]) as Readable[];
+  const options = OPTION_NAMES[scope].filter((name) => 'read' in OPTIONS[name as keyof Table]) as Readable[];
   return Object.fromEntries(
     options.map((option) => [option, readOption(option, given(option as keyof Read<P>), problems, within)]),
   ) as Read<P>;
