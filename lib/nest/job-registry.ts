@@ -28,7 +28,7 @@ export class JobRegistry {
   /** How many may be made before it looks for deleted ones. */
   #room = FEW;
 
-  constructor(private readonly host: LockHost) {}
+  constructor(readonly host: LockHost) {}
 
   /** All, the decorated ones first. */
   get all(): readonly BoundJob[] {
@@ -81,21 +81,6 @@ export class JobRegistry {
   /** Why a job cannot be made at run time: one sentence each. */
   clashesOf(facts: Facts): string[] {
     return this.#clashesOf(facts, this.has(facts.job));
-  }
-
-  get settings(): LockHost['settings'] {
-    return this.host.settings;
-  }
-
-  /** The application has started. */
-  start(): void {
-    // When a constructor made its jobs, it was not known yet whether the store keeps queued calls.
-    for (const bound of this.made) this.takeQueued(bound);
-  }
-
-  /** Queued calls of the job can run here from now on. */
-  takeQueued(bound: BoundJob): void {
-    this.host.addQueueJob(bound, () => !isThere(bound));
   }
 
   #clashesOf(facts: Facts, isTaken: boolean): string[] {

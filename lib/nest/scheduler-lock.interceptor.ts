@@ -109,7 +109,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     const settings = scheduled.again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
     const work = (lock: Lock): unknown => {
       scheduled.over = true;
-      this.insight.began(bound.job, start?.tick, lock);
+      this.insight.presence?.began(bound.job, start?.tick, lock.fencingToken === undefined);
       return proceed();
     };
     try {
@@ -138,7 +138,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
 
   #ended(bound: BoundJob, start: JobStart | undefined, result: TickResult): void {
     if (start === undefined) return;
-    if (!result.ran) this.insight.refused(bound.job, start.tick, result);
+    if (!result.ran) this.insight.presence?.refused(bound.job, start.tick, result);
     // Searches for the newest tick ahead of the next call.
     bound.schedule?.startAt(this.host.settings.clock.now());
     this.missedTicks.ended(bound, start, result);
