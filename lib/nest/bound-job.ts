@@ -33,11 +33,7 @@ export interface Found {
   readonly bound: BoundJob;
 }
 
-/**
- * The names of all locks that are known at the start, without those that a function makes from the arguments of a call.
- *
- * @param elections where each was declared, by its name
- */
+/** The names of all locks, without those that a function makes from the arguments of a call. @param elections where each was declared */
 export function knownNames(found: readonly Found[], elections: ReadonlyMap<unknown, string>): KnownName[] {
   const known = [
     ...found.map((one) => [whereOf(one), one.bound.name] as const),

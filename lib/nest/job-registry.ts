@@ -40,11 +40,7 @@ export class JobRegistry {
     return [...this.#made.values()].filter(isThere);
   }
 
-  /**
-   * Takes the decorated jobs, once they are found.
-   *
-   * @returns what stops the start: jobs, locks and elections that exclude each other, or that the store cannot serve. One sentence each
-   */
+  /** Takes the decorated jobs. @returns why jobs, locks and elections exclude each other, or the store cannot serve them: one sentence each */
   meet(found: readonly Found[]): string[] {
     this.#decorated = found.map(({ bound }) => bound);
     this.#named = new Map(this.#decorated.toReversed().map((bound) => [bound.job, bound]));

@@ -59,11 +59,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     return undefined;
   }
 
-  /**
-   * Runs a job now, for a person: through its lock, never inside of a run here that holds the lock.
-   *
-   * @param began called with the lease when its run begins
-   */
+  /** Runs a job now, for a person, never inside of a run here that holds the lock. @param began called when its run begins */
   runNow(
     bound: BoundJob,
     { args, by, began }: { args: readonly unknown[]; by: ControlAct; began: (lock: Lock) => void },

@@ -15,11 +15,7 @@ export function tellOf(problems: readonly string[]): void {
   );
 }
 
-/**
- * What is wrong with the guarded methods, so that runs are lost or doubled: one line each.
- *
- * @param hasScheduler whether anything fires them
- */
+/** What is wrong with the guarded methods, so that runs are lost: one line each. @param hasScheduler whether anything fires them */
 export function startWarnings(found: readonly Found[], hasScheduler: boolean): string[] {
   const warnings = [schedulesLeftOut, schedulesLost, ...(hasScheduler ? [] : [neverFired])];
   return warnings.flatMap((warn) => warn(found) ?? []);
@@ -85,11 +81,7 @@ function neverFired(found: readonly Found[]): string | undefined {
 const HOOKS_LIMIT = 1_000;
 const UTC = /^(Etc\/)?(UTC|UCT|GMT|Zulu|Universal)$/;
 
-/**
- * Warns of shutdown hooks that are off, when `main.ts` has had the time to call them. A test is no application.
- *
- * @returns what waits for `main.ts`: to be called when the application closes
- */
+/** Warns of shutdown hooks that are off, when `main.ts` has had the time to call them. @returns a function that ends this */
 export function tellOfHooks({ length }: readonly BoundJob[], clock: Clock): () => void {
   if (length === 0 || isTool(process.argv[1])) return () => undefined;
   const timer = clock.setTimer(() => {

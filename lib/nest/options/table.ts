@@ -112,12 +112,7 @@ type Read<P extends Scope> = {
   [O in Readable as Table[O]['at'] extends `${string}${P}${string}` ? O : never]: Value<O>;
 };
 
-/**
- * The values of all options of a scope that are read here.
- *
- * @param given the value of each
- * @param within what stands before their names in problems
- */
+/** The values of all options of a scope that have a reader. @param within what stands before their names in problems */
 export function readOptions<P extends Scope>(
   scope: P,
   given: (option: keyof Read<P>) => unknown,
@@ -140,12 +135,7 @@ export const OPTION_NAMES = names as Readonly<Record<Scope, readonly string[]>>;
 /** What `cron` is given besides. */
 export const CRON_PARAMETERS = ['utcOffset', 'unrefTimeout', 'waitForCompletion', 'disabled', 'threshold'];
 
-/**
- * Names in `given` that are no options: a misspelt option would silently have its default. The compiler finds these
- * only in object literals.
- *
- * @returns one sentence each
- */
+/** Names in `given` that are no options, of which the compiler finds those in object literals only: one sentence each. */
 export function unknownOptions(given: object, scope: Scope): string[] {
   const named = Object.entries<unknown>({ ...given }).filter(([, value]) => value !== undefined);
   return unknownNames(Object.fromEntries(named), OPTION_NAMES[scope]);

@@ -4,21 +4,14 @@ import { displayName, nameProblem } from '../../base/lock-name.js';
 import { show } from '../../base/wording.js';
 import { EVENT_TYPES } from '../log/log.listener.js';
 
-/**
- * Reads a value that was given. If it is bad, it adds the problem, and returns `undefined`: so the default takes its place, and all problems are
- * found at once.
- */
+/** Reads a value that was given. If it is bad, it adds the problem, and returns `undefined`: so the default takes its place. */
 export type Reader<T> = (option: string, given: unknown, problems: string[]) => T | undefined;
 
 /** The longest duration, milliseconds. */
 const MONTH = 30 * 86_400_000;
 export const HOUR = 3_600_000;
 
-/**
- * Whole milliseconds from `least` to `most`.
- *
- * @param or a value that is no duration, and stands for itself
- */
+/** Whole milliseconds. @param or a value that is no duration, and stands for itself */
 export function duration<const Or = never>({
   least = 1,
   most = MONTH,
