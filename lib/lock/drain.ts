@@ -76,7 +76,7 @@ export class Drain {
     let lease = granted;
     let outcome: ReleaseOutcome = 'completed';
     for (;;) {
-      const next = await this.#next(lease).catch((error: unknown) => this.#broken(lease, outcome, error));
+      const next = await this.#next(lease);
       if (next === undefined) return this.#giveBack(lease, outcome);
       lease = next.lease;
       underWay.end();
@@ -86,13 +86,6 @@ export class Drain {
       ({ outcome } = this.#end);
       await lease.renewal;
     }
-  }
-
-  /** What the store has done wrong must not keep the lock until its ttl is over. @throws the error */
-  async #broken(lease: Lease, outcome: ReleaseOutcome, error: unknown): Promise<never> {
-    this.#mayHaveNext = true;
-    await this.#giveBack(lease, outcome);
-    throw error;
   }
 
   /** The release has to say how the last run ended, unless the store has heard it already. */

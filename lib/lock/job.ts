@@ -32,11 +32,7 @@ export async function wrapped<T>(
   return work;
 }
 
-/**
- * Refuses a return value that has not done its work yet (an Observable, a generator): its consumer would do the work without the lock.
- *
- * @throws SchedulerLockConfigError
- */
+/** Refuses a return value whose consumer would do the work, without the lock. @throws SchedulerLockConfigError */
 export function refuseUndone(value: unknown, call: Pick<LockCall, 'name' | 'job'>): void {
   if (typeof value !== 'object' || value === null) return;
   const problem = isObservable(value) ? OBSERVABLE : isGenerator(value) ? GENERATOR : undefined;

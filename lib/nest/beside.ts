@@ -6,13 +6,7 @@ interface Modules {
   get<T>(type: abstract new (...args: never[]) => T, options: { strict: false }): T;
 }
 
-/**
- * A provider of the `SchedulerLockModule` of an application, for a module that stands beside it.
- *
- * @param asker name of the module that needs it
- * @param does what that module does with it
- * @throws SchedulerLockConfigError if there is no such module
- */
+/** A provider of the `SchedulerLockModule`, for a module beside it. @throws SchedulerLockConfigError if there is no such module */
 export function partOf<T>(
   modules: Modules,
   type: abstract new (...args: never[]) => T,
@@ -32,11 +26,7 @@ export function partOf<T>(
   }
 }
 
-/**
- * Loads a package that only users of one module need.
- *
- * @throws SchedulerLockConfigError if it is not installed, or cannot be loaded
- */
+/** Loads a package that only users of one module need. @throws SchedulerLockConfigError if it cannot be loaded */
 export async function packageFor<T>(asker: string, name: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();

@@ -29,17 +29,11 @@ export type KnownName = readonly [where: string, name: string];
 /** A guarded method of an instance that Nest manages. */
 export interface Found {
   readonly instance: object;
-  /** The name of the module that has it. */
-  readonly module: string;
   readonly method: LockedMethod;
   readonly bound: BoundJob;
 }
 
-/**
- * The names of all locks that are known at the start, without those that a function makes from the arguments of a call.
- *
- * @param elections where each was declared, by its name
- */
+/** The names of all locks, without those that a function makes from the arguments of a call. @param elections where each was declared */
 export function knownNames(found: readonly Found[], elections: ReadonlyMap<unknown, string>): KnownName[] {
   const known = [
     ...found.map((one) => [whereOf(one), one.bound.name] as const),
@@ -51,22 +45,6 @@ export function knownNames(found: readonly Found[], elections: ReadonlyMap<unkno
 /** An override and the method that it overrides count as one method; so do the methods of all instances of a class. */
 export const isSameMethod = (one: Found, other: Found): boolean =>
   one.instance.constructor === other.instance.constructor && one.method.key === other.method.key;
-
-/** All that count as one method, together. There may be thousands, so they are not compared with each other. */
-export function byMethod(found: readonly Found[]): readonly [Found, ...Found[]][] {
-  const classes = new Map<unknown, Map<string | symbol, [Found, ...Found[]]>>();
-  for (const one of found) {
-    const { constructor } = one.instance;
-    const methods = classes.get(constructor) ?? new Map<string | symbol, [Found, ...Found[]]>();
-    classes.set(constructor, methods);
-    const same = methods.get(one.method.key);
-    if (same === undefined) methods.set(one.method.key, [one]);
-    else same.push(one);
-  }
-  return [...classes.values()].flatMap((methods) => [...methods.values()]);
-}
-
-export const hasOwnJob = ({ method }: Found): boolean => method.options.job !== undefined;
 
 export const whereOf = ({ instance, method }: Found): string =>
   `${instance.constructor.name}.${String(method.key)}`;

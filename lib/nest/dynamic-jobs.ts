@@ -58,8 +58,9 @@ export class DynamicJobs implements OnModuleDestroy {
   /** The application has started: its jobs are watched, and a new one looks for missed ticks when it is made. */
   start(): void {
     this.#started = true;
-    this.jobs.start();
-    this.insight.start(this.jobs);
+    // When a constructor made its jobs, it was not known yet whether the store keeps queued calls.
+    for (const bound of this.jobs.made) this.#takeQueued(bound);
+    this.insight.start();
   }
 
   /** The scheduler empties the registry later. */
@@ -81,7 +82,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const cronTimes = (): CronTimeLike[] => (record.ref === undefined ? [] : [record.ref.cronTime]);
     const bound: BoundJob = {
       ...facts,
-      schedule: JobSchedule.ofCron(parameters, cronTimes, this.jobs.settings.clock.monotonic()),
+      schedule: JobSchedule.ofCron(parameters, cronTimes, this.jobs.host.settings.clock.monotonic()),
       state: () => stateOf(orchestrator.schedulerRegistry, name, record.ref),
       ...this.#ways(() => bound, job),
     };
@@ -106,7 +107,7 @@ export class DynamicJobs implements OnModuleDestroy {
     };
     const bound: BoundJob = {
       ...facts,
-      schedule: JobSchedule.ofInterval(timeout, this.jobs.settings.clock.monotonic()),
+      schedule: JobSchedule.ofInterval(timeout, this.jobs.host.settings.clock.monotonic()),
       state: () => (intervalOf(registry, name) === record.ref ? 'started' : 'gone'),
       ...this.#ways(() => bound, job),
     };
@@ -123,10 +124,14 @@ export class DynamicJobs implements OnModuleDestroy {
     };
   }
 
+  #takeQueued(bound: BoundJob): void {
+    this.jobs.host.addQueueJob(bound, () => bound.state() === 'gone');
+  }
+
   #add(bound: BoundJob): void {
     this.jobs.add(bound);
     if (!this.#started) return;
-    this.jobs.takeQueued(bound);
+    this.#takeQueued(bound);
     this.insight.added(bound);
     this.leader.catchUp(bound);
   }
@@ -154,7 +159,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const { kind, name, options, job } = wanted;
     const given = Object(options) as CronJobOptions;
     const { lock = name } = given;
-    const { settings, problems } = checkLockOptions(given, this.jobs.settings, lock);
+    const { settings, problems } = checkLockOptions(given, this.jobs.host.settings, lock);
     const facts = { job: name, name: lock, settings };
     const all = [...unknownOptions(given, kind), ...invalidNames({ name, lock })];
     if (typeof job !== 'function') all.push(`${show(job)} is no function. Give the job to run.`);

@@ -3,11 +3,9 @@ import { grantedAt } from '../insight/join.js';
 import { Presence } from '../insight/presence.js';
 import type { RunInfo } from '../insight/types.js';
 import { HUNG } from '../insight/watch.js';
-import type { Refused } from '../insight/watched-job.js';
-import type { Lock } from '../lock/current-lock.js';
 import type { CronTimeClass } from '../schedule/tick-finder.js';
 import type { BoundJob } from './bound-job.js';
-import type { JobRegistry } from './job-registry.js';
+import { JobRegistry } from './job-registry.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import { logWarning } from './log/log-phrases.js';
@@ -19,7 +17,6 @@ import { shownJob, watchedJob } from './shown-job.js';
 export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Absent: nothing is remembered. */
   readonly presence: Presence | undefined;
-  #jobs: JobRegistry | undefined;
   #cronTime: CronTimeClass | undefined;
   #stopListening: (() => void) | undefined;
 
@@ -27,6 +24,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     private readonly host: LockHost,
     leader: LeaderJobs,
     private readonly events: SchedulerLockEvents,
+    readonly jobs: JobRegistry,
   ) {
     const { history, settings, store } = host;
     const { insight, instanceId: instance, clock } = settings;
@@ -40,8 +38,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       kept: { count, age },
       emit: events.emit,
       // A decorated job that was deleted from the registry may be put back.
-      jobs: () => this.#all.filter((bound) => bound.state() !== 'gone').map((bound) => shownJob(bound, host)),
-      knows: (job) => this.knows(job),
+      jobs: () => jobs.all.filter((bound) => bound.state() !== 'gone').map((bound) => shownJob(bound, host)),
+      knows: (job) => jobs.has(job),
       runs: () => this.runs,
       leads: () => host.elections.led,
       idleReason: () => (leader.leads ? undefined : 'not-leader'),
@@ -61,29 +59,13 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     }));
   }
 
-  get #all(): readonly BoundJob[] {
-    return this.#jobs?.all ?? [];
-  }
-
-  /** Whether a job is decorated, or was made at run time. */
-  knows(job: string): boolean {
-    return this.#jobs?.has(job) ?? false;
-  }
-
-  /** A job of this instance. */
-  job(name: string): BoundJob | undefined {
-    return this.#jobs?.get(name);
-  }
-
   /** The class of the dates of this instance's jobs. */
   readonly cronTime = (): CronTimeClass | undefined =>
-    (this.#cronTime ??= this.#jobs?.all.find(({ schedule }) => schedule?.cronTimeClass !== undefined)
-      ?.schedule?.cronTimeClass);
+    (this.#cronTime ??= this.jobs.all.find(({ schedule }) => schedule?.cronTimeClass !== undefined)?.schedule
+      ?.cronTimeClass);
 
-  /** @param jobs those that this instance knows at the moment */
-  start(jobs: JobRegistry): void {
-    this.#jobs = jobs;
-    const { presence, events } = this;
+  start(): void {
+    const { presence, events, jobs } = this;
     if (!this.host.remembers || presence === undefined) return;
     for (const job of jobs.all) presence.add(watchedJob(job, this.host));
     presence.start();
@@ -102,16 +84,6 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     if (!this.host.remembers) return;
     this.presence?.add(watchedJob(bound, this.host));
     this.presence?.changed();
-  }
-
-  /** A run of a job that is scheduled begins here. */
-  began(job: string, tick: number | undefined, { fencingToken }: Lock): void {
-    this.presence?.began(job, tick, fencingToken === undefined);
-  }
-
-  /** A call by the scheduler did not start its job. */
-  refused(job: string, tick: number | undefined, why: Refused): void {
-    this.presence?.refused(job, tick, why);
   }
 
   /** Waits for nothing: the locks have to close in the same moment. */

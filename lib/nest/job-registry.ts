@@ -5,14 +5,12 @@ import { storeLabel } from '../lock/access/safe-store.js';
 import { mayWait } from '../lock/lock-call.js';
 import { NO_QUEUED_CALLS } from '../lock/queue/queues.js';
 import { NO_LINES } from '../lock/waits.js';
-import { type BoundJob, type Found, hasOwnJob, isSameMethod, knownNames, whereOf } from './bound-job.js';
+import { type BoundJob, type Found, isSameMethod, knownNames, whereOf } from './bound-job.js';
 import { LockHost } from './lock-host.js';
+import { ofModule } from './options/check.js';
 
 /** A store that may make a key of each name. */
-type KeyedStore = LockStore & {
-  sharedKeys?(names: readonly string[]): string[];
-  keyOf?(name: string): string | undefined;
-};
+type KeyedStore = LockStore & { sharedKeys?(names: readonly string[]): string[] };
 
 /** What is known of a job before it is bound. */
 type Facts = Pick<BoundJob, 'job' | 'name' | 'settings' | 'queue'>;
@@ -20,22 +18,17 @@ type Facts = Pick<BoundJob, 'job' | 'name' | 'settings' | 'queue'>;
 /** Among so few jobs it is not worthwhile to look for deleted ones. */
 const FEW = 100;
 
-/**
- * The jobs of this instance, decorated and made at run time, by their names, and their locks by their keys. So a new job is not compared with
- * all others.
- */
+/** The jobs of this instance, decorated and made at run time, by their names: so a new job is not compared with all others. */
 @Injectable()
 export class JobRegistry {
   #decorated: readonly BoundJob[] = [];
   /** By their jobs; of several instances of a class the first. */
   #named: ReadonlyMap<string, BoundJob> = new Map();
   readonly #made = new Map<string, BoundJob>();
-  /** The newest lock of each key, where the store makes a key of each name. */
-  readonly #locks = new Map<unknown, unknown>();
   /** How many may be made before it looks for deleted ones. */
   #room = FEW;
 
-  constructor(private readonly host: LockHost) {}
+  constructor(readonly host: LockHost) {}
 
   /** All, the decorated ones first. */
   get all(): readonly BoundJob[] {
@@ -47,18 +40,10 @@ export class JobRegistry {
     return [...this.#made.values()].filter(isThere);
   }
 
-  /**
-   * Takes the decorated jobs, once they are found.
-   *
-   * @returns what stops the start: jobs, locks and elections that exclude each other, or that the store cannot serve. One sentence each
-   */
-  meet(found: readonly Found[]): {
-    readonly ofJobs: readonly string[];
-    readonly ofModule: readonly string[];
-  } {
+  /** Takes the decorated jobs. @returns why jobs, locks and elections exclude each other, or the store cannot serve them: one sentence each */
+  meet(found: readonly Found[]): string[] {
     this.#decorated = found.map(({ bound }) => bound);
     this.#named = new Map(this.#decorated.toReversed().map((bound) => [bound.job, bound]));
-    this.#putLocks();
     const locks = knownNames(found, this.host.elections.declaredAt).map(([, name]) => name);
     const problems = found.flatMap((one) =>
       this.#unserved(one.bound).map((problem) => `${whereOf(one)}: ${problem}`),
@@ -68,16 +53,14 @@ export class JobRegistry {
         (problem) => `dynamic job "${bound.job}": ${problem}`,
       ),
     );
-    return { ofJobs: [...sharedNames(found), ...problems, ...ofMade], ofModule: this.#sharedKeys(locks) };
+    return [...sharedNames(found), ...problems, ...ofMade, ...ofModule(this.#sharedKeys(locks))];
   }
 
   /** A job was made at run time. An earlier one with its name is gone. */
   add(bound: BoundJob): void {
     this.#made.set(bound.job, bound);
-    this.#putLock(bound.name);
     if (this.#made.size <= this.#room) return;
     for (const made of this.#made.values()) if (!isThere(made)) this.#made.delete(made.job);
-    this.#putLocks();
     this.#room = FEW + 2 * this.#made.size;
   }
 
@@ -96,29 +79,10 @@ export class JobRegistry {
     return this.#clashesOf(facts, this.has(facts.job));
   }
 
-  get settings(): LockHost['settings'] {
-    return this.host.settings;
-  }
-
-  /** The application has started. */
-  start(): void {
-    // When a constructor made its jobs, it was not known yet whether the store keeps queued calls.
-    for (const bound of this.made) this.takeQueued(bound);
-  }
-
-  /** Queued calls of the job can run here from now on. */
-  takeQueued(bound: BoundJob): void {
-    this.host.addQueueJob(bound, () => !isThere(bound));
-  }
-
   #clashesOf(facts: Facts, isTaken: boolean): string[] {
     const { job, name } = facts;
     const taken = `job: "${job}" is a job already, and they would share their ticks. Give one of them another name.`;
-    return [
-      ...(isTaken ? [taken] : []),
-      ...this.#unserved(facts, 'lock'),
-      ...this.#sharedKeys([this.#rivalOf(name), name]),
-    ];
+    return [...(isTaken ? [taken] : []), ...this.#unserved(facts, 'lock'), ...this.#sharedKeys([name])];
   }
 
   /** Why the lock of a job cannot serve it. @param option the one that names it */
@@ -136,42 +100,10 @@ export class JobRegistry {
     return problems;
   }
 
-  /**
-   * Locks that the store cannot keep apart: two have the same key in Redis, and would silently exclude each other. Checks the names that are
-   * known at the start, not those that a function makes from the arguments of a call.
-   */
+  /** Locks that the store cannot keep apart: two have the same key in Redis, and would silently exclude each other. */
   #sharedKeys(locks: readonly unknown[]): string[] {
-    return this.#store.sharedKeys?.(locks.filter(isName)) ?? [];
-  }
-
-  /** Another lock in use that the store does not keep apart from this one. */
-  #rivalOf(lock: unknown): unknown {
-    const other = this.#locks.get(this.#keyOf(lock));
-    const isRival = other !== undefined && other !== lock && this.#names().includes(other);
-    return isRival ? other : undefined;
-  }
-
-  get #store(): KeyedStore {
-    return this.host.store;
-  }
-
-  #keyOf(lock: unknown): string | undefined {
-    return isName(lock) ? this.#store.keyOf?.(lock) : undefined;
-  }
-
-  /** The locks in use. */
-  #names(): unknown[] {
-    return [...this.host.elections.declaredAt.keys(), ...this.all.map(({ name }) => name)];
-  }
-
-  #putLocks(): void {
-    this.#locks.clear();
-    for (const name of this.#names()) this.#putLock(name);
-  }
-
-  #putLock(lock: unknown): void {
-    const key = this.#keyOf(lock);
-    if (key !== undefined) this.#locks.set(key, lock);
+    const store: KeyedStore = this.host.store;
+    return store.sharedKeys?.(locks.filter(isName)) ?? [];
   }
 }
 
@@ -189,14 +121,9 @@ function sharedNames(found: readonly Found[]): string[] {
     const same = methods.get(job) ?? [];
     if (!same.some((known) => isSameMethod(known, other))) methods.set(job, [...same, other]);
   }
-  return [...methods].flatMap(([job, same]) => {
-    const [first, second] = same;
+  return [...methods].flatMap(([job, [first, second]]) => {
     if (first === undefined || second === undefined) return [];
-    const explicit = same.find(hasOwnJob);
-    if (explicit !== undefined) {
-      const [one, other] = [first, explicit === first ? second : explicit];
-      return `${whereOf(other)}: job: "${job}" is the job of ${whereOf(one)} already, and they would share their ticks. Give one of them another.`;
-    }
-    return `${job}: two different classes of this name have this method, and both jobs would be "${job}". Give at least one of them a \`job\` (and a \`name\`) of its own.`;
+    const other = whereOf(first) === whereOf(second) ? 'another class of this name' : whereOf(first);
+    return `${whereOf(second)}: job: "${job}" is the job of ${other} already, and they would share their ticks. Give one of them a \`job\` (and a \`name\`) of its own.`;
   });
 }

@@ -11,9 +11,6 @@ import { JobRegistry } from './job-registry.js';
 import { LockHost } from './lock-host.js';
 import { names } from './start-warnings.js';
 
-/** How many jobs are remembered at most until the start. */
-const MOST_UNAWAITED = 1_000;
-
 /** The election of `forRoot({ leader })`: the scheduled jobs of this instance run only while it leads. */
 @Injectable()
 export class LeaderJobs {
@@ -21,9 +18,6 @@ export class LeaderJobs {
   readonly election: string | undefined;
   readonly #gate: JobGate | undefined;
   readonly #jobs = new Map<JobOrchestrator, GatedJobs>();
-  /** Cron jobs that were added to the registry, and that the leader cannot wait for. Named in the log from `standBy()` on. */
-  readonly #unawaited: string[] = [];
-  #tells = false;
   /** Takes part in the election, from the first job on; absent before `standBy()`, and once it does. */
   #begin: (() => void) | undefined;
 
@@ -67,15 +61,7 @@ export class LeaderJobs {
   /** Puts the jobs of these schedulers behind the gate. Repeat it before a scheduler makes the timers of methods that it has found. */
   guard(orchestrators: Iterable<JobOrchestrator>): void {
     if (this.#gate === undefined) return;
-    const watcher: JobWatcher = {
-      added: () => this.#added(),
-      ranBefore,
-      unawaited: (job) => {
-        // An instance that takes no part in the election never tells of them.
-        if (this.#tells || this.#unawaited.length < MOST_UNAWAITED) this.#unawaited.push(job);
-        if (this.#tells && this.#unawaited.length === 1) atEndOfTurn(() => this.#tellOfUnawaited());
-      },
-    };
+    const watcher: JobWatcher = { added: () => this.#added(), ranBefore };
     for (const orchestrator of orchestrators) {
       const jobs = this.#jobs.get(orchestrator) ?? new GatedJobs(orchestrator, this.#gate, watcher);
       this.#jobs.set(orchestrator, jobs);
@@ -101,7 +87,7 @@ export class LeaderJobs {
     if (this.election === undefined) return;
     const election = this.host.elections.get(this.election);
     this.#begin = () => election.start();
-    this.#tells = true;
+    // Other parts of the application add theirs meanwhile.
     atEndOfTurn(() => this.#tellOfUnawaited());
     if (this.hasJobs) this.#added();
   }
@@ -120,9 +106,9 @@ export class LeaderJobs {
 
   #tellOfUnawaited(): void {
     // One that was made by `locks.cron()` tells when it ends.
-    const registries = [...this.#jobs.keys()].map(({ schedulerRegistry }) => schedulerRegistry.getCronJobs());
-    const isThere = (job: string): boolean => registries.some((registry) => registry.has(job));
-    const added = this.#unawaited.splice(0).filter((job) => !this.jobs.has(job) && isThere(job));
+    const added = [...this.#jobs.values()]
+      .flatMap(({ unawaited }) => unawaited)
+      .filter((job) => !this.jobs.has(job));
     if (added.length > 0)
       logWarning(
         () =>

@@ -81,20 +81,17 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     return this.runner.run(call, (lock) => following(job, lock));
   }
 
-  /**
-   * Takes a lock without a job around it.
-   *
-   * @throws LockNotAcquiredError if it cannot be taken now
-   */
+  /** Takes a lock without a job around it. @throws LockNotAcquiredError if it cannot be taken now */
   async acquire(call: LockCall): Promise<LockHandle> {
     if (!this.#ready) await this.start();
     return this.runner.acquire(call);
   }
 
   /**
-   * Opens the queues of the store. A store that cannot be reached does not stop the start.
+   * Opens the queues of the store. A store that cannot be reached does not stop the start. If it can keep none, people cannot run jobs from
+   * elsewhere.
    *
-   * @param isNeeded whether calls wait or are queued, or instances elect a leader: a store keeps lines where it keeps queues. If not, and the store can keep none, people cannot run jobs from elsewhere
+   * @param isNeeded whether calls wait or are queued, or instances elect a leader: a store keeps lines where it keeps queues
    * @throws SchedulerLockConfigError if they are needed, and the store can keep none
    */
   async startQueues(isNeeded: boolean): Promise<void> {
@@ -114,11 +111,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     }
   }
 
-  /**
-   * A job was found: its queued calls can run here, if it queues calls, or if people may ask for it.
-   *
-   * @param isGone whether the job was deleted since: never, by default
-   */
+  /** Queued calls of a job can run here, if it queues calls, or if people may ask for it. @param isGone whether it was deleted since */
   addQueueJob(bound: BoundJob, isGone: QueueJob['isGone'] = () => false): void {
     const { job, name, settings, queue, call } = bound;
     const runsHere = queue === undefined ? this.takesCallsOf(bound) : settings.enabled;
@@ -144,21 +137,12 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     return ping(this.store, { opened: this.start(), name: this.#pingName, clock, limit });
   }
 
-  /**
-   * Opens the store, once. A store that cannot be reached is an outage and does not stop the start.
-   *
-   * @throws SchedulerLockConfigError for options or a connection that cannot work
-   */
+  /** Opens the store, once. One that is away does not stop the start. @throws SchedulerLockConfigError for a connection that cannot work */
   start(): Promise<void> {
     return (this.#started ??= this.#open());
   }
 
-  /**
-   * Stops the start if the store cannot keep some names. Needs an opened store, as some have to look at their data first.
-   *
-   * @param names the names, each with where it was given
-   * @throws SchedulerLockConfigError with all names that the store cannot keep
-   */
+  /** Needs an opened store: some look at their data first. @throws SchedulerLockConfigError with all names that the store cannot keep */
   async checkNames(names: readonly KnownName[]): Promise<void> {
     const problems = names.flatMap(([where, name]) => {
       const problem = this.#nameProblem(name);
@@ -256,11 +240,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
 
   /** Why the store cannot keep a name that is valid. */
   #nameProblem(name: string): string | undefined {
-    try {
-      const problem = this.store.nameProblem?.(name);
-      return problem === undefined ? undefined : `"${name}" is a name that the store cannot keep: ${problem}`;
-    } catch (error) {
-      return `the store failed when it was asked whether it can keep "${name}": ${String(error)}`;
-    }
+    const problem = this.store.nameProblem?.(name);
+    return problem === undefined ? undefined : `"${name}" is a name that the store cannot keep: ${problem}`;
   }
 }

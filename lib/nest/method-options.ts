@@ -30,9 +30,7 @@ export function readMethod(
   const { settings, problems } = checkLockOptions(options, module, name);
   const found = [
     ...unknownOptions(options, 'decorator'),
-    ...(instance.constructor.name === '' && options.job === undefined
-      ? [NAMELESS]
-      : nameProblems(job, name, scheduled)),
+    ...nameProblems(job, name, scheduled),
     ...(isBound(instance, method) ? [BOUND_ALREADY] : []),
     ...(scheduled ? firingProblems(instance, key, outermost) : []),
     // Problems of the module's own options are reported elsewhere.
@@ -60,8 +58,6 @@ function nameProblems(job: string, name: BoundJob['name'], scheduled: boolean): 
   return [...invalidNames({ job }), ...(scheduled && name.length > 0 ? [NO_ARGUMENTS] : [])];
 }
 
-const NAMELESS =
-  'the class has no name, so its jobs have none either. Give `job`, and `name` if the lock is to be called otherwise.';
 const BOUND_ALREADY =
   'this very instance is already bound by another application that has not been closed. Close that one first.';
 const NO_ARGUMENTS =

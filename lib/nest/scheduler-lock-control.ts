@@ -48,7 +48,7 @@ export class SchedulerLockControl extends Switches {
   /** Runs a job now: here if this instance has it, and otherwise by a queued call, which an instance that has it takes. */
   override async runNow(request: RunRequest): Promise<RunNowResult> {
     const desk = await this.open();
-    const bound = this.#insight.job(request.job);
+    const bound = this.#insight.jobs.get(request.job);
     if (bound?.settings.enabled !== true || request.key !== undefined) return super.runNow(request);
     return runHere(request, bound, { interceptor: this.#interceptor, desk, settings: this.#host.settings });
   }

@@ -156,7 +156,7 @@ export class SchedulerLockHealth {
 
   /** Whether a job is decorated, or was made at run time. @internal */
   knows(job: string): boolean {
-    return this.#insight.knows(job);
+    return this.#insight.jobs.has(job);
   }
 }
 

@@ -35,7 +35,6 @@ import { MODULE_SETTINGS } from './module-definition.js';
 import { readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
-  type GuardedJob,
   names,
   sharedLocks,
   startLine,
@@ -79,10 +78,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const modules = this.discovery.getProviders().filter(({ token }) => token === MODULE_SETTINGS);
     const problems = ofModule([...this.host.problems, ...(modules.length > 1 ? [TWICE] : [])]);
     for (const wrapper of this.#wrappers()) problems.push(...this.#explore(wrapper));
-    const found = this.dynamic.jobs.meet(this.#found);
-    problems.push(...found.ofJobs);
+    problems.push(...this.dynamic.jobs.meet(this.#found));
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
-    problems.push(...ofModule([...found.ofModule, ...this.#unknownScheduler()]));
+    problems.push(...ofModule(this.#unknownScheduler()));
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     this.leader.guard(this.#orchestrators);
     await this.host.start();
@@ -159,18 +157,12 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     tellOf([...this.host.warnings, ...ofMethods, ...ofJobs.flatMap((problem) => problem ?? [])]);
     this.#undo.push(tellOfHooks(jobs.all, this.host.settings.clock));
 
-    const guarded = ({ job, settings }: BoundJob, scheduled: boolean): GuardedJob => ({
-      job,
-      scheduled,
-      enabled: settings.enabled,
-    });
-    const all = [
-      ...this.#found.map((found) => guarded(found.bound, isFired(found))),
-      ...jobs.made.map((bound) => guarded(bound, true)),
-    ];
     const { settings, store } = this.host;
     const where = { instance: settings.instanceId, store: storeLabel(store), leader: this.leader.election };
-    const line = startLine(all, where);
+    const [fired, others] = [true, false].map((is) =>
+      this.#found.filter((found) => isFired(found) === is).map(({ bound }) => bound),
+    );
+    const line = startLine([...(fired ?? []), ...jobs.made], others ?? [], where);
     if (line !== undefined) this.#logger.log(line);
   }
 
@@ -186,14 +178,14 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     }
     const instance: unknown = wrapper.instance;
     if (typeof instance !== 'object' || instance === null) return [];
-    return this.#exploreInstance(instance, wrapper.host?.name ?? 'unknown');
+    return this.#exploreInstance(instance);
   }
 
-  #exploreInstance(instance: object, module: string): string[] {
+  #exploreInstance(instance: object): string[] {
     const methods = lockedMethods(instance);
     const election = declaredElection(instance.constructor);
     if ((methods.length === 0 && election === undefined) || this.#isAlias(instance)) return [];
-    const ofMethods = methods.map((method) => this.#check(instance, module, method));
+    const ofMethods = methods.map((method) => this.#check(instance, method));
     return [...this.#elect(instance, election), ...ofMethods.flat()];
   }
 
@@ -227,13 +219,13 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     return problems.map((problem) => `${where}: @LeaderElection(): ${problem}`);
   }
 
-  #check(instance: object, module: string, method: LockedMethod): readonly string[] {
+  #check(instance: object, method: LockedMethod): readonly string[] {
     const { key } = method;
     const { facts, problems } = readMethod(instance, method, this.host);
     if (facts === undefined) return problems;
     const call = (args: readonly unknown[]): unknown => Reflect.apply(method.method, instance, args);
     const bound = { ...facts, ...this.#firing(instance, key, facts.job), call };
-    this.#found.push({ instance, module, method, bound });
+    this.#found.push({ instance, method, bound });
     return problems;
   }
 

@@ -68,11 +68,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     return undefined;
   }
 
-  /**
-   * Runs a job now, for a person: through its lock, never inside of a run here that holds the lock.
-   *
-   * @param began called with the lease when its run begins
-   */
+  /** Runs a job now, for a person, never inside of a run here that holds the lock. @param began called when its run begins */
   runNow(
     bound: BoundJob,
     { args, by, through, began }: HandRun,
@@ -118,7 +114,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     const settings = scheduled.again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
     const work = (lock: Lock): unknown => {
       scheduled.over = true;
-      this.insight.began(bound.job, start?.tick, lock);
+      this.insight.presence?.began(bound.job, start?.tick, lock.fencingToken === undefined);
       return proceed();
     };
     try {
@@ -147,7 +143,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
 
   #ended(bound: BoundJob, start: JobStart | undefined, result: TickResult): void {
     if (start === undefined) return;
-    if (!result.ran) this.insight.refused(bound.job, start.tick, result);
+    if (!result.ran) this.insight.presence?.refused(bound.job, start.tick, result);
     // Searches for the newest tick ahead of the next call.
     bound.schedule?.startAt(this.host.settings.clock.now());
     this.missedTicks.ended(bound, start, result);

@@ -189,28 +189,16 @@ export class SchedulerLockService {
   }
 }
 
-/**
- * The options and the function of `run(name, job)` and `run(name, options, job)`.
- *
- * @throws SchedulerLockConfigError if there is no function, or not in its place
- */
+/** The options and the function of `run()`. @throws SchedulerLockConfigError if there is no function, or not in its place */
 function runArguments<J>(name: string, rest: readonly unknown[]): { options?: RunOptions; job: J } {
   const [options, job] = rest.length < 2 ? [undefined, rest[0]] : rest;
   if (typeof job === 'function') return { options: options as RunOptions, job: job as J };
-  const found =
-    typeof options === 'function'
-      ? 'the function comes before the options'
-      : `there is no function to run, but ${show(job)}`;
   throw new SchedulerLockConfigError([
-    `run(${quoted(name)}): ${found}. Call run(name, job) or run(name, options, job). Nothing was run.`,
+    `run(${quoted(name)}): there is no function to run, but ${show(job)}. Call run(name, job) or run(name, options, job). Nothing was run.`,
   ]);
 }
 
-/**
- * One call by hand, with checked settings.
- *
- * @throws SchedulerLockConfigError for bad options
- */
+/** One call by hand, with checked settings. @throws SchedulerLockConfigError for bad options */
 function callByHand(name: string, options: RunOptions, module: ModuleSettings): LockCall {
   if (typeof options !== 'object' || options === null) {
     throw new SchedulerLockConfigError([

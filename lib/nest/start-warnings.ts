@@ -1,5 +1,4 @@
-import { isBypassed, neverBound } from './decorators/locked-method.js';
-import { byMethod, type Found, hasOwnJob, isFired, whereOf, type BoundJob } from './bound-job.js';
+import { type Found, isFired, whereOf, type BoundJob } from './bound-job.js';
 import { mayWait } from '../lock/lock-call.js';
 import { isScheduled, schedulesOf } from '../schedule/scheduler-parts.js';
 import type { Clock } from '../base/clock.js';
@@ -16,20 +15,9 @@ export function tellOf(problems: readonly string[]): void {
   );
 }
 
-/**
- * What is wrong with the guarded methods, so that runs are lost or doubled: one line each.
- *
- * @param hasScheduler whether anything fires them
- */
+/** What is wrong with the guarded methods, so that runs are lost: one line each. @param hasScheduler whether anything fires them */
 export function startWarnings(found: readonly Found[], hasScheduler: boolean): string[] {
-  const warnings = [
-    minifiedJobs,
-    schedulesLeftOut,
-    schedulesLost,
-    severalInstances,
-    ...(hasScheduler ? [] : [neverFired]),
-    ...(found.length === 0 ? [noneBound] : []),
-  ];
+  const warnings = [schedulesLeftOut, schedulesLost, ...(hasScheduler ? [] : [neverFired])];
   return warnings.flatMap((warn) => warn(found) ?? []);
 }
 
@@ -57,22 +45,6 @@ function losesTicks(settings: BoundJob['settings']): boolean {
   return !isLate && !mayWait(settings);
 }
 
-/** Class names as bundlers make them. */
-const MINIFIED = /^[\w$]{1,2}$/;
-
-/** A warning about jobs named after a minified class, in one line; `undefined` if there are none. */
-function minifiedJobs(found: readonly Found[]): string | undefined {
-  const minified = found.filter((one) => !hasOwnJob(one) && MINIFIED.test(one.instance.constructor.name));
-  // Several instances of a class have the same job.
-  const jobs = new Set(minified.map(({ bound }) => bound.job));
-  if (jobs.size === 0) return undefined;
-  return (
-    `These jobs seem to be called after minified classes: ${names([...jobs])}. The next build may call them ` +
-    'otherwise: then their last runs are forgotten, and while both versions run, locks without a `name` do not exclude each other. ' +
-    "Give each a job: '…', or have the bundler keep the names of classes."
-  );
-}
-
 /** A warning about methods with several schedules, in one line: `@nestjs/schedule` fires one of them, and ignores the others silently. */
 function schedulesLeftOut(found: readonly Found[]): string | undefined {
   const list = found.flatMap((one) => {
@@ -98,20 +70,6 @@ function schedulesLost(found: readonly Found[]): string | undefined {
   );
 }
 
-/** A warning about classes of which the application has several instances, in one line: the scheduler fires the methods of each. */
-function severalInstances(found: readonly Found[]): string | undefined {
-  const list = byMethod(found.filter(isFired)).flatMap((same) => {
-    const modules = new Map(same.map(({ instance, module }) => [instance, module]));
-    const of = [...new Set(modules.values())].join(' and ');
-    return modules.size < 2 ? [] : `${whereOf(same[0])} (${modules.size} instances, of ${of})`;
-  });
-  if (list.length === 0) return undefined;
-  return (
-    `The scheduler fires the same method of several instances: ${names([...new Set(list)])}. Each tick runs on one of them only. ` +
-    'Let one module provide the class and export it, and the others import that module.'
-  );
-}
-
 /** A warning about jobs that the scheduler would fire if there were one. */
 function neverFired(found: readonly Found[]): string | undefined {
   const jobs = found.filter(isFired).map(({ bound }) => bound.job);
@@ -123,11 +81,7 @@ function neverFired(found: readonly Found[]): string | undefined {
 const HOOKS_LIMIT = 1_000;
 const UTC = /^(Etc\/)?(UTC|UCT|GMT|Zulu|Universal)$/;
 
-/**
- * Warns of shutdown hooks that are off, when `main.ts` has had the time to call them. A test is no application.
- *
- * @returns what waits for `main.ts`: to be called when the application closes
- */
+/** Warns of shutdown hooks that are off, when `main.ts` has had the time to call them. @returns a function that ends this */
 export function tellOfHooks({ length }: readonly BoundJob[], clock: Clock): () => void {
   if (length === 0 || isTool(process.argv[1])) return () => undefined;
   const timer = clock.setTimer(() => {
@@ -155,25 +109,14 @@ export function withoutZone(jobs: readonly BoundJob[]): string | undefined {
 /** How many jobs are named; the others are only counted, so that people can read the line. */
 const MAX_NAMES = 8;
 
-/** The facts about a guarded method that the line shows. */
-export interface GuardedJob {
-  readonly job: string;
-  /** Whether the scheduler fires it. */
-  readonly scheduled: boolean;
-  readonly enabled: boolean;
-}
-
-/**
- * The log line at the start: what is guarded, on which instance, in which store, and what is in no providers. `undefined` if nothing is
- * guarded.
- */
+/** The log line at the start: what is guarded, on which instance, and in which store. `undefined` if nothing is. */
 export function startLine(
-  jobs: readonly GuardedJob[],
+  scheduled: readonly BoundJob[],
+  others: readonly BoundJob[],
   { instance, store, leader }: { instance: string; store: string; leader?: string | undefined },
 ): string | undefined {
+  const jobs = [...scheduled, ...others];
   if (jobs.length === 0) return undefined;
-  const scheduled = jobs.filter((job) => job.scheduled);
-  const others = jobs.filter((job) => !job.scheduled);
   const counts = [
     scheduled.length > 0 && counted(scheduled.length, 'scheduled job'),
     others.length > 0 && counted(others.length, scheduled.length > 0 ? 'other method' : 'method'),
@@ -182,19 +125,12 @@ export function startLine(
   const elected =
     leader === undefined || scheduled.length === 0 || others.length > 0 ? '' : `, which leads "${leader}"`;
   const run = jobs.length === 1 ? 'runs' : 'run';
-  const all = names([...scheduled, ...others].map(({ job }) => job));
-  return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}${notProvided()}`;
+  const all = names(jobs.map(({ job }) => job));
+  return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}`;
 }
 
-function notProvided(): string {
-  const methods = unbound();
-  return methods.length === 0
-    ? ''
-    : `. In no providers of this application, so never scheduled here: ${names(methods)}`;
-}
-
-function notHere(jobs: readonly GuardedJob[]): string {
-  const off = jobs.filter(({ enabled }) => !enabled);
+function notHere(jobs: readonly BoundJob[]): string {
+  const off = jobs.filter(({ settings }) => !settings.enabled);
   if (off.length === 0) return '';
   if (off.length < jobs.length) return `, but not here (enabled: false): ${names(off.map(({ job }) => job))}`;
   return `, but ${off.length === 1 ? 'not' : 'none of them'} here (enabled: false)`;
@@ -205,17 +141,4 @@ export function names(jobs: readonly string[]): string {
   const shown = jobs.slice(0, MAX_NAMES);
   const more = jobs.length - shown.length;
   return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
-}
-
-/** Guarded methods that are in no provider of this application. */
-const unbound = (): string[] => (isBypassed() ? [] : [...new Set(neverBound())]);
-
-/** A warning if no guarded method is in a provider. */
-function noneBound(): string | undefined {
-  const methods = unbound();
-  if (methods.length === 0) return undefined;
-  return (
-    `${counted(methods.length, 'method')} ${methods.length === 1 ? 'is' : 'are'} guarded by @SchedulerLock(), and none is bound: ${names(methods)}. ` +
-    'Their classes are in no providers or controllers of this application, so nothing schedules them.'
-  );
 }

@@ -2,18 +2,14 @@ import type { CronJobLike, JobOrchestrator, JobRecords } from './scheduler-parts
 
 /** Decides whether a job may run now. */
 interface Gate {
-  /** Fires a job, or does nothing. */
   pass(job: string, fire: () => unknown): unknown;
 }
 
-/** The code that puts jobs behind a gate. */
 export interface JobWatcher {
   /** A job was added to the registry. */
   added(): void;
   /** A cron job ran before it was behind the gate. */
   ranBefore(job: string): void;
-  /** A cron job, not that of a method, was added of which `cron` does not say when it ends. */
-  unawaited(job: string): void;
 }
 
 /**
@@ -22,13 +18,12 @@ export interface JobWatcher {
  * the registry belong to the application: this library cannot stop them.
  */
 export class GatedJobs {
-  /** What is behind the gate. */
   readonly #guarded = new WeakSet<object>();
 
   constructor(
     private readonly orchestrator: JobOrchestrator,
     private readonly gate: Gate,
-    private readonly watcher: JobWatcher,
+    watcher: JobWatcher,
   ) {
     const { schedulerRegistry: registry } = orchestrator;
     for (const [name, job] of registry.getCronJobs()) {
@@ -69,6 +64,14 @@ export class GatedJobs {
     return registered > 0 || this.#methods.some((records) => Object.keys(records).length > 0);
   }
 
+  /** The cron jobs, but those of methods, of which `cron` does not say when they end. */
+  get unawaited(): string[] {
+    const { cronJobs, schedulerRegistry: registry } = this.orchestrator;
+    return [...registry.getCronJobs()].flatMap(([name, job]) =>
+      job.waitForCompletion === true || cronJobs[name]?.ref === job ? [] : [name],
+    );
+  }
+
   get #methods(): JobRecords[] {
     const { cronJobs, intervals, timeouts } = this.orchestrator;
     return [cronJobs, intervals, timeouts];
@@ -78,8 +81,6 @@ export class GatedJobs {
   #guardJob(name: string, job: CronJobLike): void {
     if (this.#guarded.has(job)) return;
     this.#guarded.add(job);
-    if (job.waitForCompletion !== true && this.orchestrator.cronJobs[name]?.ref !== job)
-      this.watcher.unawaited(name);
     const fire = job.fireOnTick;
     job.fireOnTick = (...args) => this.gate.pass(name, () => Reflect.apply(fire, job, args));
   }

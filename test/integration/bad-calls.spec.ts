@@ -28,7 +28,7 @@ describe('a call of run()', () => {
     [
       'with the function before the options',
       ['x', job, { ttl: '1m' }],
-      `run("x"): the function comes before the options. ${CALL}`,
+      `run("x"): there is no function to run, but an object of class Object. ${CALL}`,
     ],
     [
       'with a function for a name',

@@ -80,8 +80,8 @@ describe('a place where a lock cannot work', () => {
     };
     const [first, second] = [make(), make()];
     expect(await failure(startApp([first, second]))).toBe(
-      `${INTRO}: Jobs.report: two different classes of this name have this method, and both jobs would be "Jobs.report". ` +
-        'Give at least one of them a `job` (and a `name`) of its own.',
+      `${INTRO}: Jobs.report: job: "Jobs.report" is the job of another class of this name already, and they would share their ticks. ` +
+        'Give one of them a `job` (and a `name`) of its own.',
     );
   });
 
@@ -95,8 +95,8 @@ describe('a place where a lock cannot work', () => {
       return Jobs;
     };
     expect(await failure(startApp([make('invoices'), make('orders')]))).toBe(
-      `${INTRO}: Jobs.report: two different classes of this name have this method, and both jobs would be "Jobs.report". ` +
-        'Give at least one of them a `job` (and a `name`) of its own.',
+      `${INTRO}: Jobs.report: job: "Jobs.report" is the job of another class of this name already, and they would share their ticks. ` +
+        'Give one of them a `job` (and a `name`) of its own.',
     );
   });
 
@@ -120,7 +120,7 @@ describe('a place where a lock cannot work', () => {
       Object.defineProperty(Jobs.prototype, 'remind', descriptor);
     }
     expect(await failure(startApp(providers))).toBe(
-      `${INTRO}: ${second}.remind: job: "billing" is the job of ${first}.send already, and they would share their ticks. Give one of them another.`,
+      `${INTRO}: ${second}.remind: job: "billing" is the job of ${first}.send already, and they would share their ticks. Give one of them a \`job\` (and a \`name\`) of its own.`,
     );
   });
 
@@ -177,18 +177,6 @@ describe('a place where a lock cannot work', () => {
     }
     expect(await failure(startApp([Jobs, { provide: 'ALIAS', useExisting: Jobs }]))).toBe(
       `${INTRO}: Jobs.report: ttl: 1 is out of range. Give 100 ms to 30 days.`,
-    );
-  });
-
-  it('is refused on a class without a name', async () => {
-    class Named {
-      @SchedulerLock()
-      async report() {}
-    }
-    Object.defineProperty(Named, 'name', { value: '' });
-    const anonymous: Provider = { provide: 'ANONYMOUS', useValue: new Named() };
-    expect(await failure(startApp([anonymous]))).toBe(
-      `${INTRO}: .report: the class has no name, so its jobs have none either. Give \`job\`, and \`name\` if the lock is to be called otherwise.`,
     );
   });
 

@@ -14,11 +14,6 @@ class KeyedStore extends MemoryLockStore {
     this.asked += names.length;
     return [];
   }
-
-  keyOf(name: string): string {
-    this.asked++;
-    return `key:${name}`;
-  }
 }
 
 type Register = (locks: SchedulerLockService, job: string) => void;

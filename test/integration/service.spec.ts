@@ -104,7 +104,7 @@ describe('SchedulerLockService.run()', () => {
       [
         'nestjs-scheduler-lock is misconfigured, 3 problems:',
         `  - lock "import": ttl: 'soon' is no duration. ${give}`,
-        `  - lock "import": timeout: -1 is not positive. ${give}`,
+        `  - lock "import": timeout: -1 is no duration. ${give}`,
         '  - lock "import": job: "" is not valid: it is empty.',
       ].join('\n'),
     );

@@ -35,11 +35,7 @@ export class SafeStore {
     if (store.reconnect !== undefined) limits.onSilence = (silence) => void this.reconnect(silence);
   }
 
-  /**
-   * Has the store give up connections that do not answer. Never rejects. Resolves when calls can be sent again, as far as is known.
-   *
-   * @param silence milliseconds without an answer; `undefined` if a connection broke
-   */
+  /** Has the store give up connections that do not answer. Never rejects. @param silence ms without an answer; `undefined`: one broke */
   reconnect(silence?: number): Promise<void> {
     // What has failed, the next call finds out.
     return (this.#reconnecting ??= (async () => this.store.reconnect?.(silence))()

@@ -15,10 +15,7 @@ export class Elections {
   readonly #elections = new Map<string, Election>();
   readonly #declaredAt = new Map<string, string>();
 
-  /**
-   * @param acquire takes a lock. @throws LockNotAcquiredError if it cannot be taken now
-   * @param openHints has the store send hints to calls in line. Returns whether it does
-   */
+  /** @param openHints has the store send hints to calls in line. Returns whether it does */
   constructor(
     private readonly parts: Pick<ElectionParts, 'patience' | 'clock' | 'emit'>,
     private readonly acquire: (call: LockCall) => Promise<LeaderGrant>,
@@ -30,11 +27,7 @@ export class Elections {
     return this.#declaredAt;
   }
 
-  /**
-   * @param where the election was declared
-   * @param election `undefined`: none, as its options are bad
-   * @returns why it cannot be added
-   */
+  /** @param election `undefined`: none, as its options are bad. @returns why it cannot be added */
   add(
     where: string,
     election: { readonly name: string; readonly lock: LockSettings } | undefined,

@@ -27,18 +27,15 @@ const LOST = 60_000;
 /** How long a worker stands in line before it enters the line again, ms. */
 const WAIT = 3_600_000;
 
-export interface QueueSettings {
+/** What the store gets of a call that found its lock taken. */
+export interface CallToQueue {
+  readonly key: string | undefined;
+  /** JSON. */
+  readonly args: string;
   /** How many queued calls the lock may have. */
   readonly max: number;
   /** How often a queued call is delivered again after its run was interrupted. */
   readonly redeliver: number;
-}
-
-/** What the store gets of a call that found its lock taken. */
-export interface CallToQueue extends QueueSettings {
-  readonly key: string | undefined;
-  /** JSON. */
-  readonly args: string;
 }
 
 /** Stands in line for a lock to run its queued calls, or runs them. */
@@ -61,9 +58,8 @@ export class Queues {
   /** Whether a hint has it look soon, and when one last had, monotonic. */
   #hasHint = false;
   #hintedAt = -Infinity;
-  /** The newest look, until it is answered, and whether there may be other queued calls by now than it finds. */
-  #search: Promise<void> | undefined;
-  #isOld = false;
+  /** The newest look, until it is answered. */
+  #search: Promise<unknown> | undefined;
   readonly #alarm: AlarmClock;
   #stopListening: (() => void) | undefined;
   #started = false;
@@ -87,11 +83,7 @@ export class Queues {
     this.#look();
   }
 
-  /**
-   * Begins to look for queued calls that no process runs.
-   *
-   * @param maySleep whether the store may sleep between two ticks: then this process looks only when it knows that the store is awake
-   */
+  /** Begins to look for queued calls that no process runs. @param maySleep whether to look only when the store is known to be awake */
   start(maySleep: boolean): void {
     this.#maySleep = maySleep;
     this.#started = true;
@@ -208,14 +200,12 @@ export class Queues {
     if (this.#hasHint) this.#hintedAt = since;
     this.#hasHint = false;
     if (!this.#maySleep) this.#alarm.set(since + SWEEP);
-    if (this.#search !== undefined) return void (this.#isOld = true);
-    this.#isOld = false;
-    const search = (this.#search = this.#runLeft(settings));
-    await noLongerThan(LOST, search, this.clock);
-    // A later look has passed this one.
-    if (this.#search !== search) return;
-    this.#search = undefined;
-    if (this.#isOld) this.#hinted();
+    // There may be other queued calls by now than the look under way finds.
+    if (this.#search !== undefined) return this.#alarm.by(since + PAUSE);
+    const search = (this.#search = noLongerThan(LOST, this.#runLeft(settings), this.clock));
+    await search;
+    // A later look may have passed this one.
+    if (this.#search === search) this.#search = undefined;
   }
 
   /** Never rejects. */

@@ -33,11 +33,6 @@ const open = shared('open bindings', () => new WeakSet<Binding>());
 /** How guarded methods run without a module. Only `runUnlocked()` of the testing entry sets it. */
 const unbound = shared('unbound calls', (): { bypass?: Bypass } => ({}));
 
-/** The prototypes of {@link declared}. Weak: Jest's `resetModules()` makes new classes, and the old ones have to be collected. */
-const prototypes = shared('guarded classes', (): WeakRef<object>[] => []);
-/** The methods that any application has bound. */
-const used = shared('bound methods', () => new WeakSet<LockedMethod>());
-
 type Bindings = Map<LockedMethod, Binding>;
 type Bypass = (proceed: () => unknown, job: string) => Promise<unknown> | undefined;
 
@@ -45,9 +40,6 @@ type Bypass = (proceed: () => unknown, job: string) => Promise<unknown> | undefi
 export function setBypass(value: Bypass): void {
   unbound.bypass = value;
 }
-
-/** Whether this process runs tests that load the testing entry: they know that nothing is bound. */
-export const isBypassed = (): boolean => unbound.bypass !== undefined;
 
 /** Replaces `method` by one that refuses to run until a module has bound the instance. */
 export function lockMethod(
@@ -67,9 +59,7 @@ export function lockMethod(
   };
   const guard = disguised(lockedMethod, method);
   const declaration: LockedMethod = { key, options, method, guard };
-  const before = declared.get(prototype);
-  if (before === undefined) prototypes.push(new WeakRef(prototype));
-  declared.set(prototype, [...(before ?? []), declaration]);
+  declared.set(prototype, [...(declared.get(prototype) ?? []), declaration]);
   return guard;
 }
 
@@ -84,17 +74,6 @@ function disguised<T extends object>(wrapper: T, method: object): T {
     Reflect.defineMetadata(metadataKey, Reflect.getMetadata(metadataKey, method), wrapper);
   }
   return wrapper;
-}
-
-/** `ClassName.methodName` of the guarded methods that no application has bound yet. */
-export function neverBound(): string[] {
-  return prototypes.flatMap((reference) => {
-    const prototype = reference.deref() ?? {};
-    const methods = declared.get(prototype) ?? [];
-    return methods
-      .filter((method) => !used.has(method))
-      .map(({ key }) => `${prototype.constructor.name}.${String(key)}`);
-  });
 }
 
 /** Whether this very class has guarded the method. */
@@ -120,7 +99,6 @@ export function isBound(instance: object, method: LockedMethod): boolean {
 /** Binds a method of an instance. @returns what frees it for another application */
 export function bind(instance: object, method: LockedMethod, binding: Binding): () => void {
   identityOf(instance).set(method, binding);
-  used.add(method);
   open.add(binding);
   return () => void open.delete(binding);
 }

@@ -94,10 +94,8 @@ export function left(run: ShutdownLeftEvent['runs'][number]): string {
 const logger = new Logger('SchedulerLock');
 
 /**
- * Logs an error that has no caller. The application's logger may throw: that must not change what happens to a lease, and
- * there is no other place to report it.
- *
- * @param text makes the text. Called inside the `try`, as turning a foreign error into text may throw as well
+ * Logs an error that has no caller. The application's logger may throw, and so may what turns a foreign error into text: that must not change
+ * what happens to a lease.
  */
 export const logError = (text: () => unknown): void => attempt(() => logger.error(text()));
 
@@ -108,7 +106,7 @@ function attempt(log: () => void): void {
   try {
     log();
   } catch {
-    // See above.
+    // There is no other place to report it.
   }
 }
 

@@ -7,12 +7,7 @@ interface Application {
   readonly version?: string;
 }
 
-/**
- * The application that this process runs, by the nearest `package.json` with a name at or above its main module. Empty if there is none,
- * or the main module is that of a tool, such as a runner of tests.
- *
- * @param main path of the main module
- */
+/** The application of this main module, by the nearest `package.json` with a name at or above it. Empty if there is none, or it is a tool's. */
 export function applicationOf(main: string | undefined): Application {
   if (main === undefined || isTool(main)) return {};
   for (let folder = dirname(resolved(main)); ; folder = dirname(folder)) {

@@ -96,11 +96,7 @@ export function checkModuleOptions(
   return { settings: { ...settings, leader: election.settings }, problems };
 }
 
-/**
- * Reads and checks an election. Without a valid name it has no settings.
- *
- * @param scope where it is declared: `forRoot({ leader })`, or `@LeaderElection()`
- */
+/** Reads and checks an election, of `forRoot({ leader })` or of `@LeaderElection()`. Without a valid name it has no settings. */
 export function checkElection(
   scope: 'leader' | 'election',
   name: unknown,
@@ -129,11 +125,7 @@ export function checkElection(
   };
 }
 
-/**
- * Reads and checks the options of one lock, on top of the module's.
- *
- * @param name of a lock that belongs to a job
- */
+/** Reads and checks the options of one lock, on top of the module's. @param name of a lock that belongs to a job */
 export function checkLockOptions(
   given: LockOptions & Pick<SchedulerLockOptions, 'history' | 'onHeld'>,
   module: ModuleSettings,
@@ -191,11 +183,7 @@ function contradictions(
   ]);
 }
 
-/**
- * Options that were given to one job and do nothing. Those of the module have an effect if a job has others of its own.
- *
- * @param settings all that holds for the job
- */
+/** Options that were given to one job and do nothing. Those of the module have an effect if a job has others of its own. */
 export function withoutEffect(
   { priority = 0, rerun, catchUp }: Pick<LockOptions, 'priority' | 'rerun' | 'catchUp'>,
   { wait = 0, oncePerTick }: JobSettings,

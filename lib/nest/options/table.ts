@@ -1,14 +1,6 @@
 import { DEFAULT_KEY_PREFIX } from '../../stores/redis/keys.js';
 import { unknownNames } from '../../base/wording.js';
 import { PARTS } from '../../contract/allowances.js';
-import type { CronJobOptions, IntervalJobOptions } from './job-options.js';
-import type { QueueOptions, RunOptions, SchedulerLockOptions } from './options.js';
-import type {
-  InsightOptions,
-  LeaderElectionOptions,
-  LeaderOptions,
-  SchedulerLockModuleOptions,
-} from './module-options.js';
 import {
   clock,
   count,
@@ -26,25 +18,8 @@ import {
 } from './values.js';
 
 /** The scopes in which options are given: `forRoot()` and its parts, the decorators, and the methods of the service. */
-interface Scopes {
-  module: SchedulerLockModuleOptions;
-  decorator: SchedulerLockOptions;
-  run: RunOptions;
-  cron: CronJobOptions;
-  interval: IntervalJobOptions;
-  leader: LeaderOptions;
-  election: LeaderElectionOptions;
-  queue: QueueOptions;
-  insight: InsightOptions;
-}
-type Scope = keyof Scopes;
-type AnyOption = { [P in Scope]: keyof Scopes[P] }[Scope];
-
-/** The scopes of an option, in this order and with a blank between two: so the compiler finds one that is missing. */
-type At<O> =
-  Trim<`${If<'module', O>}${If<'decorator', O>}${If<'run', O>}${If<'cron', O>}${If<'interval', O>}${If<'leader', O>}${If<'election', O>}${If<'queue', O>}${If<'insight', O>}`>;
-type If<P extends Scope, O> = O extends keyof Scopes[P] ? `${P} ` : '';
-type Trim<T> = T extends `${infer Words} ` ? Words : never;
+type Scope =
+  'module' | 'decorator' | 'run' | 'cron' | 'interval' | 'leader' | 'election' | 'queue' | 'insight';
 
 const { keep, beat, error } = PARTS.insight;
 
@@ -86,7 +61,7 @@ export const OPTIONS = {
   atLeast: { read: duration(), at: 'module decorator run cron interval' },
   wait: { read: duration({ most: HOUR, or: 0 }), default: 0, at: 'module decorator run cron interval' },
   priority: {
-    read: count(-100, 100, 'Give 1 to go before the others, -1 to go after them.'),
+    read: count(-100, 100),
     default: 0,
     at: 'module decorator run cron interval',
   },
@@ -95,7 +70,7 @@ export const OPTIONS = {
   onSkip: { read: oneOf('ignore', 'throw'), default: 'ignore', at: 'module decorator' },
   oncePerTick: { read: flag, default: true, at: 'module decorator cron interval' },
   rerun: {
-    read: count(0, 1_000, 'Give how often a tick may run again, such as 1.'),
+    read: count(0, 1_000),
     default: 0,
     at: 'module decorator cron',
   },
@@ -112,15 +87,7 @@ export const OPTIONS = {
   error: { read: kept('none', 'type', 'message'), default: error, at: 'insight' },
   application: { read: title, at: 'insight' },
   version: { read: text, at: 'insight' },
-} as const satisfies {
-  readonly [O in AnyOption]: {
-    // A `Reader`. That type here would make the compiler forget what each one reads.
-    readonly read?: object;
-    readonly default?: number | boolean | string;
-    readonly ofTtl?: number;
-    readonly at: At<O>;
-  };
-};
+} as const;
 
 type Table = typeof OPTIONS;
 type Readable = { [O in keyof Table]: Table[O] extends { read: unknown } ? O : never }[keyof Table];
@@ -145,19 +112,14 @@ type Read<P extends Scope> = {
   [O in Readable as Table[O]['at'] extends `${string}${P}${string}` ? O : never]: Value<O>;
 };
 
-/**
- * The values of all options of a scope that are read here.
- *
- * @param given the value of each
- * @param within what stands before their names in problems
- */
+/** The values of all options of a scope that have a reader. @param within what stands before their names in problems */
 export function readOptions<P extends Scope>(
   scope: P,
   given: (option: keyof Read<P>) => unknown,
   problems: string[],
   within = '',
 ): Read<P> {
-  const options = OPTION_NAMES[scope].filter((name) => 'read' in OPTIONS[name as AnyOption]) as Readable[];
+  const options = OPTION_NAMES[scope].filter((name) => 'read' in OPTIONS[name as keyof Table]) as Readable[];
   return Object.fromEntries(
     options.map((option) => [option, readOption(option, given(option as keyof Read<P>), problems, within)]),
   ) as Read<P>;
@@ -173,28 +135,8 @@ export const OPTION_NAMES = names as Readonly<Record<Scope, readonly string[]>>;
 /** What `cron` is given besides. */
 export const CRON_PARAMETERS = ['utcOffset', 'unrefTimeout', 'waitForCompletion', 'disabled', 'threshold'];
 
-const OF_MODULE = 'It is one of the module: give it to SchedulerLockModule.forRoot().';
-/** What to do instead of giving these: ShedLock's names for our options, and one that others have. */
-const INSTEAD = new Map([
-  ['lockAtMostFor', 'Did you mean `ttl`?'],
-  ['lockAtLeastFor', 'Did you mean `atLeast`?'],
-  ['isGlobal', 'The module is global: leave it out.'],
-]);
-
-/**
- * Names in `given` that are no options: a misspelt option would silently have its default. The compiler finds these
- * only in object literals.
- *
- * @returns one sentence each
- */
+/** Names in `given` that are no options, of which the compiler finds those in object literals only: one sentence each. */
 export function unknownOptions(given: object, scope: Scope): string[] {
-  return Object.entries<unknown>({ ...given }).flatMap(([name, value]) => {
-    if (value === undefined || OPTION_NAMES[scope].includes(name)) return [];
-    const advice = INSTEAD.get(name) ?? (isOfModuleOnly(name) ? OF_MODULE : undefined);
-    if (advice === undefined) return unknownNames({ [name]: value }, OPTION_NAMES[scope]);
-    return [`${name}: there is no such option here. ${advice}`];
-  });
+  const named = Object.entries<unknown>({ ...given }).filter(([, value]) => value !== undefined);
+  return unknownNames(Object.fromEntries(named), OPTION_NAMES[scope]);
 }
-
-const isOfModuleOnly = (name: string): boolean =>
-  Object.hasOwn(OPTIONS, name) && OPTIONS[name as AnyOption].at === 'module';

@@ -4,21 +4,14 @@ import { displayName, nameProblem } from '../../base/lock-name.js';
 import { show } from '../../base/wording.js';
 import { EVENT_TYPES } from '../log/log.listener.js';
 
-/**
- * Reads a value that was given. If it is bad, it adds the problem, and returns `undefined`: so the default takes its place, and all problems are
- * found at once.
- */
+/** Reads a value that was given. If it is bad, it adds the problem, and returns `undefined`: so the default takes its place. */
 export type Reader<T> = (option: string, given: unknown, problems: string[]) => T | undefined;
 
 /** The longest duration, milliseconds. */
 const MONTH = 30 * 86_400_000;
 export const HOUR = 3_600_000;
 
-/**
- * Whole milliseconds from `least` to `most`.
- *
- * @param or a value that is no duration, and stands for itself
- */
+/** Whole milliseconds. @param or a value that is no duration, and stands for itself */
 export function duration<const Or = never>({
   least = 1,
   most = MONTH,
@@ -30,19 +23,20 @@ export function duration<const Or = never>({
     if (or !== undefined && given === or) return or;
     const milliseconds = parseDuration(given);
     if (milliseconds !== undefined && milliseconds >= least && milliseconds <= most) return milliseconds;
+    const why = Number.isNaN(given) ? NOT_SET : '';
     const problem =
-      milliseconds === undefined ? durationProblem(option, given) : `is out of range. Give ${range}${other}.`;
+      milliseconds === undefined
+        ? `is no duration${why}. ${GIVE_DURATION}`
+        : `is out of range. Give ${range}${other}.`;
     problems.push(`${option}: ${show(given)} ${problem}`);
     return undefined;
   };
 }
 
-/** @param instead what to give instead of `true` or `false` */
-export const count = (least: number, most: number, instead?: string): Reader<number> =>
+export const count = (least: number, most: number): Reader<number> =>
   reader(
     (given) => Number.isInteger(given) && Number(given) >= least && Number(given) <= most,
     `is no whole number from ${least} to ${most}.`,
-    instead,
   );
 
 export const flag = reader<boolean>((given) => typeof given === 'boolean', 'is neither true nor false.');
@@ -74,37 +68,16 @@ export const signal = reader<AbortSignal>(
   'is no AbortSignal. Give the `signal` of an AbortController.',
 );
 
-function reader<T>(fits: (given: unknown) => boolean, isNot: string, instead?: string): Reader<T> {
+function reader<T>(fits: (given: unknown) => boolean, isNot: string): Reader<T> {
   return (option, given, problems) => {
     if (fits(given)) return given as T;
-    const advice = instead !== undefined && typeof given === 'boolean' ? ` ${instead}` : '';
-    problems.push(`${option}: ${show(given)} ${isNot}${advice}`);
+    problems.push(`${option}: ${show(given)} ${isNot}`);
     return undefined;
   };
 }
 
+const NOT_SET = ': mostly it comes from an environment variable that is not set';
 const GIVE_DURATION = `Give positive milliseconds, or a text of a positive number and a unit (${Object.keys(UNITS).join(', ')}), such as '30s' or '10m'.`;
-
-/** What to give instead of `true`. */
-const INSTEAD_OF_TRUE: Readonly<Record<string, string>> = {
-  heartbeat: 'There is a heartbeat without it: leave it out, or give the time between two renewals.',
-  catchUp: "Give how old a tick may be to be caught up with, such as '1h'.",
-};
-
-function durationProblem(option: string, given: unknown): string {
-  if (given === true && option in INSTEAD_OF_TRUE) return `is no duration. ${INSTEAD_OF_TRUE[option]}`;
-  if (given === false) return 'is no duration. Leave it out for none.';
-  if (typeof given === 'number') return `${numberProblem(given)}. ${GIVE_DURATION}`;
-  if (/^\s*-|^[0.\s]+(ms|s|m|h|d)\s*$/.test(String(given))) return `is not positive. ${GIVE_DURATION}`;
-  if (typeof given === 'string' && /^\s*\d+(\.\d+)?\s*$/.test(given)) return `has no unit. ${GIVE_DURATION}`;
-  return `is no duration. ${GIVE_DURATION}`;
-}
-
-function numberProblem(given: number): string {
-  if (Number.isNaN(given))
-    return 'is no duration: mostly it comes from an environment variable that is not set';
-  return Number.isFinite(given) ? 'is not positive' : 'is not finite';
-}
 
 /** The problems of names, by option. A problem that several options have is reported once. */
 export function invalidNames(names: Readonly<Record<string, unknown>>): string[] {

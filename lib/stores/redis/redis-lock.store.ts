@@ -33,15 +33,7 @@ import { connectionProblem, type RedisConnectionSource } from './connection-opti
 import { LockLooks } from './inspect.js';
 import { type EntryPart, RedisEntries } from './entries.js';
 import { evictionWarning } from './eviction.js';
-import {
-  DEFAULT_KEY_PREFIX,
-  keyProblems,
-  lockKey,
-  OF_HISTORY,
-  OF_QUEUE,
-  ownKeys,
-  sharedKeys,
-} from './keys.js';
+import { DEFAULT_KEY_PREFIX, keyProblems, OF_HISTORY, OF_QUEUE, ownKeys, sharedKeys } from './keys.js';
 import { LeaseCalls, LeaseCommands } from './lease-commands.js';
 import { checkRights, unusedKeys } from './probe.js';
 import { acquireArguments, flags, releaseArguments, startArgument } from './arguments.js';
@@ -197,15 +189,6 @@ export class RedisLockStore implements LockStore {
   /** Why names cannot have locks side by side: `key` gives them one key, or none. @internal */
   sharedKeys(names: Iterable<string>): string[] {
     return sharedKeys(names, this.#commands.key, this.#commands.own);
-  }
-
-  /** The key of a lock. `undefined` if `key` gives it none. @internal */
-  keyOf(name: string): string | undefined {
-    try {
-      return lockKey(name, this.#commands.key);
-    } catch {
-      return undefined;
-    }
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {

@@ -772,19 +772,4 @@ describe('calls that wait', () => {
     await fleet.clock.advance(0);
     expect(fleet.of('released')).toMatchObject([{ job: 'other', outcome: 'completed', confirmed: false }]);
   });
-
-  test('for nobody, to run queued calls, give the lock back if the store delivers what nobody has asked for', async () => {
-    const { queuedCalls } = fleet.store;
-    await enqueue('one');
-    const next = queuedCalls.next.bind(queuedCalls);
-    queuedCalls.next = (lease, options) =>
-      next(lease, { ...options, takes: [{ job: 'other', ttl: 60_000 }] });
-    const runner = new LockRunner(fleet.store, 'a', fleet.clock, () => undefined, 2_000);
-    const drainer = { jobs: new Map(), asks: () => undefined, standsBehind: () => undefined };
-    const settings = { ...SETTINGS, ...MINUTE };
-    const drained = runner.drain({ kind: 'drain', name: 'lock', job: undefined, settings }, drainer);
-    await fleet.clock.advance(100);
-    expect(await drained).toMatchObject({ ran: false, reason: 'store-unavailable' });
-    expect((await fleet.store.inspect(['lock']))[0]?.state).not.toBe('held');
-  });
 });

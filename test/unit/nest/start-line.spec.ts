@@ -1,7 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { type GuardedJob, startLine } from '../../../lib/nest/start-warnings.js';
+import type { BoundJob } from '../../../lib/nest/bound-job.js';
+import { startLine as lineOf } from '../../../lib/nest/start-warnings.js';
 
 const where = { instance: 'web-1:123:abcd', store: 'Redis 127.0.0.1:6379' };
+interface GuardedJob {
+  readonly job: string;
+  readonly scheduled: boolean;
+  readonly enabled: boolean;
+}
+const startLine = (jobs: readonly GuardedJob[], at: Parameters<typeof lineOf>[2]): string | undefined => {
+  const some = (scheduled: boolean): BoundJob[] =>
+    jobs
+      .filter((one) => one.scheduled === scheduled)
+      .map(({ job: name, enabled }) => ({ job: name, settings: { enabled } }) as BoundJob);
+  return lineOf(some(true), some(false), at);
+};
 const job = (name: string, given: Partial<GuardedJob> = {}): GuardedJob => ({
   job: name,
   scheduled: true,

@@ -40,26 +40,30 @@ describe('arguments', () => {
   const loop: { self?: unknown } = {};
   loop.self = [loop];
   test.each<[what: string, args: unknown[], problem: string]>([
-    ['a number that JSON has not', [1, NaN], 'argument 2 is NaN, which JSON has not'],
+    ['a number that JSON has not', [1, NaN], 'argument 2 is NaN, which would not come back as it is'],
     ['infinity, deep inside', [{ a: [0, { b: Infinity }] }], 'argument 1.a[1].b is Infinity'],
-    ['undefined before another argument', [undefined, 1], 'argument 1 is undefined. Pass plain values'],
+    ['undefined before another argument', [undefined, 1], 'argument 1 is undefined, which would not'],
     ['a hole of an array', [Object.assign([], { 1: 'a' })], 'argument 1[0] is undefined'],
     [
       'an array with a property',
       [Object.assign([1], { total: 3 })],
-      'argument 1.total is a property of an array',
+      'argument 1 is an object of class Array, which would not come back',
     ],
-    ['one with a number that is no index', [Object.assign([1], { '-1': 3 })], 'argument 1.-1 is a property'],
-    ['one of a regular expression', [/a/.exec('a')], 'argument 1.index is a property of an array'],
+    [
+      'one with a number that is no index',
+      [Object.assign([1], { '-1': 3 })],
+      'argument 1 is an object of class Array',
+    ],
+    ['one of a regular expression', [/a/.exec('a')], 'argument 1 is an object of class Array'],
     [
       'an array of a class',
       [{ list: Rows.of(1, 2) }],
       'argument 1.list is an object of class Rows, which would',
     ],
     ['a function', [() => 1], 'argument 1 is a function'],
-    ['a symbol', [Symbol('a')], 'argument 1 is a symbol'],
+    ['a symbol', [Symbol('a')], 'argument 1 is Symbol(a)'],
     ['a bigint', [1n], 'argument 1 is a bigint'],
-    ['a date', [new Date(0)], 'which would not come back as one'],
+    ['a date', [new Date(0)], 'is an object of class Date, which would not come back as it is'],
     ['a map in an object', [{ map: new Map() }], 'argument 1.map is '],
     ['an object that contains itself', [loop], 'argument 1.self[0] contains itself'],
     ['the first of two problems', [{ a: 1, b: NaN, c: () => 1 }], 'argument 1.b is NaN'],
@@ -84,14 +88,17 @@ describe('a key', () => {
     const longest = 'k'.repeat(200);
     expect(checkKey(WHERE, longest)).toBe(longest);
     expect(refusalOf(() => checkKey(WHERE, `${longest}k`))).toContain(
-      'a text of 201 characters, more than 200',
+      'a text of 201 characters. Return a text of at most 200',
     );
   });
 
   test.each<[key: unknown, problem: string]>([
     [7, 'queue.key gave 7. Return a text'],
     [undefined, 'queue.key gave undefined. Return a text'],
-    ['a\0b', 'queue.key gave a text with a NUL character'],
+    [
+      'a\0b',
+      'queue.key gave a text of 3 characters. Return a text of at most 200 characters, without the NUL',
+    ],
   ])('is refused: %j', (key, problem) => {
     const message = refusalOf(() => checkKey(WHERE, key));
     expect(message).toContain(`${WHERE}: ${problem}`);
