@@ -4,13 +4,11 @@ import type { HistoryStore } from '../contract/history-store.js';
 import type { LockStore } from '../contract/lock-store.js';
 import { Beats, type Shown } from './beats.js';
 import { given } from '../base/shared.js';
-import { HungRuns } from './hung-runs.js';
 import type { Judgement } from './judgement.js';
 import { problemsWith } from './others.js';
 import { Reader, toldOf } from './read.js';
-import type { RunInfo } from './types.js';
 import { Watch } from './watch.js';
-import type { Refused, WatchedJob, Watcher } from './watched-job.js';
+import type { Refused, Watcher } from './watched-job.js';
 
 /** The instance that is present. */
 export interface Self
@@ -29,9 +27,6 @@ export interface Self
 export class Presence {
   readonly #watch: Watch;
   readonly #beats: Beats;
-  readonly #hungRuns: HungRuns;
-  /** The jobs that are not watched: a function makes the names of their locks. */
-  readonly #unwatched = new Set<string>();
   #hasLooked = false;
   /** The last beat. */
   #left: Promise<void> | undefined;
@@ -42,15 +37,13 @@ export class Presence {
     clock: Clock,
     private readonly self: Self,
   ) {
-    const { emit, every, runs } = self;
+    const { every, runs } = self;
     const [withTicks, clockOffset] = [every === 'with-ticks', () => this.#beats.clockOffset];
     this.#watch = new Watch(new Reader(history, inspect), history, clock, {
       ...self,
       withTicks,
       clockOffset,
     });
-    const ofUnwatched = (): RunInfo[] => runs().filter(({ job = '' }) => this.#unwatched.has(job));
-    this.#hungRuns = new HungRuns(clock, { emit, runs: ofUnwatched });
     this.#beats = new Beats(history, clock, {
       ...self,
       jobs: () => this.#shown(),
@@ -73,11 +66,7 @@ export class Presence {
 
   /** The judgement of each job that is watched, and of each other one that hangs, as far as this instance knows. */
   get judgements(): ReadonlyMap<string, Judgement> {
-    const hung = this.#hungRuns.all.map((run): [string, Judgement] => [
-      run.job ?? run.lock,
-      { status: 'hung', attention: true, run },
-    ]);
-    return new Map([...this.#watch.judgements, ...hung]);
+    return this.#watch.judgements;
   }
 
   /** When the store last answered a beat, and when it last did not, epoch milliseconds; `undefined`: never. */
@@ -100,11 +89,9 @@ export class Presence {
     this.#beats.start();
   }
 
-  /** The instance has a job from now on. One that is never overdue may still hang. */
-  add(job: Omit<WatchedJob, 'lock'> & { readonly lock: string | undefined }): void {
-    const { lock } = job;
-    if (lock === undefined) this.#unwatched.add(job.job);
-    else this.#watch.add(job as WatchedJob);
+  /** The instance has a job from now on. */
+  add(job: Parameters<Watch['add']>[0]): void {
+    this.#watch.add(job);
   }
 
   /** Its jobs have changed, or a run hangs: other instances are to know soon. */
@@ -125,9 +112,8 @@ export class Presence {
   }
 
   /** A run of the job should be over. */
-  late(job = ''): void {
-    if (this.#unwatched.has(job)) this.#hungRuns.soon();
-    else this.#watch.soon(job);
+  late(job: string | undefined): void {
+    this.#watch.soon(job);
   }
 
   /** The store answers again. */
@@ -138,7 +124,6 @@ export class Presence {
   /** The instance shuts down. */
   stop(): void {
     this.#watch.stop();
-    this.#hungRuns.stop();
     this.#left = this.#beats.stop();
   }
 

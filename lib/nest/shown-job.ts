@@ -34,7 +34,6 @@ export function watchedJob(bound: BoundJob, host: LockHost): Parameters<Presence
     job,
     lock: typeof name === 'string' ? name : undefined,
     comesLate: settings.catchUp !== false,
-    ttl: settings.ttl,
     grace: schedule !== undefined && overdueAfter(bound),
     interval: schedule?.every,
     shown: () => shownJob(bound, host),

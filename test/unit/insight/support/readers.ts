@@ -77,7 +77,6 @@ export function probe(
     job: own.job,
     lock: own.lock ?? '',
     comesLate: false,
-    ttl: 60_000,
     grace: own.overdue,
     interval: own.interval,
     shown: () => own,
