@@ -2,7 +2,7 @@ import type { KnownJob } from '../contract/history-store.js';
 import { isOn } from './facts.js';
 import { isUp } from './join.js';
 import type { Member } from './fleet-jobs.js';
-import { some } from './words.js';
+import { some } from './phrases.js';
 
 /** How many jobs a sentence names. */
 const NAMED = 8;

@@ -1,5 +1,5 @@
 import { given } from '../../../base/shared.js';
-import { capital } from '../../../insight/words.js';
+import { capital } from '../../../insight/phrases.js';
 import { scheduleOf } from '../../../insight/shown.js';
 import type { JobView } from '../../../insight/types.js';
 import type { Member } from '../../../insight/fleet-jobs.js';
