@@ -175,14 +175,12 @@ export class Insight {
     if (!Number.isInteger(limit) || limit < 1 || limit > ALL)
       throw problem(`${method}: limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
     const names = lock === undefined ? await this.#locksFor(job) : [lock];
-    const locks = [...(await this.#reader.locks(names, () => most))];
+    const some = await this.#reader.locks(names, () => most);
     // Acts of people are kept among the runs, and are none.
-    const isShort = ([, facts]: [string, LockFacts]): boolean =>
+    const isShort = (facts: LockFacts): boolean =>
       most < ALL && isFull(facts, most) && runsOf(facts).length < limit;
-    const short = locks.filter(isShort).map(([name]) => name);
-    const whole =
-      short.length === 0 ? new Map<string, LockFacts>() : await this.#reader.locks(short, () => ALL);
-    return locks.map(([name, facts]) => withoutRefusal(whole.get(name) ?? facts));
+    const all = [...some.values()].some(isShort) ? await this.#reader.locks(names, () => ALL) : some;
+    return [...all.values()].map(withoutRefusal);
   }
 
   /** The instances of the last days: those that are up first, the newest of them at the top. */

@@ -85,14 +85,14 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     this.#jobs = jobs;
     const { presence, events } = this;
     if (!this.host.remembers || presence === undefined) return;
-    for (const job of jobs.all) presence.add(watchedJob(job, this.host));
-    presence.start();
+    for (const job of jobs.all) presence.watch.add(watchedJob(job, this.host));
+    presence.beats.start();
     const stops = [
-      this.host.store.onAvailable?.(() => presence.start()),
-      events.on('outage', ({ phase }) => void (phase === 'ended' && presence.available())),
-      events.on('timeout', ({ job }) => presence.late(job)),
-      events.on('lost', ({ job }) => presence.late(job)),
-      events.on('hung', () => presence.changed()),
+      this.host.store.onAvailable?.(() => presence.beats.start()),
+      events.on('outage', ({ phase }) => void (phase === 'ended' && presence.watch.available())),
+      events.on('timeout', ({ job }) => presence.watch.soon(job)),
+      events.on('lost', ({ job }) => presence.watch.soon(job)),
+      events.on('hung', () => presence.beats.soon()),
     ];
     this.#stopListening = () => stops.forEach((stop) => stop?.());
   }
@@ -100,8 +100,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** A job was made at run time. */
   added(bound: BoundJob): void {
     if (!this.host.remembers) return;
-    this.presence?.add(watchedJob(bound, this.host));
-    this.presence?.changed();
+    this.presence?.watch.add(watchedJob(bound, this.host));
+    this.presence?.beats.soon();
   }
 
   /** A run of a job that is scheduled begins here. */
