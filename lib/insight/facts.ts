@@ -86,8 +86,16 @@ export const graceOf = ({ overdue }: KnownJob): number => (overdue === false ? G
 export const wasUp = ({ startedAt, seenAt, state }: KnownBy, at: number): boolean =>
   startedAt <= at && (state === 'up' || seenAt >= at);
 
+/** The instances that were up at a time, for certain. */
+export const upAt = ({ knownBy }: JobFacts, at: number): readonly KnownBy[] =>
+  knownBy.filter((by) => wasUp(by, at));
+
 /** Whether the scheduler of an instance may start the job. */
 export const isOn = ({ enabled, stopped }: KnownJob): boolean => enabled && stopped !== true;
+
+/** The instances that are up and on which the job may run. */
+export const upAndOn = ({ knownBy }: Pick<JobFacts, 'knownBy'>): readonly KnownBy[] =>
+  knownBy.filter(({ state, job }) => state === 'up' && isOn(job));
 
 const wasStopped = ({ job, stoppedUntil = -Infinity }: KnownBy, tick: number): boolean =>
   job.stopped === true || stoppedUntil >= tick;

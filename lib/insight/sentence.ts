@@ -2,7 +2,7 @@ import { formatDuration } from '../base/duration.js';
 import { displayName } from '../base/lock-name.js';
 import { withoutSql } from '../base/wording.js';
 import { datesOf } from './dates.js';
-import { isOn, type JobFacts, lastStartOf, makesUpFor, wasStarted, wasUp } from './facts.js';
+import { isOn, type JobFacts, lastStartOf, makesUpFor, upAt, wasStarted } from './facts.js';
 import { begunOf, capital, cutShort, endOf, inBrackets, names, some, whereOf, Words } from './phrases.js';
 import type { RunInfo, ScheduleView, UnknownReason, WhyCause } from './types.js';
 
@@ -105,7 +105,7 @@ function takenBy({ run, holder }: Of<'lock-taken'>, words: Words): string {
 
 /** `3 of 3 instances`. */
 function share(count: number, { facts, tick }: Words): string {
-  const up = tick === undefined ? 0 : facts.knownBy.filter((instance) => wasUp(instance, tick)).length;
+  const up = tick === undefined ? 0 : upAt(facts, tick).length;
   return `${count} of ${Math.max(count, up)} instance${Math.max(count, up) === 1 ? '' : 's'}`;
 }
 
@@ -229,7 +229,7 @@ function unknown(words: Words): string {
     return kind === 'hand'
       ? 'It has no schedule: it runs when it is called. No run is known of that time.'
       : 'Nothing is known of it: no run, and none of the dates at which it should run.';
-  const up = facts.knownBy.filter((instance) => wasUp(instance, tick)).map(({ instance }) => instance);
+  const up = upAt(facts, tick).map(({ instance }) => instance);
   const logs = up.length === 0 ? '' : ` Look at the log of those that were up then: ${names(up)}.`;
   return `Nobody is known to have started ${theTick}, and no instance has told why.${logs}`;
 }

@@ -12,6 +12,8 @@ import {
   type KnownBy,
   lastStartOf,
   makesUpFor,
+  upAndOn,
+  upAt,
   wasExpected,
   wasInterrupted,
   wasStarted,
@@ -60,7 +62,7 @@ function switchedOff({ knownBy }: JobFacts): WhyCause {
 }
 
 function disagreement(facts: JobFacts): WhyCause {
-  const up = facts.knownBy.filter(({ state, job }) => state === 'up' && isOn(job));
+  const up = upAndOn(facts);
   const schedules = schedulesOf(up);
   if (schedules.length > 1) return { cause: 'schedules-differ', schedules };
   return {
@@ -196,9 +198,6 @@ function causeOfRun(run: RunInfo): WhyCause {
   if (run.outcome === 'running') return { cause: 'running', run };
   return { cause: wasInterrupted(run) ? 'interrupted' : 'ran', run };
 }
-
-const upAt = ({ knownBy }: JobFacts, at: number): KnownBy[] =>
-  knownBy.filter((instance) => wasUp(instance, at));
 
 /** The job, as the instances knew it that were up at a time, or else as it is known now. */
 function knownAt(facts: JobFacts, at: number): readonly KnownJob[] {
