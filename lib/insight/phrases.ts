@@ -2,7 +2,8 @@ import { formatDuration } from '../base/duration.js';
 import { displayName } from '../base/lock-name.js';
 import { asClause } from '../base/wording.js';
 import { starterOf } from './controls.js';
-import type { JobFacts } from './facts.js';
+import { type JobFacts, wasUp } from './facts.js';
+import { isUp } from './join.js';
 import { timesIn } from './times.js';
 import type { RunInfo } from './types.js';
 
@@ -78,10 +79,17 @@ export function endOf({ outcome, duration, error }: RunInfo): string {
   return `${outcome === 'timed-out' ? 'went past its timeout, and ended' : 'failed'}${after}${because}`;
 }
 
-/** Why a run did not end by itself. */
-export function cutShort({ outcome, by, duration, error }: RunInfo): string {
-  if (outcome !== 'aborted')
-    return ', and was interrupted: the instance died, froze, or lost the store. How far the run got is not known.';
+/** Why a run did not end by itself. The instance of one that hangs says so a while after the end of the lease. */
+export function cutShort(run: RunInfo, { facts: { knownBy } }: Words): string {
+  const { outcome, by, duration, error, instance, startedAt } = run;
+  if (outcome !== 'aborted') {
+    const isThere = knownBy.some((one) => one.instance === instance && wasUp(one, startedAt) && isUp(one));
+    const why = 'the instance died, froze, or lost the store';
+    const what = isThere
+      ? `its lease has ended by itself: ${why}; or the run goes on, which its instance tells within two minutes`
+      : `was interrupted: ${why}`;
+    return `, and ${what}. How far the run got is not known.`;
+  }
   const after = duration === undefined ? '' : ` after ${formatDuration(duration)}`;
   const why =
     by?.action === 'break'

@@ -18,7 +18,7 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `It is running on ${displayName(run.instance)} since ${words.time(run.startedAt)}, for ${ageOf(run, words)} now.`,
   hung: ({ run, instances }, words) =>
     `It hangs on ${names(instances)}: a run that began at ${words.fullTime(run.startedAt)}, ${ageOf(run, words)} ago, goes on past its \`timeout\` or without its lock. An instance on which it hangs starts no other run of it until it is restarted.`,
-  interrupted: ({ run }, words) => begunOf(run, words) + cutShort(run),
+  interrupted: ({ run }, words) => begunOf(run, words) + cutShort(run, words),
   overrun: ({ run }, words) =>
     `${nobody(words)}: ${run.outcome === 'interrupted' ? 'its lock was still taken for an earlier run of the job' : 'an earlier run of the job was still going on'}, ${whereOf(run, words)}.`,
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
