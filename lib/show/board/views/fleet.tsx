@@ -4,7 +4,7 @@ import { counted, withoutSql } from '../../../base/wording.js';
 import type { InLine, LockInfo } from '../../../contract/lock-info.js';
 import { readPause } from '../../../contract/pause.js';
 import { type Member, upSince } from '../../../insight/fleet-jobs.js';
-import type { Times } from '../shown.js';
+import type { Times } from '../data/shown.js';
 import { type ComponentChildren, Fragment, h } from './templates.js';
 import { type Scene, Table, Time } from './parts.js';
 
