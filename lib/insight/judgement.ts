@@ -19,9 +19,7 @@ import type { JobStatus, PauseInfo, RunInfo, UnknownReason } from './types.js';
 /*
  * Is this job all right? There is one answer, and it follows from what is known of the job alone. `status`, `why`, the events `overdue`
  * and `hung`, health and metrics are its readers. Their facts are more or less fresh and complete; they have no rule of their own.
- *
- * What is newest goes first: what goes on now, then whether the newest tick was started, then how the last run ended. What is not known
- * is `unknown`, with its reason, and never `ok`.
+ * What is newest goes first. What is not known is `unknown`, with its reason, and never `ok`.
  */
 
 /** The state of a job, and what it rests on. */
@@ -81,11 +79,9 @@ function aRunGoesOn(facts: JobFacts): Judgement | undefined {
 }
 
 /** An instance that has just started knows nothing of the others: the job may be on there. Or the store refuses to show the lock. */
-function nobodyHasAnswered({ asOf, refusal }: JobFacts): Judgement | undefined {
-  if (asOf !== undefined) return undefined;
-  return refusal === undefined
-    ? { status: 'unknown', attention: false, reason: 'not-asked' }
-    : { status: 'unknown', attention: true, reason: 'refused' };
+function nobodyHasAnswered(facts: JobFacts): Judgement | undefined {
+  if (facts.asOf !== undefined) return undefined;
+  return theStoreRefuses(facts) ?? { status: 'unknown', attention: false, reason: 'not-asked' };
 }
 
 function itIsSwitchedOff(facts: JobFacts): Judgement | undefined {

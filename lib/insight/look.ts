@@ -59,9 +59,8 @@ const depthOf = (lock: string, sharing: ReadonlyMap<string, number>, most = OF_O
   (sharing.get(lock) ?? 0) > 1 ? OF_SEVERAL : most;
 
 /** How many entries of a lock tell how a job is, in each answer about it. */
-export function depthIn(fleet: FleetJobs, lock: string): number {
-  return depthOf(lock, sharingOf(fleet.names.flatMap((name) => fleet.listed(name).slice(0, 1))));
-}
+export const depthIn = (fleet: FleetJobs, lock: string): number =>
+  depthOf(lock, sharingOf(fleet.names.flatMap((name) => fleet.listed(name).slice(0, 1))));
 
 /** The first schedule and the first date of a process take `cron` some ten milliseconds each: other work has its turn between them. */
 async function warmUp(jobs: readonly KnownByAll[], time: number, { ticks }: Beside): Promise<void> {

@@ -3,7 +3,7 @@ import { given } from '../base/shared.js';
 import { INTERVAL_ALLOWANCE } from '../contract/allowances.js';
 import type { MissReason } from '../contract/history-store.js';
 import { pauseNow } from './controls.js';
-import { type JobFacts, type KnownBy, type OwnFacts, UNLOCKED } from './facts.js';
+import { isOn, type JobFacts, type KnownBy, type OwnFacts, UNLOCKED } from './facts.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { Judgement } from './judgement.js';
@@ -15,6 +15,9 @@ export type Skips = MissReason & { readonly tick: number | undefined };
 
 /** A tick that an outage has cost here. */
 export type Lost = Skips & { readonly tick: number };
+
+/** After what time the store is asked again about a job that is not settled, ms. */
+export const RECHECK = 300_000;
 
 /** What one instance knows besides the job itself. */
 interface Known {
@@ -37,10 +40,10 @@ export class SeenJob {
   noted: number | undefined;
   /** Whether to ask the store, whatever is known: the run that was in the way here may have been killed. */
   mustAsk = false;
-  /** Until when the job was off everywhere, as far as the store has told, by its clock. */
-  offUntil = -Infinity;
   /** Since when instances disagree, as far as this one knows, by the store's clock. */
   disagreeSince: number | undefined;
+  /** Until when the job was off everywhere, as far as the store has told, by its clock. */
+  #offUntil = -Infinity;
   /** What the store has answered, and when, by its clock. */
   #told: LockFacts = { entries: [] };
   #asOf: number | undefined;
@@ -95,6 +98,15 @@ export class SeenJob {
   }
 
   /**
+   * The job was off everywhere when the store was asked before. Somebody may have switched it on since then, at a time that nobody knows;
+   * if an instance that has it on has started since then, that start is the time.
+   */
+  wasOff(before: number, now: number, fleet: Pick<FleetJobs, 'get'>): void {
+    const began = (fleet.get(this.job.job) ?? []).filter((by) => isOn(by.job) && by.startedAt > before);
+    this.#offUntil = Math.min(now, before + RECHECK, ...began.map(({ startedAt }) => startedAt - 1));
+  }
+
+  /**
    * A run of the job begins here.
    *
    * @param now by the store's clock
@@ -139,13 +151,10 @@ export class SeenJob {
     this.mustAsk = false;
     if (why.tick !== undefined) this.see(why.tick);
     if (why.reason !== 'already-ran') this.skips = { ...oneMore(this.skips, why, own), tick };
-    else if (tick === undefined) this.#intervalRan(why, now);
-  }
-
-  /** An interval may come early by a part of it: so it is due that much later than the store says. */
-  #intervalRan({ expiresIn = Infinity }: Refused, now: number): void {
+    if (why.reason !== 'already-ran' || tick !== undefined) return;
+    // An interval may come early by a part of it: so it is due that much later than the store says.
     const { interval = 0 } = this.job;
-    this.see(now, now + Math.min(expiresIn, interval) + interval * INTERVAL_ALLOWANCE);
+    this.see(now, now + Math.min(why.expiresIn ?? Infinity, interval) + interval * INTERVAL_ALLOWANCE);
   }
 
   facts({ watcher, time, fleet, here, refusal }: Known): JobFacts {
@@ -180,7 +189,7 @@ export class SeenJob {
     const rest = facts.runs.filter(
       (run) => isNotAmong(mine, run) && (run.outcome !== 'running' || this.#mayGoOn(run, own)),
     );
-    return { ...facts, offUntil: this.offUntil, runs: [...mine, ...rest] };
+    return { ...facts, offUntil: this.#offUntil, runs: [...mine, ...rest] };
   }
 
   /** Whether a run in the store's last answer may go on elsewhere, or did in an earlier process of this id, which was killed. */

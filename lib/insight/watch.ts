@@ -2,12 +2,12 @@ import { type Clock, inModuleContext, type Timer } from '../base/clock.js';
 import type { HistoryStore } from '../contract/history-store.js';
 import { Alarms } from './alarms.js';
 import { nextRipe } from './dates.js';
-import { isOn, type JobFacts } from './facts.js';
+import type { JobFacts } from './facts.js';
 import { HUNG, HungRuns } from './hung-runs.js';
 import type { LockFacts } from './join.js';
 import { isExcused, isOff, type Judgement, judge } from './judgement.js';
 import type { Fleet, Reader } from './read.js';
-import { isNotAmong, type Lost, SeenJob } from './seen-job.js';
+import { isNotAmong, type Lost, RECHECK, SeenJob } from './seen-job.js';
 import { inTurns } from './turns.js';
 import type { JobStatus, RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
@@ -16,8 +16,6 @@ import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 const SOONEST = 1_000;
 /** How long to wait after a call that failed, ms: while the store is away, nobody knows what the others have done. */
 const AGAIN = 5_000;
-/** After what time it asks again about a job that is not settled, ms. */
-const RECHECK = 300_000;
 /** After what time it asks again about what no tick would show, ms. */
 const RARELY = 3_600_000;
 /** After what time it looks whether a job that was deleted is back, ms. */
@@ -25,9 +23,9 @@ const BACK = 60_000;
 /** Among how many of the newest entries to look for a run that went on at the time of a tick. */
 const ENTRIES = 20;
 
-/** What may change though no tick comes, and though nothing is wrong. */
+/** These may change though no tick comes, and though nothing is wrong. */
 const UNSETTLED: ReadonlySet<JobStatus> = new Set(['off', 'paused', 'unknown']);
-/** Of these, runs and reasons tell more than the lock. */
+/** Of these, the history tells more than the lock. */
 const WRONG: ReadonlySet<JobStatus> = new Set(['overdue', 'failing', 'interrupted']);
 
 /**
@@ -212,6 +210,7 @@ export class Watch {
     for (const state of states) state.lookAt = Infinity;
     void inModuleContext(() => this.#look(states)).catch(() => {
       // The calls that ask for locks report the outage.
+      this.#asksOfRuns = true;
       for (const state of states) state.lookAt = Math.min(state.lookAt, this.#now() + AGAIN);
       this.arm();
     });
@@ -224,7 +223,11 @@ export class Watch {
     // A job that was deleted may be put back.
     for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + BACK;
     for (const state of states) state.look(this.#now());
-    if (states[0] !== undefined && this.#asksOfRuns) await this.#askOfRuns(states[0]);
+    if (states[0] !== undefined && this.#asksOfRuns) {
+      this.#asksOfRuns = false;
+      this.#refusal = await this.reader.refusalOf(states[0].job.lock);
+      for (const state of this.#states.values()) state.judgement = undefined;
+    }
     const doubtful = await this.#those(states, (state) => state.mustAsk || this.#mayChange(state));
     if (doubtful.length > 0) await this.#ask(doubtful);
     await inTurns(states, (state) => this.#tell(state).then(() => []), this.clock);
@@ -244,17 +247,6 @@ export class Watch {
     return attention || disagree || UNSETTLED.has(status);
   }
 
-  async #askOfRuns({ job }: SeenJob): Promise<void> {
-    this.#asksOfRuns = false;
-    try {
-      this.#refusal = await this.reader.refusalOf(job.lock);
-    } catch (error) {
-      this.#asksOfRuns = true;
-      throw error;
-    }
-    for (const state of this.#states.values()) state.judgement = undefined;
-  }
-
   /** Asks for locks, and for histories of jobs that went wrong; for who is there only if that may matter. */
   async #ask(states: readonly SeenJob[]): Promise<void> {
     await this.#read(states, (state) => (WRONG.has(this.#judged(state).status) ? ENTRIES : 0));
@@ -269,21 +261,10 @@ export class Watch {
     const askedAt = this.#now();
     const wereOff = [...this.#states.values()].filter(({ judgement }) => judgement?.status === 'off');
     this.#fleet = { ...(await this.reader.fleet()), askedAt };
-    for (const state of wereOff) this.#noteOff(state, before?.askedAt ?? -Infinity, this.#fleet);
+    for (const state of wereOff) state.wasOff(before?.askedAt ?? -Infinity, askedAt, this.#fleet.jobs);
     for (const state of states) state.judgement = undefined;
     const missed = await this.#those(states, (state) => this.#judged(state).status === 'overdue');
     if (missed.length > 0) await this.#read(missed, () => ENTRIES);
-  }
-
-  /**
-   * Somebody may have switched on a job that was off everywhere when the store was asked before, at a time that nobody knows. If an
-   * instance that has it on has started since then, that start is the time.
-   */
-  #noteOff(state: SeenJob, before: number, { jobs, askedAt }: Fleet & { readonly askedAt: number }): void {
-    const began = (jobs.get(state.job.job) ?? [])
-      .filter((by) => isOn(by.job) && by.startedAt > before)
-      .map(({ startedAt }) => startedAt - 1);
-    state.offUntil = Math.min(askedAt, before + RECHECK, ...began);
   }
 
   /** Reads the locks of jobs. @param mostOf how many of their newest entries */
