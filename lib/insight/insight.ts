@@ -1,15 +1,11 @@
-/*
- * lib/insight: reads what instances have written to the store about jobs and runs, and judges each job: there is one judgement
- * (judgement.ts), and many readers.
- * May not enter: Nest, drivers, cron expressions, code that changes a lock.
- */
+/* lib/insight: reads what instances have written to the store about jobs and runs, and judges each job: one judgement, many readers. */
 import { SchedulerLockConfigError } from '../base/errors.js';
 import type { LockStore } from '../contract/lock-store.js';
 import { show as asCode } from '../base/wording.js';
 import { tickFinder } from '../schedule/tick-finder.js';
 import { asksOnce } from './dates.js';
 import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
-import { FleetJobs, type KnownByAll, type Member } from './fleet-jobs.js';
+import { FleetJobs, type KnownByAll } from './fleet-jobs.js';
 import { type Beside, depthIn, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
 import { leasesOf, type LockFacts, runsOf } from './join.js';
@@ -99,12 +95,6 @@ export class Insight {
   /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */
   async jobs(): Promise<JobView[]> {
     return (await this.look()).jobs;
-  }
-
-  /** All jobs, and all instances without their lists of jobs, of one look at the store. @internal */
-  async status(): Promise<{ readonly jobs: JobView[]; readonly instances: Member['info'][] }> {
-    const { jobs, told } = await this.look();
-    return { jobs, instances: told.map(({ info }) => info) };
   }
 
   /**

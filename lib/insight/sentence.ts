@@ -6,9 +6,7 @@ import { isOn, type JobFacts, lastStartOf, makesUpFor, upAt, wasStarted } from '
 import { begunOf, capital, cutShort, endOf, inBrackets, names, some, whereOf, Words } from './phrases.js';
 import type { RunInfo, ScheduleView, UnknownReason, WhyCause } from './types.js';
 
-/*
- * Sentences for a person who is on call, at night, and has not seen this job before.
- */
+/* Sentences for a person who is on call, at night, and has not seen this job before. */
 
 type Of<C extends WhyCause['cause']> = Extract<WhyCause, { readonly cause: C }>;
 
@@ -55,11 +53,7 @@ const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
   'nobody-up': () => 'No instance that may run it is up, and nobody would notice: it is never overdue.',
 };
 
-/**
- * A cause as a person reads it.
- *
- * @param tick the time in question
- */
+/** A cause as a person reads it. @param tick the time in question */
 export function sentenceOf(facts: JobFacts, cause: WhyCause, tick?: number): string {
   const say = SENTENCES[cause.cause] as (cause: WhyCause, words: Words) => string;
   const words = new Words(facts, tick);

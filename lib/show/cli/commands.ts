@@ -30,7 +30,7 @@ export interface Context {
   readonly store: LockStore;
   readonly insight: Pick<
     Insight,
-    'jobs' | 'job' | 'runs' | 'controls' | 'instances' | 'why' | 'status' | 'time' | 'unreadable'
+    'jobs' | 'job' | 'runs' | 'controls' | 'instances' | 'why' | 'look' | 'time' | 'unreadable'
   >;
   /** The switches. */
   readonly control: ControlSwitches;
@@ -90,7 +90,8 @@ async function status(request: Request, context: Context): Promise<Answer> {
   const { insight, clock } = context;
   const asked = clock.now();
   try {
-    const { instances: all, jobs } = await insight.status();
+    const { told, jobs } = await insight.look();
+    const all = told.map(({ info }) => info);
     const times = timesBy(insight.time, request, context);
     return statusOf(request, context, times, { all, jobs, asked });
   } catch (error) {
