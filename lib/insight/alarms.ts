@@ -1,7 +1,10 @@
-import { type Clock, inModuleContext, type Timer } from '../base/clock.js';
+import { type Clock, inModuleContext } from '../base/clock.js';
 import { StoreUnavailableError } from '../base/errors.js';
 import type { OverdueEvent } from '../contract/events/call-events.js';
-import type { HistoryEntry, HistoryStore, MissReason } from '../contract/history-store.js';
+import type { HistoryEntry, HistoryStore, Miss, MissReason, MissResult } from '../contract/history-store.js';
+import { isOn, UNLOCKED } from './facts.js';
+import { isRefusal } from './read.js';
+import type { SeenJob, Skips } from './seen-job.js';
 import type { WatchedJob, Watcher } from './watched-job.js';
 
 /** How long an instance that has noted a miss waits for the reasons of the others, ms. */
@@ -26,7 +29,6 @@ interface Noted {
  * but for a mark whose answer is lost: it may have been the first, so that miss is reported here as well.
  */
 export class Alarms {
-  readonly #timers = new Set<Timer>();
   #stopped = false;
 
   constructor(
@@ -35,30 +37,71 @@ export class Alarms {
     private readonly watcher: Watcher,
   ) {}
 
-  /** Reports a miss when the others have noted their reasons, unless one of them has. @param own this instance's */
-  soon(job: WatchedJob, tick: number, own: MissReason): void {
-    this.#wait({ job, tick, own: [{ missedBy: this.watcher.instance, ...own }] }, GATHER);
+  /**
+   * Has the store keep why this instance did not start a tick, and one instance of the fleet report the miss.
+   *
+   * @returns the tick that was started, if this one or a newer one was started in this moment
+   */
+  async missed(state: SeenJob, tick: number, lost?: Skips): Promise<number | undefined> {
+    const { job } = state;
+    const { instance, kept } = this.watcher;
+    const why = this.#whyNot(state, tick, lost);
+    const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
+    const which = job.interval !== undefined ? { grace: job.grace || 0 } : lost ? { late: true } : {};
+    const result = await this.#miss({ ...about, ...which });
+    if (this.#stopped) return undefined;
+    const { missed, tick: due = tick } = result ?? { missed: true };
+    const ranUnlocked = why.reason === UNLOCKED;
+    if (!missed && !ranUnlocked) return due;
+    state.noted = tick;
+    if (ranUnlocked) return undefined;
+    if (result !== undefined) this.soon(job, due, why);
+    // Nobody can know whether another instance reports it, too.
+    else this.#tell(job, tick, this.#own(why));
+    return undefined;
   }
 
-  /** Reports a miss that the store does not keep: nobody can know whether another instance reports it, too. */
-  now(job: WatchedJob, tick: number, own: MissReason): void {
-    this.#tell(job, tick, [{ missedBy: this.watcher.instance, ...own }]);
+  /** `undefined`: the store refuses to keep the miss, for instance because a table lacks a column. */
+  #miss(miss: Miss): Promise<MissResult | undefined> {
+    return this.history.miss(miss).catch((error: unknown) => {
+      if (isRefusal(error)) return undefined;
+      throw error;
+    });
+  }
+
+  #whyNot(state: SeenJob, tick: number, lost?: Skips): MissReason {
+    const skips = lost ?? state.skips ?? { reason: this.#idleReason(state, tick), count: 1, tick };
+    const { tick: _, ...why } = skips;
+    return why;
+  }
+
+  /** Why the scheduler did not even call the tick here. */
+  #idleReason({ job: { shown, grace }, since }: SeenJob, tick: number): string {
+    const offset = this.watcher.clockOffset() ?? 0;
+    if (!isOn(shown())) return 'disabled';
+    if (since + offset > tick) return 'not-up';
+    // By this machine's clock, the tick came before the instance had started.
+    const isAhead = offset < -(grace || 0);
+    return this.watcher.idleReason() ?? (isAhead ? 'clock-skew' : 'not-fired');
+  }
+
+  /** Reports a miss when the others have noted their reasons, unless one of them has. @param why this instance's reason */
+  soon(job: WatchedJob, tick: number, why: MissReason): void {
+    this.#wait({ job, tick, own: this.#own(why) }, GATHER);
   }
 
   /** The instance shuts down: the others report what it has not, or the next one that starts. */
   stop(): void {
     this.#stopped = true;
-    for (const timer of this.#timers) timer.cancel();
   }
 
+  readonly #own = (why: MissReason): Reasons => [{ missedBy: this.watcher.instance, ...why }];
+
   #wait(miss: Noted, delay: number): void {
-    if (this.#stopped) return;
-    const due = (): Promise<void> => this.#due(miss).catch(() => this.#wait(miss, AGAIN));
-    const timer = this.clock.setTimer(() => {
-      this.#timers.delete(timer);
-      void inModuleContext(due);
-    }, delay);
-    this.#timers.add(timer);
+    const due = async (): Promise<void> => {
+      if (!this.#stopped) await this.#due(miss).catch(() => this.#wait(miss, AGAIN));
+    };
+    this.clock.setTimer(() => void inModuleContext(due), delay);
   }
 
   async #due(miss: Noted): Promise<void> {

@@ -9,6 +9,7 @@ import {
   makesUpFor,
   type TickDates,
   type TickFinder,
+  upAndOn,
   wentOn,
 } from './facts.js';
 import type { RunInfo } from './types.js';
@@ -111,11 +112,9 @@ const unitOf = (grace: number): number => Math.max(1_000, Math.min(MINUTE, grace
  * How much later than by the store's clock the ticks of a cron job come, ms: each instance on which it may run fires it by its own clock.
  * The earliest one counts.
  */
-export function lateness({ known, knownBy }: JobFacts): number {
-  if (known.kind !== 'cron') return 0;
-  const offsets = knownBy
-    .filter(({ state, job }) => state === 'up' && isOn(job))
-    .map(({ clockOffset = 0 }) => clockOffset);
+export function lateness(facts: JobFacts): number {
+  if (facts.known.kind !== 'cron') return 0;
+  const offsets = upAndOn(facts).map(({ clockOffset = 0 }) => clockOffset);
   return offsets.length === 0 ? 0 : Math.max(0, Math.min(...offsets));
 }
 

@@ -37,9 +37,9 @@ export interface KnownBy extends Pick<InstanceInfo, 'instance' | 'state' | 'seen
 export interface JobFacts {
   /** The job, as the newest instance that is up knows it. If none is up: the one that was seen last. */
   readonly known: KnownJob;
-  /** The time that is asked about: now, by the store's clock. */
+  /** Now. */
   readonly time: number;
-  /** When the store answered this, by its clock. Absent: it has not yet. */
+  /** When the store answered this. Absent: it has not yet. */
   readonly asOf?: number;
   /** What this instance has seen by itself since then. */
   readonly seen?: OwnFacts;
@@ -76,18 +76,22 @@ export interface OwnFacts {
   readonly outcome?: RunInfo['outcome'];
 }
 
-/** For how long a tick may be late if its job is never overdue, ms: some time passes between a tick and its start. */
-const GRACE = 60_000;
-
-/** How long after its tick a start may come, milliseconds. */
-export const graceOf = ({ overdue }: KnownJob): number => (overdue === false ? GRACE : overdue);
+/** How long after its tick a start may come, milliseconds: some time passes also if the job is never overdue. */
+export const graceOf = ({ overdue }: KnownJob): number => (overdue === false ? 60_000 : overdue);
 
 /** Whether an instance was up at a time, for certain: after it was last seen, it may have died at any moment. */
 export const wasUp = ({ startedAt, seenAt, state }: KnownBy, at: number): boolean =>
   startedAt <= at && (state === 'up' || seenAt >= at);
 
+export const upAt = ({ knownBy }: JobFacts, at: number): readonly KnownBy[] =>
+  knownBy.filter((by) => wasUp(by, at));
+
 /** Whether the scheduler of an instance may start the job. */
 export const isOn = ({ enabled, stopped }: KnownJob): boolean => enabled && stopped !== true;
+
+/** The instances that are up and on which the job may run. */
+export const upAndOn = ({ knownBy }: Pick<JobFacts, 'knownBy'>): readonly KnownBy[] =>
+  knownBy.filter(({ state, job }) => state === 'up' && isOn(job));
 
 const wasStopped = ({ job, stoppedUntil = -Infinity }: KnownBy, tick: number): boolean =>
   job.stopped === true || stoppedUntil >= tick;

@@ -1,15 +1,11 @@
-/*
- * lib/insight: reads what instances have written to the store about jobs and runs, and judges each job: there is one judgement
- * (judgement.ts), and many readers.
- * May not enter: Nest, drivers, cron expressions, code that changes a lock.
- */
+/* lib/insight: reads what instances have written to the store about jobs and runs, and judges each job: one judgement, many readers. */
 import { SchedulerLockConfigError } from '../base/errors.js';
 import type { LockStore } from '../contract/lock-store.js';
 import { show as asCode } from '../base/wording.js';
 import { tickFinder } from '../schedule/tick-finder.js';
 import { asksOnce } from './dates.js';
 import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
-import { FleetJobs, type KnownByAll, type Member } from './fleet-jobs.js';
+import { FleetJobs, type KnownByAll } from './fleet-jobs.js';
 import { type Beside, depthIn, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
 import { leasesOf, type LockFacts, runsOf } from './join.js';
@@ -101,12 +97,6 @@ export class Insight {
     return (await this.look()).jobs;
   }
 
-  /** All jobs, and all instances without their lists of jobs, of one look at the store. @internal */
-  async status(): Promise<{ readonly jobs: JobView[]; readonly instances: Member['info'][] }> {
-    const { jobs, told } = await this.look();
-    return { jobs, instances: told.map(({ info }) => info) };
-  }
-
   /**
    * All that one look at the store shows.
    *
@@ -175,14 +165,12 @@ export class Insight {
     if (!Number.isInteger(limit) || limit < 1 || limit > ALL)
       throw problem(`${method}: limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
     const names = lock === undefined ? await this.#locksFor(job) : [lock];
-    const locks = [...(await this.#reader.locks(names, () => most))];
+    const some = await this.#reader.locks(names, () => most);
     // Acts of people are kept among the runs, and are none.
-    const isShort = ([, facts]: [string, LockFacts]): boolean =>
+    const isShort = (facts: LockFacts): boolean =>
       most < ALL && isFull(facts, most) && runsOf(facts).length < limit;
-    const short = locks.filter(isShort).map(([name]) => name);
-    const whole =
-      short.length === 0 ? new Map<string, LockFacts>() : await this.#reader.locks(short, () => ALL);
-    return locks.map(([name, facts]) => withoutRefusal(whole.get(name) ?? facts));
+    const all = [...some.values()].some(isShort) ? await this.#reader.locks(names, () => ALL) : some;
+    return [...all.values()].map(withoutRefusal);
   }
 
   /** The instances of the last days: those that are up first, the newest of them at the top. */

@@ -5,9 +5,7 @@ import { given } from '../base/shared.js';
 import { type JobFacts, type KnownBy } from './facts.js';
 import type { InstanceState, RunInfo } from './types.js';
 
-/*
- * Joins three answers of a store: its instances, its locks, and the runs that it has kept.
- */
+/* Joins three answers of a store: its instances, its locks, and the runs that it has kept. */
 
 /** After how many beats without one an instance counts as gone. */
 const BEATS = 3;
@@ -71,27 +69,16 @@ export const grantedAt = (fencingToken: number): number => Math.floor(fencingTok
 
 function runOf(entry: Entry): RunInfo {
   const { type: _type, at, ...run } = entry;
-  const isOver = isEnd(run);
+  const isOver = run.outcome !== 'interrupted' && run.outcome !== 'running';
+  const usual = run.tick === undefined ? 'hand' : 'schedule';
+  const trigger = triggerOf(entry) ?? (isOver || run.by !== undefined ? usual : undefined);
   // One copy, as a look at all jobs has thousands of these.
-  return Object.assign(
-    run,
-    isOver || run.by !== undefined ? { trigger: triggerOf(entry) } : given({ trigger: openTriggerOf(entry) }),
-    { startedAt: grantedAt(run.fencingToken) },
-    isOver && { endedAt: at },
-  );
+  const startedAt = grantedAt(run.fencingToken);
+  return Object.assign(run, trigger && { trigger }, { startedAt }, isOver && { endedAt: at });
 }
 
-const isEnd = ({ outcome }: Pick<Entry, 'outcome'>): boolean =>
-  outcome !== 'interrupted' && outcome !== 'running';
-
-/** What started a run: for most runs, the lease shows it. */
-function triggerOf({ trigger, attempt = 1, tick }: Entry): Trigger {
-  if (attempt > 1) return 'rerun';
-  return trigger ?? (tick === undefined ? 'hand' : 'schedule');
-}
-
-/** What started a run that has no record of its own: the store knows its tick, and which run of that it is. */
-const openTriggerOf = ({ trigger, attempt = 1 }: Pick<Entry, 'trigger' | 'attempt'>): Trigger | undefined =>
+/** What started a run, where that is kept. */
+const triggerOf = ({ trigger, attempt = 1 }: Pick<Entry, 'trigger' | 'attempt'>): Trigger | undefined =>
   attempt > 1 ? 'rerun' : trigger;
 
 /** The run of the newest lease, if no entry has it. */
@@ -106,7 +93,7 @@ function newestRun(lock: LockInfo, entries: readonly Entry[]): RunInfo | undefin
     lock: name,
     fencingToken,
     instance: holder,
-    ...given({ job, tick: start?.tick, attempt: start?.attempt, trigger: start && openTriggerOf(start) }),
+    ...given({ job, tick: start?.tick, attempt: start?.attempt, trigger: start && triggerOf(start) }),
     startedAt: grantedAt(fencingToken),
     outcome,
   };

@@ -9,6 +9,7 @@ import {
   type KnownBy,
   lastStartOf,
   unlessStopped,
+  upAndOn,
   wasExpected,
   wasInterrupted,
   wasStarted,
@@ -18,9 +19,7 @@ import type { JobStatus, PauseInfo, RunInfo, UnknownReason } from './types.js';
 /*
  * Is this job all right? There is one answer, and it follows from what is known of the job alone. `status`, `why`, the events `overdue`
  * and `hung`, health and metrics are its readers. Their facts are more or less fresh and complete; they have no rule of their own.
- *
- * What is newest goes first: what goes on now, then whether the newest tick was started, then how the last run ended. What is not known
- * is `unknown`, with its reason, and never `ok`.
+ * What is newest goes first. What is not known is `unknown`, with its reason, and never `ok`.
  */
 
 /** The state of a job, and what it rests on. */
@@ -80,11 +79,9 @@ function aRunGoesOn(facts: JobFacts): Judgement | undefined {
 }
 
 /** An instance that has just started knows nothing of the others: the job may be on there. Or the store refuses to show the lock. */
-function nobodyHasAnswered({ asOf, refusal }: JobFacts): Judgement | undefined {
-  if (asOf !== undefined) return undefined;
-  return refusal === undefined
-    ? { status: 'unknown', attention: false, reason: 'not-asked' }
-    : { status: 'unknown', attention: true, reason: 'refused' };
+function nobodyHasAnswered(facts: JobFacts): Judgement | undefined {
+  if (facts.asOf !== undefined) return undefined;
+  return theStoreRefuses(facts) ?? { status: 'unknown', attention: false, reason: 'not-asked' };
 }
 
 function itIsSwitchedOff(facts: JobFacts): Judgement | undefined {
@@ -129,7 +126,7 @@ function theInstancesDisagree(facts: JobFacts): Judgement | undefined {
 
 /** Compares schedules and clocks, not runs: so it shows before the first double run. */
 function doDisagree(facts: JobFacts): boolean {
-  const [first, ...others] = running(facts);
+  const [first, ...others] = upAndOn(facts);
   const differ = first !== undefined && others.some(({ job }) => !agree(job, first.job));
   const isLate = lateness(facts) > (facts.known.overdue || Infinity);
   return differ || isLate;
@@ -145,10 +142,10 @@ function theStoreKeepsNoRuns({ known }: JobFacts): Judgement | undefined {
 }
 
 /** Nobody would notice that it does not run: it is never overdue. */
-function nobodyIsUpToRunIt({ known: { overdue, kind }, knownBy }: JobFacts): Judgement | undefined {
-  if (overdue !== false || kind === 'hand') return undefined;
-  const isUp = knownBy.some(({ state, job }) => state === 'up' && isOn(job));
-  return isUp ? undefined : { status: 'unknown', attention: false, reason: 'nobody-up' };
+function nobodyIsUpToRunIt(facts: JobFacts): Judgement | undefined {
+  const { overdue, kind } = facts.known;
+  if (overdue !== false || kind === 'hand' || upAndOn(facts).length > 0) return undefined;
+  return { status: 'unknown', attention: false, reason: 'nobody-up' };
 }
 
 function itHasNeverRun(facts: JobFacts): Judgement | undefined {
@@ -173,10 +170,6 @@ function lastEndOf({ runs: [run], seen, ...facts }: JobFacts): End | undefined {
 
 type End = RunInfo | { readonly outcome?: RunInfo['outcome'] };
 
-/** The instances that are up and on which it may run. */
-const running = ({ knownBy }: JobFacts): readonly KnownBy[] =>
-  knownBy.filter(({ state, job }) => state === 'up' && isOn(job));
-
 /**
  * Whether the job may run nowhere. An instance that was shut down does not count: a deploy has replaced it, and all on which the job was
  * switched on before. One that is gone counts: it may have died as the only one on which the job was switched on.
@@ -200,12 +193,9 @@ function hasDates(facts: JobFacts): boolean {
   return dates.newest(facts.time) !== undefined || dates.next(facts.time) !== Infinity;
 }
 
-/** Whether a run has ended by itself. */
-const isEnded = (run: RunInfo): boolean => run.outcome !== 'running' && !wasInterrupted(run);
-
 /** How many runs in a row have failed, up to now. */
 export function failuresOf({ runs }: JobFacts): number {
-  const ended = runs.filter(isEnded);
+  const ended = runs.filter((run) => run.outcome !== 'running' && !wasInterrupted(run));
   const success = ended.findIndex((run) => !hasFailed(run));
   return success === -1 ? ended.length : success;
 }

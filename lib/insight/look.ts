@@ -1,8 +1,9 @@
+import { nextTurn } from '../base/clock.js';
 import type { JobFacts, TickFinder } from './facts.js';
 import type { FleetJobs, KnownByAll, Member } from './fleet-jobs.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { Reader } from './read.js';
-import { inTurns, otherWork } from './turns.js';
+import { inTurns } from './turns.js';
 import type { JobView, Unreadable } from './types.js';
 import { attentionFirst, OF_ONE, viewOf } from './view.js';
 
@@ -35,7 +36,7 @@ export async function lookAtAll(reader: Reader, beside: Beside, most?: number): 
     return known === undefined || fleet.wasRemoved(known) ? [] : [known];
   });
   const sharing = sharingOf(jobs.map(([{ job }]) => job));
-  const locks = await reader.allLocks([...sharing.keys()], (name) => depthOf(name, sharing, most));
+  const locks = await reader.locks([...sharing.keys()], (name) => depthOf(name, sharing, most));
   await warmUp(jobs, time, beside);
   const facts = new Map<string, JobFacts>();
   const views = await inTurns(jobs, (known) => {
@@ -58,18 +59,17 @@ const depthOf = (lock: string, sharing: ReadonlyMap<string, number>, most = OF_O
   (sharing.get(lock) ?? 0) > 1 ? OF_SEVERAL : most;
 
 /** How many entries of a lock tell how a job is, in each answer about it. */
-export function depthIn(fleet: FleetJobs, lock: string): number {
-  return depthOf(lock, sharingOf(fleet.names.flatMap((name) => fleet.listed(name).slice(0, 1))));
-}
+export const depthIn = (fleet: FleetJobs, lock: string): number =>
+  depthOf(lock, sharingOf(fleet.names.flatMap((name) => fleet.listed(name).slice(0, 1))));
 
 /** The first schedule and the first date of a process take `cron` some ten milliseconds each: other work has its turn between them. */
 async function warmUp(jobs: readonly KnownByAll[], time: number, { ticks }: Beside): Promise<void> {
   const first = jobs.find(([{ job }]) => job.schedule !== undefined)?.[0].job;
   if (first?.schedule === undefined || ticks === undefined) return;
   const dates = ticks(first.schedule, first.timeZone);
-  await otherWork();
+  await nextTurn();
   dates?.newest(time);
-  await otherWork();
+  await nextTurn();
 }
 
 /** What is known of a job. @param time the store's */

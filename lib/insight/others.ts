@@ -2,7 +2,7 @@ import type { KnownJob } from '../contract/history-store.js';
 import { isOn } from './facts.js';
 import { isUp } from './join.js';
 import type { Member } from './fleet-jobs.js';
-import { some } from './words.js';
+import { some } from './phrases.js';
 
 /** How many jobs a sentence names. */
 const NAMED = 8;
@@ -13,11 +13,12 @@ export function problemsWith(
   own: readonly KnownJob[],
   application: string | undefined,
 ): string[] {
-  const up = others.filter(({ info }) => isUp(info));
-  const isStrange = ({ info: { application: other = application } }: Member): boolean =>
-    other !== application && application !== undefined;
-  const ours = up.filter((one) => !isStrange(one));
-  return [...renamedAmong(ours, own), ...strangersAmong(up.filter(isStrange), own, application)];
+  const [ours, strange]: [Member[], Member[]] = [[], []];
+  for (const one of others.filter(({ info }) => isUp(info))) {
+    const { application: other = application } = one.info;
+    (application === undefined || other === application ? ours : strange).push(one);
+  }
+  return [...renamedAmong(ours, own), ...strangersAmong(strange, own, application)];
 }
 
 /**

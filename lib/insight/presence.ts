@@ -4,13 +4,10 @@ import type { HistoryStore } from '../contract/history-store.js';
 import type { LockStore } from '../contract/lock-store.js';
 import { Beats, type Shown } from './beats.js';
 import { given } from '../base/shared.js';
-import { HungRuns } from './hung-runs.js';
-import type { Judgement } from './judgement.js';
 import { problemsWith } from './others.js';
 import { Reader, toldOf } from './read.js';
-import type { RunInfo } from './types.js';
 import { Watch } from './watch.js';
-import type { Refused, WatchedJob, Watcher } from './watched-job.js';
+import type { Refused, Watcher } from './watched-job.js';
 
 /** The instance that is present. */
 export interface Self
@@ -27,11 +24,8 @@ export interface Self
 
 /** Shows the fleet that an instance is up, and notices jobs that did not run, and runs of it that hang. */
 export class Presence {
-  readonly #watch: Watch;
-  readonly #beats: Beats;
-  readonly #hungRuns: HungRuns;
-  /** The jobs that are not watched: a function makes the names of their locks. */
-  readonly #unwatched = new Set<string>();
+  readonly watch: Watch;
+  readonly beats: Beats;
   #hasLooked = false;
   /** The last beat. */
   #left: Promise<void> | undefined;
@@ -42,16 +36,14 @@ export class Presence {
     clock: Clock,
     private readonly self: Self,
   ) {
-    const { emit, every, runs } = self;
-    const [withTicks, clockOffset] = [every === 'with-ticks', () => this.#beats.clockOffset];
-    this.#watch = new Watch(new Reader(history, inspect), history, clock, {
+    const { every, runs } = self;
+    const [withTicks, clockOffset] = [every === 'with-ticks', () => this.beats.clockOffset];
+    this.watch = new Watch(new Reader(history, inspect), history, clock, {
       ...self,
       withTicks,
       clockOffset,
     });
-    const ofUnwatched = (): RunInfo[] => runs().filter(({ job = '' }) => this.#unwatched.has(job));
-    this.#hungRuns = new HungRuns(clock, { emit, runs: ofUnwatched });
-    this.#beats = new Beats(history, clock, {
+    this.beats = new Beats(history, clock, {
       ...self,
       jobs: () => this.#shown(),
       hung: () =>
@@ -60,86 +52,33 @@ export class Presence {
         ),
       answered: (took) => {
         self.heard(took);
-        this.#watch.answered(undefined);
+        this.watch.answered(undefined);
         this.#lookForOthers();
       },
       skewed: (offset) => self.warn(skewedBy(offset)),
       problem: (problem) => {
         self.warn(`Runs are not remembered at the moment: ${problem}`);
-        this.#watch.answered(problem);
+        this.watch.answered(problem);
       },
     });
   }
 
-  /** The judgement of each job that is watched, and of each other one that hangs, as far as this instance knows. */
-  get judgements(): ReadonlyMap<string, Judgement> {
-    const hung = this.#hungRuns.all.map((run): [string, Judgement] => [
-      run.job ?? run.lock,
-      { status: 'hung', attention: true, run },
-    ]);
-    return new Map([...this.#watch.judgements, ...hung]);
-  }
-
-  /** When the store last answered a beat, and when it last did not, epoch milliseconds; `undefined`: never. */
-  get lastBeats(): Beats['last'] {
-    return this.#beats.last;
-  }
-
-  /** By how much this machine's clock is behind the store's, ms; `undefined`: not known yet. */
-  get clockOffset(): number | undefined {
-    return this.#beats.clockOffset;
-  }
-
-  /** Whether this instance watches a job, and hears of each of its ticks. */
-  hasTicks(job: string): boolean {
-    return this.#watch.hasTicks(job);
-  }
-
-  /** Beats at once, as the store may have lost or missed what this instance has shown, and from then on. */
-  start(): void {
-    this.#beats.start();
-  }
-
-  /** The instance has a job from now on. One that is never overdue may still hang. */
-  add(job: Omit<WatchedJob, 'lock'> & { readonly lock: string | undefined }): void {
-    const { lock } = job;
-    if (lock === undefined) this.#unwatched.add(job.job);
-    else this.#watch.add(job as WatchedJob);
-  }
-
-  /** Its jobs have changed, or a run hangs: other instances are to know soon. */
-  changed(): void {
-    this.#beats.soon();
-  }
-
   /** A run of a job that is scheduled begins here. */
   began(job: string, tick: number | undefined, isUnlocked: boolean): void {
-    this.#watch.began(job, tick, isUnlocked);
-    this.#beats.ticked();
+    this.watch.began(job, tick, isUnlocked);
+    this.beats.ticked();
   }
 
   /** A call by the scheduler did not start its job. */
   refused(job: string, tick: number | undefined, why: Refused): void {
-    this.#watch.refused(job, tick, why);
-    this.#beats.ticked();
-  }
-
-  /** A run of the job should be over. */
-  late(job = ''): void {
-    if (this.#unwatched.has(job)) this.#hungRuns.soon();
-    else this.#watch.soon(job);
-  }
-
-  /** The store answers again. */
-  available(): void {
-    this.#watch.available();
+    this.watch.refused(job, tick, why);
+    this.beats.ticked();
   }
 
   /** The instance shuts down. */
   stop(): void {
-    this.#watch.stop();
-    this.#hungRuns.stop();
-    this.#left = this.#beats.stop();
+    this.watch.stop();
+    this.#left = this.beats.stop();
   }
 
   /** Resolves when the last beat is over. */
@@ -149,7 +88,7 @@ export class Presence {
 
   /** What this instance shows of its jobs. One that was made at run time and deleted is not watched any more. */
   #shown(): ReturnType<Self['jobs']> {
-    for (const job of this.#watch.jobs) if (!this.self.knows(job)) this.#watch.remove(job);
+    for (const job of this.watch.jobs) if (!this.self.knows(job)) this.watch.remove(job);
     return this.self.jobs();
   }
 

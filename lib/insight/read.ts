@@ -1,3 +1,4 @@
+import { nextTurn } from '../base/clock.js';
 import { StoreUnavailableError } from '../base/errors.js';
 import type { HistoryEntry, HistoryStore, InstanceRecord } from '../contract/history-store.js';
 import type { LockStore } from '../contract/lock-store.js';
@@ -6,7 +7,6 @@ import { withoutSql } from '../base/wording.js';
 import { given } from '../base/shared.js';
 import { FleetJobs, jobsOf, type Member } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';
-import { otherWork } from './turns.js';
 import type { InstanceInfo, Unreadable } from './types.js';
 
 /** What the store knows about its instances. */
@@ -33,9 +33,8 @@ export const isRefusal = (error: unknown): error is StoreUnavailableError =>
 
 /** Reads from a store what is known of jobs. */
 export class Reader {
-  /** How many records were left out of the newest answer: of instances, and of each lock. */
-  #unreadableInstances = 0;
-  readonly #unreadableRuns = new Map<string, number>();
+  /** How many records were left out of the newest answers. */
+  readonly #unreadable = { instances: 0, runs: 0 };
   #time: number | undefined;
   /** What the store refused to show when it was last asked, and why. */
   readonly #refusals = new Map<string, string>();
@@ -52,19 +51,18 @@ export class Reader {
 
   /** What the newest answers have left out. */
   get unreadable(): Unreadable {
-    const runs = [...this.#unreadableRuns.values()].reduce((sum, count) => sum + count, 0);
-    return { instances: this.#unreadableInstances, runs, parts: [...new Set(this.#refusals.values())] };
+    return { ...this.#unreadable, parts: [...new Set(this.#refusals.values())] };
   }
 
   async fleet(): Promise<Fleet> {
     let unreadable = 0;
     const records = await this.#unlessRefused(
       'instances',
-      this.history.instances(() => unreadable++),
+      this.history.instances(() => void unreadable++),
     );
     if (records instanceof StoreUnavailableError) throw records;
-    this.#unreadableInstances = unreadable;
-    const pause = records.length > MANY ? otherWork : undefined;
+    this.#unreadable.instances = unreadable;
+    const pause = records.length > MANY ? nextTurn : undefined;
     await pause?.();
     const told = toldOf(records);
     await pause?.();
@@ -82,26 +80,19 @@ export class Reader {
     const found = await this.#unlessRefused('locks', this.#locks(names));
     const lockRefusal = found instanceof StoreUnavailableError ? { lockRefusal: found } : {};
     const locks = found instanceof StoreUnavailableError ? new Map<string, LockInfo>() : found;
+    let unreadable = 0;
     // First the lock, then its history: in the other order, a run that ends in between would be in neither answer.
     const facts = await fewAtOnce(names, async (name) => {
       const lock = locks.get(name);
       const limit = limitOf(name);
-      const read = limit === 0 ? { entries: [] } : await this.#entries(name, limit);
+      const read = limit === 0 ? { entries: [] } : await this.#entries(name, limit, () => void unreadable++);
       return [name, { ...read, ...lockRefusal, ...(lock !== undefined && { lock }) }] as const;
     });
-    if (names.some((name) => limitOf(name) > 0))
+    if (names.length === 0 || names.some((name) => limitOf(name) > 0)) {
+      this.#unreadable.runs = unreadable;
       this.#told('runs', facts.map(([, { refusal }]) => refusal).find(isRefusal));
+    }
     return new Map(facts);
-  }
-
-  /** The locks of all jobs. Records of other locks that could not be read before no longer count. */
-  async allLocks(
-    names: readonly string[],
-    limitOf: (name: string) => number,
-  ): Promise<Map<string, LockFacts>> {
-    const facts = await this.locks(names, limitOf);
-    for (const name of this.#unreadableRuns.keys()) if (!facts.has(name)) this.#unreadableRuns.delete(name);
-    return facts;
   }
 
   /** Why the store refuses to show runs; `undefined` if it does not. The answer is the same for all locks. */
@@ -119,12 +110,12 @@ export class Reader {
     return locks;
   }
 
-  async #entries(name: string, limit: number): Promise<{ entries: HistoryEntry[]; refusal?: Error }> {
-    let unreadable = 0;
-    const query = { name, limit, onUnreadable: () => unreadable++ };
-    const entries = await orRefusal(this.history.entries(query));
-    if (unreadable > 0) this.#unreadableRuns.set(name, unreadable);
-    else this.#unreadableRuns.delete(name);
+  async #entries(
+    name: string,
+    limit: number,
+    onUnreadable = (): void => undefined,
+  ): Promise<{ entries: HistoryEntry[]; refusal?: Error }> {
+    const entries = await orRefusal(this.history.entries({ name, limit, onUnreadable }));
     return entries instanceof StoreUnavailableError ? { entries: [], refusal: entries } : { entries };
   }
 
@@ -163,19 +154,8 @@ export function toldOf(records: readonly InstanceRecord[]): Member[] {
 }
 
 function infoOf(record: InstanceRecord): Member['info'] {
-  const {
-    instance,
-    startedAt,
-    seenAt,
-    application,
-    version,
-    clockOffset,
-    leads,
-    stopped,
-    added,
-    hung,
-    kept,
-  } = record;
+  const { instance, startedAt, seenAt, leads, application, version, clockOffset } = record;
+  const { stopped, added, hung, kept } = record;
   const more = given({ application, version, clockOffset, stopped, added, hung, kept });
   return { instance, startedAt, seenAt, leads, ...more, state: stateOf(record) };
 }

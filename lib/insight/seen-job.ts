@@ -1,26 +1,23 @@
 import type { Clock } from '../base/clock.js';
-import { INTERVAL_ALLOWANCE } from '../contract/allowances.js';
-import type { LockInfo } from '../contract/lock-info.js';
-import { type Announced, oneMore, type Skips } from './announcer.js';
-import { pauseNow } from './controls.js';
 import { given } from '../base/shared.js';
-import { type JobFacts, type KnownBy, type OwnFacts, UNLOCKED } from './facts.js';
-import { factsOf, type LockFacts } from './join.js';
+import { INTERVAL_ALLOWANCE } from '../contract/allowances.js';
+import type { MissReason } from '../contract/history-store.js';
+import { pauseNow } from './controls.js';
+import { isOn, type JobFacts, type KnownBy, type OwnFacts, UNLOCKED } from './facts.js';
 import type { FleetJobs } from './fleet-jobs.js';
+import { factsOf, type LockFacts } from './join.js';
 import type { Judgement } from './judgement.js';
-import { RARELY } from './recheck.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
+
+/** Why an instance did not start the newest ticks of a job. */
+export type Skips = MissReason & { readonly tick: number | undefined };
 
 /** A tick that an outage has cost here. */
 export type Lost = Skips & { readonly tick: number };
 
-/** How long after the end of a lease the store is asked what became of its run, ms: a renewal may be under way. */
-const SETTLED = 1_000;
-/** Looks at the locks of several jobs are put off to one time in so many milliseconds, which is another one on each instance. */
-const TURN = 10_000;
-const OWN_TURN = Math.floor(Math.random() * TURN);
-const atTurn = (time: number): number => Math.ceil((time - OWN_TURN) / TURN) * TURN + OWN_TURN;
+/** After what time the store is asked again about a job that is not settled, ms. */
+export const RECHECK = 300_000;
 
 /** What one instance knows besides the job itself. */
 interface Known {
@@ -35,36 +32,29 @@ interface Known {
   readonly refusal: Error | undefined;
 }
 
-interface Refusal {
-  readonly now: number;
-  readonly own: number;
-  readonly withTicks: boolean | undefined;
-}
-
 /** A job, as one instance sees it: by the store's last answer, and by its own calls since then. */
-export class SeenJob implements Announced {
-  /** What the store has answered, and when, by its clock. */
-  told: LockFacts = { entries: [] };
-  asOf: number | undefined;
+export class SeenJob {
   judgement: Judgement | undefined;
   skips: Skips | undefined;
-  /** The tick of the newest miss that this instance has to note, as the store was away. */
-  lost: number | undefined;
+  /** The missed tick that was noted last. */
   noted: number | undefined;
-  toldOfHung = -Infinity;
-  /** When to ask the store whether the run that was in the way here still goes on, by its clock. */
-  afterLease = Infinity;
-  /** Until when the job was off everywhere, as far as the store has told, by its clock. */
-  offUntil = -Infinity;
+  /** Whether to ask the store, whatever is known: the run that was in the way here may have been killed. */
+  mustAsk = false;
   /** Since when instances disagree, as far as this one knows, by the store's clock. */
   disagreeSince: number | undefined;
+  /** Until when the job was off everywhere, as far as the store has told, by its clock. */
+  #offUntil = -Infinity;
+  /** What the store has answered, and when, by its clock. */
+  #told: LockFacts = { entries: [] };
+  #asOf: number | undefined;
   /** What this instance has seen since. */
   #seen: OwnFacts = { tick: -Infinity };
   /** Whether the newest start that it has seen was its own. */
   #ranHere = false;
+  /** The newest tick of which this instance has noted, or will note, that an outage has cost it. */
+  #lost: number | undefined;
   /** Until when the job was stopped here, as far as this instance knows, by the store's clock. */
   #stoppedUntil: number | undefined;
-
   readonly #addedAt: number;
 
   /** @param lookAt when to look at it again, by the store's clock */
@@ -89,37 +79,31 @@ export class SeenJob implements Announced {
 
   /** The instance has seen that a tick was started. @param due when an interval is due again */
   see(tick: number, due = -Infinity): void {
-    this.#isWell();
+    this.judgement = undefined;
+    this.skips = undefined;
+    // A pause in the store's last answer is over: somebody has started the job.
+    if (pauseNow(this.#told.lock) !== undefined) this.#told = { entries: this.#told.entries };
     const { tick: last, due: lastDue = -Infinity } = this.#seen;
     if (tick > last) this.#ranHere = false;
     this.#seen = { tick: Math.max(last, tick), due: Math.max(lastDue, due) };
   }
 
-  #isWell(): void {
+  /** The store has answered. */
+  take(asOf: number, { lock, entries }: LockFacts): void {
+    const known = entries.length > 0 ? entries : this.#told.entries;
+    this.#told = { entries: known, ...(lock !== undefined && { lock }) };
+    this.#asOf = asOf;
+    this.mustAsk = false;
     this.judgement = undefined;
-    this.skips = undefined;
-    this.#forgetPause();
   }
 
   /**
-   * The store has answered.
-   *
-   * @param isKnown whether a lease of this instance is that of a run here, not of an earlier process with its id, which was killed
+   * The job was off everywhere when the store was asked before. Somebody may have switched it on since then, at a time that nobody knows;
+   * if an instance that has it on has started since then, that start is the time.
    */
-  take(asOf: number, { lock, entries }: LockFacts, isKnown: (lock: LockInfo) => boolean): void {
-    this.told = {
-      entries: entries.length > 0 ? entries : this.told.entries,
-      ...(lock !== undefined && { lock }),
-    };
-    this.asOf = asOf;
-    const isLeft = lock?.state === 'held' && lock.job === this.job.job && !isKnown(lock);
-    this.afterLease = isLeft ? asOf + (lock.expiresIn ?? this.job.ttl) + SETTLED : Infinity;
-    this.judgement = undefined;
-  }
-
-  /** A pause in the store's last answer is over: somebody has started the job. */
-  #forgetPause(): void {
-    if (pauseNow(this.told.lock) !== undefined) this.told = { entries: this.told.entries };
+  wasOff(before: number, now: number, fleet: Pick<FleetJobs, 'get'>): void {
+    const began = (fleet.get(this.job.job) ?? []).filter((by) => isOn(by.job) && by.startedAt > before);
+    this.#offUntil = Math.min(now, before + RECHECK, ...began.map(({ startedAt }) => startedAt - 1));
   }
 
   /**
@@ -133,7 +117,7 @@ export class SeenJob implements Announced {
     this.see(tick ?? now, now + (this.job.interval ?? 0));
     if (unlocked !== undefined) this.skips = { ...oneMore(before, { reason: UNLOCKED }, unlocked), tick };
     this.#ranHere = true;
-    this.afterLease = Infinity;
+    this.mustAsk = false;
   }
 
   /**
@@ -152,8 +136,8 @@ export class SeenJob implements Announced {
     }
     if (skips.reason !== 'store-unavailable') return undefined;
     this.skips = lost;
-    if (job.comesLate || job.grace === false || this.lost === lost.tick) return undefined;
-    this.lost = lost.tick;
+    if (job.comesLate || job.grace === false || this.#lost === lost.tick) return undefined;
+    this.#lost = lost.tick;
     return lost;
   }
 
@@ -162,39 +146,19 @@ export class SeenJob implements Announced {
    *
    * @param now by the store's clock
    * @param own by this machine's
-   * @param withTicks whether the store is asked only when ticks come anyway
    */
-  refused(tick: number | undefined, why: Refused, { now, own, withTicks }: Refusal): void {
-    this.afterLease = Infinity;
+  refused(tick: number | undefined, why: Refused, now: number, own: number): void {
+    this.mustAsk = false;
     if (why.tick !== undefined) this.see(why.tick);
-    if (why.reason === 'already-ran') return this.#hasRun(tick, why, now);
-    this.#lookAfterLease(why, now, withTicks);
-    this.skips = { ...oneMore(this.skips, why, own), tick };
-  }
-
-  /**
-   * The holder may be killed, and nobody would hear of that before the next tick: so the store is asked once, when the lease should end.
-   * Not if the next tick is so near that it shows the same, or the store may sleep until it; and not by all instances at once, but for all their jobs together.
-   */
-  #lookAfterLease({ reason, expiresIn = this.job.ttl }: Refused, now: number, withTicks = false): void {
-    if (reason !== 'held' || withTicks) return;
-    const { interval, dates } = this.job;
-    const next = interval === undefined ? dates.next(now) : now + interval;
-    const at = atTurn(now + expiresIn + SETTLED);
-    if (next - now <= RARELY || next <= at) return;
-    this.afterLease = at;
-    this.lookAt = Math.min(this.lookAt, at);
-  }
-
-  #hasRun(tick: number | undefined, { expiresIn = Infinity }: Refused, now: number): void {
-    if (tick !== undefined) return;
-    const { interval = 0 } = this.job;
+    if (why.reason !== 'already-ran') this.skips = { ...oneMore(this.skips, why, own), tick };
+    if (why.reason !== 'already-ran' || tick !== undefined) return;
     // An interval may come early by a part of it: so it is due that much later than the store says.
-    this.see(now, now + Math.min(expiresIn, interval) + interval * INTERVAL_ALLOWANCE);
+    const { interval = 0 } = this.job;
+    this.see(now, now + Math.min(why.expiresIn ?? Infinity, interval) + interval * INTERVAL_ALLOWANCE);
   }
 
-  facts({ watcher, time, fleet, here: runs, refusal }: Known): JobFacts {
-    const { job, told, asOf } = this;
+  facts({ watcher, time, fleet, here, refusal }: Known): JobFacts {
+    const { job } = this;
     const { instance, kept, hasFailed } = watcher;
     const clockOffset = watcher.clockOffset() ?? 0;
     const shown = job.shown();
@@ -212,26 +176,37 @@ export class SeenJob implements Announced {
     const outcome = this.#ranHere ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
     const facts = factsOf(
       [own, ...others],
-      { ...told, ...given({ refusal }) },
+      { ...this.#told, ...given({ refusal }) },
       {
         time,
         // Only the other instances show whether a tick was expected, and whether the job is off.
-        ...(asOf !== undefined && fleet !== undefined && { asOf }),
-        seen: { ...this.#seen, ...(outcome && { outcome }) },
+        ...given({ asOf: fleet && this.#asOf }),
+        seen: { ...this.#seen, ...given({ outcome }) },
         ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
       },
     );
-    const here = runs.filter((run) => run.job === job.job);
-    const rest = facts.runs.filter((run) =>
-      run.instance === instance && run.outcome === 'running'
-        ? false
-        : this.#isOpen(run) && here.every(({ fencingToken }) => fencingToken !== run.fencingToken),
+    const mine = here.filter((run) => run.job === job.job);
+    const rest = facts.runs.filter(
+      (run) => isNotAmong(mine, run) && (run.outcome !== 'running' || this.#mayGoOn(run, own)),
     );
-    return { ...facts, offUntil: this.offUntil, runs: [...here, ...rest] };
+    return { ...facts, offUntil: this.#offUntil, runs: [...mine, ...rest] };
   }
 
-  /** Whether a run in the store's last answer may still go on: not if the instance has seen a newer start. */
-  #isOpen({ outcome, hung, tick, startedAt }: RunInfo): boolean {
-    return outcome !== 'running' || hung === true || (tick ?? startedAt) >= this.#seen.tick;
+  /** Whether a run in the store's last answer may go on elsewhere, or did in an earlier process of this id, which was killed. */
+  #mayGoOn({ instance, hung, tick, startedAt }: RunInfo, own: KnownBy): boolean {
+    if (instance === own.instance && startedAt >= own.startedAt) return false;
+    // The instance may have seen a newer start.
+    return hung === true || (tick ?? startedAt) >= this.#seen.tick;
   }
+}
+
+/** Whether a run is none of these. An earlier process of an instance may have had its id, so the id says nothing. */
+export const isNotAmong = (runs: readonly RunInfo[], { fencingToken }: RunInfo): boolean =>
+  runs.every((run) => run.fencingToken !== fencingToken);
+
+/** One more tick was skipped. */
+function oneMore(before: MissReason | undefined, { reason, holder }: Refused, now: number): MissReason {
+  const again = before?.reason === reason && before.until === undefined;
+  const [count, since] = again ? [before.count + 1, before.since ?? now] : [1, now];
+  return { reason, count, since, ...given({ holder }) };
 }

@@ -1,43 +1,38 @@
 import { formatDuration } from '../base/duration.js';
 import { displayName } from '../base/lock-name.js';
-import { asClause, withoutSql } from '../base/wording.js';
+import { withoutSql } from '../base/wording.js';
 import { datesOf } from './dates.js';
-import { isOn, type JobFacts, lastStartOf, makesUpFor, wasStarted, wasUp } from './facts.js';
-import { abortedBy, after, because, begunOf, endOf, overrunOf, whereOf } from './run-phrases.js';
-import type { ScheduleView, UnknownReason, WhyCause } from './types.js';
-import { capital, some, Words } from './words.js';
+import { isOn, type JobFacts, lastStartOf, makesUpFor, upAt, wasStarted } from './facts.js';
+import { begunOf, capital, cutShort, endOf, inBrackets, names, some, whereOf, Words } from './phrases.js';
+import type { RunInfo, ScheduleView, UnknownReason, WhyCause } from './types.js';
 
-/*
- * Sentences for a person who is on call, at night, and has not seen this job before.
- */
+/* Sentences for a person who is on call, at night, and has not seen this job before. */
 
 type Of<C extends WhyCause['cause']> = Extract<WhyCause, { readonly cause: C }>;
 
 const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Words) => string } = {
   ran: ({ run }, words) => `${begunOf(run, words)}, ${endOf(run)}.`,
   running: ({ run }, words) =>
-    `It is running on ${displayName(run.instance)} since ${words.time(run.startedAt)}, for ${formatDuration(Math.max(0, words.facts.time - run.startedAt))} now.`,
+    `It is running on ${displayName(run.instance)} since ${words.time(run.startedAt)}, for ${ageOf(run, words)} now.`,
   hung: ({ run, instances }, words) =>
-    `It hangs on ${some(instances.map(displayName))}: a run that began at ${words.fullTime(run.startedAt)}, ${formatDuration(Math.max(0, words.facts.time - run.startedAt))} ago, goes on past its \`timeout\` or without its lock. An instance on which it hangs starts no other run of it until it is restarted.`,
-  interrupted: ({ run }, words) =>
-    run.outcome === 'aborted'
-      ? `${begunOf(run, words)}, aborted${after(run)}, as ${abortedBy(run)}${because(run)}.`
-      : `${begunOf(run, words)}, and was interrupted: the instance died, froze, or lost the store. How far the run got is not known.`,
-  overrun: ({ run }, words) => `${nobody(words)}: ${overrunOf(run, words)}.`,
+    `It hangs on ${names(instances)}: a run that began at ${words.fullTime(run.startedAt)}, ${ageOf(run, words)} ago, goes on past its \`timeout\` or without its lock. An instance on which it hangs starts no other run of it until it is restarted.`,
+  interrupted: ({ run }, words) => begunOf(run, words) + cutShort(run, words),
+  overrun: ({ run }, words) =>
+    `${nobody(words)}: ${run.outcome === 'interrupted' ? 'its lock was still taken for an earlier run of the job' : 'an earlier run of the job was still going on'}, ${whereOf(run, words)}.`,
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
   'store-away': ({ from, to, instances }, words) =>
     `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${share(instances.length, words)}.`,
   unlocked: ({ instances }, words) =>
-    `${capital(words.theTick)} ran without its lock on ${some(instances.map(displayName))}, as the store did not answer (\`onStoreError: 'run'\`). Nothing more is known of that run.`,
+    `${capital(words.theTick)} ran without its lock on ${names(instances)}, as the store did not answer (\`onStoreError: 'run'\`). Nothing more is known of that run.`,
   missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
-  'no-instance': (cause, words) => noInstance(cause, words),
-  paused: (cause, words) => paused(cause, words),
+  'no-instance': noInstance,
+  paused,
   off: ({ instances }, words) => off(instances, words),
   'clocks-behind': ({ behind, instances }) =>
-    `Its ticks come ${formatDuration(behind)} late: the clock of ${some(instances.map(displayName))} is behind that of the store by so much. Either clock may be the wrong one.`,
+    `Its ticks come ${formatDuration(behind)} late: the clock of ${names(instances)} is behind that of the store by so much. Either clock may be the wrong one.`,
   'schedules-differ': ({ schedules }, words) =>
     `${words.tick === undefined ? 'The' : `${nobody(words)}, and the`} instances do not agree when it runs: ${some(schedules.map(scheduleOf), 5, '; ')}.`,
-  'not-a-tick': (cause, words) => noTick(cause, words),
+  'not-a-tick': noTick,
   pending: ({ due }, words) => pending(due, words),
   'unknown-job': ({ jobs }, { facts }) => unknownJobSentence(facts.known.job, jobs, true),
   'too-old': ({ since }, words) =>
@@ -58,11 +53,7 @@ const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
   'nobody-up': () => 'No instance that may run it is up, and nobody would notice: it is never overdue.',
 };
 
-/**
- * A cause as a person reads it.
- *
- * @param tick the time in question
- */
+/** A cause as a person reads it. @param tick the time in question */
 export function sentenceOf(facts: JobFacts, cause: WhyCause, tick?: number): string {
   const say = SENTENCES[cause.cause] as (cause: WhyCause, words: Words) => string;
   const words = new Words(facts, tick);
@@ -82,11 +73,14 @@ function madeUpFor(words: Words): string {
 export function unknownJobSentence(job: string, jobs: readonly string[], areNear: boolean): string {
   const start = `No instance knows a job ${displayName(job)}.`;
   if (jobs.length === 0) return `${start} No instance has told of any job yet.`;
-  const names = jobs.map(displayName);
+  const shown = jobs.map(displayName);
   return areNear
-    ? `${start} Did you mean ${some(names, 3, ' or ')}?`
-    : `${start} There are: ${some(names, 10)}.`;
+    ? `${start} Did you mean ${some(shown, 3, ' or ')}?`
+    : `${start} There are: ${some(shown, 10)}.`;
 }
+
+const ageOf = ({ startedAt }: RunInfo, { facts: { time } }: Words): string =>
+  formatDuration(Math.max(0, time - startedAt));
 
 const nobody = (words: Words): string => `Nobody started ${words.theTick}`;
 
@@ -105,7 +99,7 @@ function takenBy({ run, holder }: Of<'lock-taken'>, words: Words): string {
 
 /** `3 of 3 instances`. */
 function share(count: number, { facts, tick }: Words): string {
-  const up = tick === undefined ? 0 : facts.knownBy.filter((instance) => wasUp(instance, tick)).length;
+  const up = tick === undefined ? 0 : upAt(facts, tick).length;
   return `${count} of ${Math.max(count, up)} instance${Math.max(count, up) === 1 ? '' : 's'}`;
 }
 
@@ -126,27 +120,27 @@ function reasonsOf(reasons: Of<'missed'>['reasons'], { facts }: Words): string[]
   const instances = new Map<string, string[]>();
   for (const { reason, count, instance } of reasons) {
     const by = facts.knownBy.find((each) => each.instance === instance);
-    const text = `${reason === 'clock-skew' ? ahead(by?.clockOffset) : (REASONS[reason] ?? displayName(reason))}${count > 1 ? ` (${count} times in a row)` : ''}`;
-    instances.set(text, [...(instances.get(text) ?? []), displayName(instance)]);
+    const what = reason === 'clock-skew' ? ahead(by?.clockOffset) : (REASONS[reason] ?? displayName(reason));
+    const text = count > 1 ? `${what} (${count} times in a row)` : what;
+    instances.set(text, [...(instances.get(text) ?? []), instance]);
   }
-  return [...instances].map(([text, names]) => `On ${some(names)}, ${text}.`);
+  return [...instances].map(([text, on]) => `On ${names(on)}, ${text}.`);
 }
 
 function off(instances: readonly string[], { facts: { knownBy }, tick }: Words): string {
-  const names = some(instances.map(displayName));
   const [isStopped, isDisabled] = [true, false].map((enabled) =>
     knownBy.some((by) => by.job.enabled === enabled && !isOn(by.job)),
   );
   const how = [isDisabled ? '`enabled: false`' : '', isStopped ? 'its cron job was stopped' : ''];
   const what = `switched off (${how.filter((each) => each !== '').join(', or ')})`;
   if (knownBy.every(({ state }) => state !== 'up'))
-    return `It was ${what} where it was known last: ${names}.`;
+    return `It was ${what} where it was known last: ${names(instances)}.`;
   const isOne = instances.length === 1;
   const wereThere = tick === undefined ? (isOne ? 'is up' : 'are up') : `${isOne ? 'was' : 'were'} up then`;
   // Some that are not up any more may have had it switched on.
   const which = `${instances.length < knownBy.length ? `${wereThere} and ` : ''}${isOne ? 'knows' : 'know'} it`;
   const where = isOne ? `the only instance that ${which}` : `all ${instances.length} instances that ${which}`;
-  return `It is ${what} on ${where}: ${names}.`;
+  return `It is ${what} on ${where}: ${names(instances)}.`;
 }
 
 function ahead(offset = 0): string {
@@ -165,9 +159,7 @@ function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string
   const off = words.facts.knownBy.filter(({ state, job }) => state === 'up' && !isOn(job));
   const which = off.length === 0 ? 'that knows the job' : 'on which the job is switched on';
   const rest =
-    off.length === 0
-      ? ''
-      : ` It is switched off on ${some(off.map(({ instance }) => displayName(instance)))}.`;
+    off.length === 0 ? '' : ` It is switched off on ${names(off.map(({ instance }) => instance))}.`;
   return `No instance ${which} ${then}: ${seen === undefined ? next : `${seen}; ${next}`}.${rest}`;
 }
 
@@ -181,7 +173,7 @@ function paused({ pause }: Of<'paused'>, words: Words): string {
       ? what
       : `${nobody(words)}: ${what === 'It' ? 'it' : what.replace('Its', 'its')}`;
   const who = `paused by ${actor} at ${words.fullTime(since)}, ${isNow ? 'until' : 'and was so until'} ${words.fullTime(until)}${resumedBy === undefined ? '' : `, when ${resumedBy} resumed it`}`;
-  return `${about} ${isNow ? 'is' : 'was'} ${who}${reason === undefined ? '' : ` (${asClause(reason)})`}.`;
+  return `${about} ${isNow ? 'is' : 'was'} ${who}${inBrackets(reason)}.`;
 }
 
 /** `0 3 * * * in UTC on api-1, api-2`. */
@@ -190,24 +182,20 @@ function scheduleOf({ schedule, timeZone, interval, instances }: ScheduleView): 
     interval === undefined
       ? `\`${schedule ?? 'no schedule'}\`${timeZone === undefined ? '' : ` in ${timeZone}`}`
       : `every ${formatDuration(interval)}`;
-  return `${when} on ${some(instances.map(displayName))}`;
+  return `${when} on ${names(instances)}`;
 }
 
 function noTick({ before, after: following, schedules }: Of<'not-a-tick'>, words: Words): string {
   const at = words.tick === undefined ? 'then' : `at ${words.fullTime(words.tick)}`;
   const schedule = `its schedule is ${some(schedules.map(scheduleOf), 5, '; ')}`;
-  const dates = [
-    before === undefined
-      ? undefined
-      : `The tick before was at ${words.fullTime(before)}${resultOf(before, words)}`,
-    following === undefined
-      ? undefined
-      : `the next one ${following > words.facts.time ? 'is' : 'was'} at ${words.fullTime(following)}${resultOf(following, words)}`,
-  ].filter((text) => text !== undefined);
-  return [
-    `It has no tick ${at}: ${schedule}.`,
-    dates.length === 0 ? '' : ` ${capital(dates.join('; '))}.`,
-  ].join('');
+  const dates: string[] = [];
+  if (before !== undefined)
+    dates.push(`the tick before was at ${words.fullTime(before)}${resultOf(before, words)}`);
+  if (following !== undefined)
+    dates.push(
+      `the next one ${following > words.facts.time ? 'is' : 'was'} at ${words.fullTime(following)}${resultOf(following, words)}`,
+    );
+  return `It has no tick ${at}: ${schedule}.${dates.length === 0 ? '' : ` ${capital(dates.join('; '))}.`}`;
 }
 
 /** What became of a tick, if its run is known. */
@@ -235,9 +223,7 @@ function unknown(words: Words): string {
     return kind === 'hand'
       ? 'It has no schedule: it runs when it is called. No run is known of that time.'
       : 'Nothing is known of it: no run, and none of the dates at which it should run.';
-  const up = facts.knownBy
-    .filter((instance) => wasUp(instance, tick))
-    .map(({ instance }) => displayName(instance));
-  const logs = up.length === 0 ? '' : ` Look at the log of those that were up then: ${some(up)}.`;
+  const up = upAt(facts, tick).map(({ instance }) => instance);
+  const logs = up.length === 0 ? '' : ` Look at the log of those that were up then: ${names(up)}.`;
   return `Nobody is known to have started ${theTick}, and no instance has told why.${logs}`;
 }

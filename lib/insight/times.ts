@@ -40,10 +40,8 @@ function offsetsOf(zone: string): (time: number) => number {
     second: 'numeric',
   });
   return (time) => {
-    const part = Object.fromEntries(
-      format.formatToParts(time).map(({ type, value }) => [type, Number(value)]),
-    );
-    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part;
+    const numbers = format.format(time).match(/\d+/g) ?? [];
+    const [month = 1, day = 1, year = 0, hour = 0, minute = 0, second = 0] = numbers.map(Number);
     return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(time / 1_000) * 1_000;
   };
 }

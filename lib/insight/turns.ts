@@ -1,10 +1,7 @@
-import { atEndOfTurn, type Clock, systemClock } from '../base/clock.js';
+import { type Clock, nextTurn, systemClock } from '../base/clock.js';
 
 /** How long one stretch of work may last before the event loop has its turn, ms. */
 const TURN = 5;
-
-/** Lets other work of the process have its turn. */
-export const otherWork = (): Promise<void> => new Promise((resolve) => atEndOfTurn(resolve));
 
 /**
  * Calls a function for each, a few milliseconds at a stretch: there may be hundreds of jobs, each with hundreds of instances.
@@ -19,7 +16,7 @@ export async function inTurns<T, R>(
   let began = clock.monotonic();
   for (const item of items) {
     if (clock.monotonic() - began >= TURN) {
-      await otherWork();
+      await nextTurn();
       began = clock.monotonic();
     }
     const found = each(item);

@@ -1,7 +1,7 @@
 import { datesOf, dueOf } from './dates.js';
 import { pauseNow } from './controls.js';
 import { given } from '../base/shared.js';
-import { hasFailed, isOn, type JobFacts, lastStartOf } from './facts.js';
+import { hasFailed, type JobFacts, lastStartOf, upAndOn } from './facts.js';
 import { isUp } from './join.js';
 import { failuresOf, isOff, type Judgement, judge } from './judgement.js';
 import type { JobStatus, JobView } from './types.js';
@@ -54,8 +54,8 @@ function missedSince(facts: JobFacts, { tick = Infinity }: Judgement): number {
 
 /** @param from now, or the end of a pause */
 function nextOf(facts: JobFacts, from: number): number | undefined {
-  const { known, knownBy } = facts;
-  if (isOff(facts) || !knownBy.some(({ state, job }) => state === 'up' && isOn(job))) return undefined;
+  const { known } = facts;
+  if (isOff(facts) || upAndOn(facts).length === 0) return undefined;
   const due = known.kind === 'interval' ? dueOf(facts) : undefined;
   if (due !== undefined) return from > facts.time ? Math.max(due, from) : due;
   const next = known.kind === 'cron' ? datesOf(facts).next(from) : Infinity;

@@ -1,34 +1,46 @@
 import { type Clock, inModuleContext, type Timer } from '../base/clock.js';
 import type { HistoryStore } from '../contract/history-store.js';
-import { Announcer } from './announcer.js';
+import { Alarms } from './alarms.js';
 import { nextRipe } from './dates.js';
 import type { JobFacts } from './facts.js';
+import { HUNG, HungRuns } from './hung-runs.js';
 import type { LockFacts } from './join.js';
 import { isExcused, isOff, type Judgement, judge } from './judgement.js';
-import type { Reader } from './read.js';
-import { AGAIN, goesOnElsewhere, mayHaveChanged, offFor, RECHECK, REPLACED, wentWrong } from './recheck.js';
-import { type Lost, SeenJob } from './seen-job.js';
-import { againAfter, type AskedFleet, locksOf, noteOff, takeLocks } from './seen-jobs.js';
+import type { Fleet, Reader } from './read.js';
+import { isNotAmong, type Lost, RECHECK, SeenJob } from './seen-job.js';
 import { inTurns } from './turns.js';
-import type { RunInfo } from './types.js';
+import type { JobStatus, RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 
 /** The shortest time between two looks at a job, ms. */
 const SOONEST = 1_000;
-/** How long a run may go on before it hangs when it should be over, ms: it may be about to end. */
-export const HUNG = 60_000;
-/** Among how many of the newest runs to look for one that went on at the time of a tick. */
-const RUNS = 20;
+/** How long to wait after a call that failed, ms: while the store is away, nobody knows what the others have done. */
+const AGAIN = 5_000;
+/** After what time it asks again about what no tick would show, ms. */
+const RARELY = 3_600_000;
+/** After what time it looks whether a job that was deleted is back, ms. */
+const BACK = 60_000;
+/** Among how many of the newest entries to look for a run that went on at the time of a tick. */
+const ENTRIES = 20;
+
+/** These may change though no tick comes, and though nothing is wrong. */
+const UNSETTLED: ReadonlySet<JobStatus> = new Set(['off', 'paused', 'unknown']);
+/** Of these, the history tells more than the lock. */
+const WRONG: ReadonlySet<JobStatus> = new Set(['overdue', 'failing', 'interrupted']);
 
 /**
- * The state of each job, as far as one instance knows, by the same judgement as everywhere. The calls of its scheduler show which ticks
- * were started, here or elsewhere. It asks the store when it begins, and then only if its own facts do not suffice. It notes ticks that
- * were missed, and reports them and the runs that hang here.
+ * The state of each job, as far as one instance knows, by the same judgement as everywhere. When the grace of a tick is over, it asks the
+ * store who has started it, unless its own calls have shown that; it asks again while a job is not settled. It notes ticks that were
+ * missed, and reports them and the runs that hang here.
  */
 export class Watch {
   readonly #states = new Map<string, SeenJob>();
-  readonly #announcer: Announcer;
-  #fleet: AskedFleet | undefined;
+  /** The jobs that are not watched: a function makes the names of their locks. Only their runs that hang here are known. */
+  readonly #unwatched = new Set<string>();
+  readonly #alarms: Alarms;
+  readonly #hungRuns: HungRuns;
+  /** Who is there, and when the store was asked, by its clock. */
+  #fleet: (Fleet & { readonly askedAt: number }) | undefined;
   /** Why the store does not show runs: the same reason for all locks. */
   #refusal: Error | undefined;
   /** Why the store has refused the last beat. */
@@ -50,14 +62,20 @@ export class Watch {
     private readonly clock: Clock,
     private readonly watcher: Watcher,
   ) {
-    this.#announcer = new Announcer(history, clock, watcher);
+    this.#alarms = new Alarms(history, clock, watcher);
+    const ofUnwatched = ({ job = '' }: RunInfo): boolean => this.#unwatched.has(job);
+    this.#hungRuns = new HungRuns(clock, watcher, ofUnwatched);
   }
 
-  /** The judgement of each job that is watched. */
+  /** The judgement of each job that is watched, and of each other one that hangs, as far as this instance knows. */
   get judgements(): ReadonlyMap<string, Judgement> {
     this.#here = this.watcher.runs();
-    const there = [...this.#states].filter(([, state]) => state.job.isThere());
-    return new Map(there.map(([job, state]) => [job, this.#judged(state)]));
+    const judgements = new Map<string, Judgement>();
+    for (const [job, state] of this.#states)
+      if (state.job.isThere()) judgements.set(job, this.#judged(state));
+    for (const run of this.#hungRuns.ofUnwatched)
+      judgements.set(run.job ?? run.lock, { status: 'hung', attention: true, run });
+    return judgements;
   }
 
   /** The jobs that are watched. */
@@ -70,13 +88,13 @@ export class Watch {
     return (this.#states.get(job)?.job.grace ?? false) !== false;
   }
 
-  /** Watches a job from now on, instead of an earlier one with its name. */
-  add(job: WatchedJob): void {
+  /** Watches a job from now on, instead of an earlier one with its name. One that is never overdue may still hang. */
+  add({ lock, ...job }: Omit<WatchedJob, 'lock'> & { readonly lock: string | undefined }): void {
     if (this.#stopped) return;
-    const lookAt = this.#firstLookAt(job);
-    this.#states.set(job.job, new SeenJob(job, this.clock, lookAt));
-    // Many may be added at a time.
-    if (lookAt < this.#armedFor) this.arm();
+    if (lock === undefined) return void this.#unwatched.add(job.job);
+    const state = new SeenJob({ ...job, lock }, this.clock, Infinity);
+    this.#states.set(job.job, state);
+    this.#lookBy(state, this.#firstLookAt(state.job));
   }
 
   remove(job: string): void {
@@ -91,17 +109,21 @@ export class Watch {
   /** A call by the scheduler did not start the job. @param tick its tick, if it has one */
   refused(job: string, tick: number | undefined, why: Refused): void {
     const state = this.#states.get(job);
-    const { withTicks } = this.watcher;
-    state?.refused(tick, why, { now: this.#now(), own: this.clock.now(), withTicks });
-    if (state !== undefined && state.lookAt < this.#armedFor) this.arm();
+    const now = this.#now();
+    state?.refused(tick, why, now, this.clock.now());
+    if (state === undefined || why.reason !== 'held' || this.watcher.withTicks) return;
+    const { interval, dates, grace } = state.job;
+    // The holder may be killed. If another tick comes soon, that shows the same, for nothing.
+    if ((interval ?? dates.next(now) - now) <= RARELY) return;
+    state.mustAsk = true;
+    this.#lookBy(state, now + (grace || RECHECK));
   }
 
   /** A run of the job should be over: looks some time later whether it hangs. */
-  soon(job: string | undefined): void {
-    const state = this.#states.get(job ?? '');
-    if (state === undefined) return;
-    state.lookAt = Math.min(state.lookAt, this.#now() + HUNG);
-    this.arm();
+  soon(job = ''): void {
+    const state = this.#states.get(job);
+    if (state !== undefined) this.#lookBy(state, this.#now() + HUNG);
+    else if (this.#unwatched.has(job)) this.#hungRuns.soon();
   }
 
   /**
@@ -123,7 +145,8 @@ export class Watch {
     this.#stopped = true;
     this.#timer?.cancel();
     this.#states.clear();
-    this.#announcer.stop();
+    this.#alarms.stop();
+    this.#hungRuns.stop();
   }
 
   /** A beat was answered, or refused. @param problem why it was refused: then the store may show no runs, either */
@@ -161,17 +184,23 @@ export class Watch {
     return comesLate ? this.#now() + AGAIN : -Infinity;
   }
 
-  /** Notes a missed tick, unless somebody has started it in this moment. */
-  async #note(state: SeenJob, tick: number, lost?: Lost): Promise<void> {
-    const started = await this.#announcer.missed(state, tick, lost);
-    if (started === undefined) return;
-    state.see(started, started > tick ? started : this.#now() + (state.job.interval ?? 0));
+  /** Looks at a job at this time, by the store's clock, or before. */
+  #lookBy(state: SeenJob, time: number): void {
+    state.lookAt = Math.min(state.lookAt, time);
+    // Many may be added at a time.
+    if (state.lookAt < this.#armedFor) this.arm();
   }
 
   #judged(state: SeenJob): Judgement {
     const isOver = this.#now() >= state.lookAt || state.judgement?.run !== undefined;
     if (state.judgement === undefined || isOver) state.judgement = judge(this.#facts(state));
     return state.judgement;
+  }
+
+  #facts(state: SeenJob): JobFacts {
+    const fleet = this.#fleet?.jobs;
+    const { watcher } = this;
+    return state.facts({ watcher, time: this.#now(), fleet, here: this.#here, refusal: this.#refusal });
   }
 
   #wake(): void {
@@ -181,6 +210,7 @@ export class Watch {
     for (const state of states) state.lookAt = Infinity;
     void inModuleContext(() => this.#look(states)).catch(() => {
       // The calls that ask for locks report the outage.
+      this.#asksOfRuns = true;
       for (const state of states) state.lookAt = Math.min(state.lookAt, this.#now() + AGAIN);
       this.arm();
     });
@@ -191,10 +221,14 @@ export class Watch {
     this.#here = this.watcher.runs();
     const states = some.filter((state) => this.#watches(state));
     // A job that was deleted may be put back.
-    for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + REPLACED;
+    for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + BACK;
     for (const state of states) state.look(this.#now());
-    if (states[0] !== undefined && this.#asksOfRuns) await this.#askOfRuns(states[0]);
-    const doubtful = await this.#those(states, (state) => this.#isDoubtful(state));
+    if (states[0] !== undefined && this.#asksOfRuns) {
+      this.#asksOfRuns = false;
+      this.#refusal = await this.reader.refusalOf(states[0].job.lock);
+      for (const state of this.#states.values()) state.judgement = undefined;
+    }
+    const doubtful = await this.#those(states, (state) => state.mustAsk || this.#mayChange(state));
     if (doubtful.length > 0) await this.#ask(doubtful);
     await inTurns(states, (state) => this.#tell(state).then(() => []), this.clock);
     this.arm();
@@ -205,91 +239,91 @@ export class Watch {
     return inTurns(states, (state) => (isTrue(state) ? [state] : []), this.clock);
   }
 
-  #facts(state: SeenJob): JobFacts {
-    const fleet = this.#fleet?.jobs;
-    const { watcher } = this;
-    return state.facts({ watcher, time: this.#now(), fleet, here: this.#here, refusal: this.#refusal });
+  /** Whether an answer of the store may change the judgement, though no tick comes. */
+  #mayChange(state: SeenJob): boolean {
+    const { status, attention, run, reason, disagree = false } = this.#judged(state);
+    if (reason === 'no-dates') return false;
+    if (run?.outcome === 'running') return disagree || isNotAmong(this.#here, run);
+    return attention || disagree || UNSETTLED.has(status);
   }
 
-  /** Whether the judgement of a job needs an answer of the store. */
-  #isDoubtful(state: SeenJob): boolean {
-    const judgement = this.#judged(state);
-    const { status, disagree } = judgement;
-    if (this.#now() >= state.afterLease) return true;
-    if (disagree === true && this.#isFleetOld(REPLACED)) return true;
-    if (status === 'off') return this.#isFleetOld(offFor(this.clock.now() - state.since));
-    if (status === 'disagree') return this.#isFleetOld();
-    return mayHaveChanged(judgement, this.watcher.instance);
-  }
-
-  async #askOfRuns({ job }: SeenJob): Promise<void> {
-    this.#asksOfRuns = false;
-    try {
-      this.#refusal = await this.reader.refusalOf(job.lock);
-    } catch (error) {
-      this.#asksOfRuns = true;
-      throw error;
-    }
-    for (const state of this.#states.values()) state.judgement = undefined;
-  }
-
-  #isFleetOld(age = RECHECK): boolean {
-    return this.#fleet === undefined || this.#now() - this.#fleet.askedAt >= age - AGAIN;
-  }
-
+  /** Asks for locks, and for histories of jobs that went wrong; for who is there only if that may matter. */
   async #ask(states: readonly SeenJob[]): Promise<void> {
-    // Only its entry tells how a run by hand has ended.
-    const wrong = new Set(locksOf(states.filter((state) => wentWrong(this.#judged(state)))));
-    const most = (name: string): number => (wrong.has(name) ? RUNS : 0);
-    // What has become of a run elsewhere is no question about the fleet.
-    const { instance } = this.watcher;
-    const areRuns = states.every(
-      (state) => this.#now() >= state.afterLease || goesOnElsewhere(this.#judged(state), { instance }),
-    );
-    this.#take(states, this.#now(), await this.reader.locks(locksOf(states), most));
-    const isUnwell = (state: SeenJob): boolean => {
-      const { status, tick, disagree } = this.#judged(state);
-      return (status === 'overdue' && tick !== state.noted) || disagree === true || status === 'off';
+    await this.#read(states, (state) => (WRONG.has(this.#judged(state).status) ? ENTRIES : 0));
+    const isOfFleet = (state: SeenJob): boolean => {
+      const { status, tick, run, disagree } = this.#judged(state);
+      const isMissed = status === 'overdue' && tick !== state.noted;
+      return isMissed || run?.hung === true || disagree === true || status === 'off';
     };
-    const unwell = await this.#those(states, isUnwell);
-    const isFleetOld = this.#isFleetOld(areRuns ? Infinity : RECHECK);
-    if (!isFleetOld && unwell.length === 0) return;
-    const askedAt = this.#now();
-    const wereOff = [...this.#states.values()].filter((state) => state.judgement?.status === 'off');
+    const ofFleet = await this.#those(states, isOfFleet);
     const before = this.#fleet;
+    if (before !== undefined && ofFleet.length === 0) return;
+    const askedAt = this.#now();
+    const wereOff = [...this.#states.values()].filter(({ judgement }) => judgement?.status === 'off');
     this.#fleet = { ...(await this.reader.fleet()), askedAt };
-    noteOff(wereOff, before, this.#fleet, instance);
+    for (const state of wereOff) state.wasOff(before?.askedAt ?? -Infinity, askedAt, this.#fleet.jobs);
     for (const state of states) state.judgement = undefined;
     const missed = await this.#those(states, (state) => this.#judged(state).status === 'overdue');
-    if (missed.length === 0) return;
-    this.#take(missed, this.#now(), await this.reader.locks(locksOf(missed), () => RUNS));
+    if (missed.length > 0) await this.#read(missed, () => ENTRIES);
   }
 
-  #take(states: readonly SeenJob[], asOf: number, locks: ReadonlyMap<string, LockFacts>): void {
-    takeLocks(states, asOf, locks, this.watcher);
+  /** Reads the locks of jobs. @param mostOf how many of their newest entries */
+  async #read(states: readonly SeenJob[], mostOf: (state: SeenJob) => number): Promise<void> {
+    const most = new Map<string, number>();
+    for (const state of states)
+      most.set(state.job.lock, Math.max(most.get(state.job.lock) ?? 0, mostOf(state)));
+    const asOf = this.#now();
+    const locks = await this.reader.locks([...most.keys()], (name) => most.get(name) ?? 0);
+    for (const state of states) {
+      const { lockRefusal, ...told }: LockFacts = locks.get(state.job.lock) ?? { entries: [] };
+      // Asks again later, as if the store had not answered.
+      if (lockRefusal !== undefined) throw lockRefusal;
+      state.take(asOf, told);
+    }
   }
 
   /** Reports what people have to know, and sets when to look again. */
   async #tell(state: SeenJob): Promise<void> {
     const judgement = this.#judged(state);
     const { status, attention, tick, run } = judgement;
-    if (attention && run?.outcome === 'running') this.#announcer.hung(state, run, this.#now());
+    const hangs = attention && run?.outcome === 'running' && run.instance === this.watcher.instance;
+    if (hangs) this.#hungRuns.tell(run);
     if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     const now = this.#now();
-    state.disagreeSince = judgement.disagree === true ? (state.disagreeSince ?? now) : undefined;
     // Its schedule may have changed, which needs no answer of the store.
-    const again = Math.min(nextRipe(this.#facts(state)), state.afterLease);
-    const next = Math.min(
-      again,
-      now + againAfter(state, judgement, this.watcher, { now, own: this.clock.now() }),
-    );
+    const next = Math.min(nextRipe(this.#facts(state)), now + this.#again(state, judgement));
     state.lookAt = Math.min(state.lookAt, Math.max(next, now + SOONEST));
+  }
+
+  /** After what time to ask again about a job, ms; Infinity: its next tick is soon enough. */
+  #again(state: SeenJob, { run, reason, disagree, attention }: Judgement): number {
+    const now = this.#now();
+    state.disagreeSince = disagree === true ? (state.disagreeSince ?? now) : undefined;
+    if (reason === 'not-asked' || reason === 'old-facts') return AGAIN;
+    const goesOn = run?.outcome === 'running';
+    if (!this.#mayChange(state) && !(goesOn && attention)) return Infinity;
+    // By the next question after a deploy, the old instance has left. Runs keep the store awake.
+    const isFresh = now - (state.disagreeSince ?? -Infinity) < RECHECK - AGAIN;
+    return goesOn || isFresh ? RECHECK : this.#withTicks(state.job, now);
+  }
+
+  #withTicks({ interval, dates }: WatchedJob, now: number): number {
+    if (this.watcher.withTicks !== true) return RECHECK;
+    if (interval !== undefined) return Math.max(interval, RECHECK);
+    return dates.next(now) < Infinity ? Infinity : RARELY;
+  }
+
+  /** Notes a missed tick, unless somebody has started it in this moment. */
+  async #note(state: SeenJob, tick: number, lost?: Lost): Promise<void> {
+    const started = await this.#alarms.missed(state, tick, lost);
+    if (started === undefined) return;
+    state.see(started, started > tick ? started : this.#now() + (state.job.interval ?? 0));
   }
 
   async #tellLost(state: SeenJob, lost: Lost): Promise<void> {
     const { tick } = lost;
     if (!this.#watches(state) || tick === state.noted) return;
-    this.#take([state], this.#now(), await this.reader.locks([state.job.lock], () => RUNS));
+    await this.#read([state], () => ENTRIES);
     const facts = this.#facts(state);
     if (!isExcused(facts, tick) && !isOff(facts)) await this.#note(state, tick, lost);
   }

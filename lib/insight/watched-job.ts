@@ -11,8 +11,6 @@ export interface WatchedJob {
   readonly lock: string;
   /** Whether a tick that was skipped may still run. */
   readonly comesLate: boolean;
-  /** For how long a lease of it lasts unless it is renewed, ms. */
-  readonly ttl: number;
   /** How long after its tick it counts as overdue, ms; `false`: never. */
   readonly grace: number | false;
   /** Milliseconds between two runs of an interval. */
@@ -32,7 +30,7 @@ export interface Refused {
   readonly holder?: string;
   /** The newest tick of the job that was started. */
   readonly tick?: number;
-  /** Milliseconds until the lease of the holder ends, or until an interval may start again. */
+  /** Milliseconds until an interval may start again. */
   readonly expiresIn?: number;
 }
 

@@ -12,6 +12,9 @@ import {
   type KnownBy,
   lastStartOf,
   makesUpFor,
+  type TickDates,
+  upAndOn,
+  upAt,
   wasExpected,
   wasInterrupted,
   wasStarted,
@@ -60,14 +63,11 @@ function switchedOff({ knownBy }: JobFacts): WhyCause {
 }
 
 function disagreement(facts: JobFacts): WhyCause {
-  const up = facts.knownBy.filter(({ state, job }) => state === 'up' && isOn(job));
+  const up = upAndOn(facts);
   const schedules = schedulesOf(up);
   if (schedules.length > 1) return { cause: 'schedules-differ', schedules };
-  return {
-    cause: 'clocks-behind',
-    behind: lateness(facts),
-    instances: up.map(({ instance }) => instance),
-  };
+  const instances = up.map(({ instance }) => instance);
+  return { cause: 'clocks-behind', behind: lateness(facts), instances };
 }
 
 /** @param jobs the names of all jobs that some instance knows */
@@ -117,13 +117,15 @@ const isOfNobody = (facts: JobFacts, date: number): boolean =>
   !facts.runs.some(({ tick }) => tick === date) && !wasExpected(facts, date);
 
 /** Whether nobody knows which ticks were started, as with `oncePerTick: false`: then the newest run says more than the ticks. */
-const isWithoutTick = ({ known }: JobFacts, { tick, startedAt }: RunInfo, newest = 0): boolean =>
+const isWithoutTick = ({ known }: JobFacts, { tick, startedAt }: RunInfo, newest: number): boolean =>
   known.overdue === false && tick === undefined && startedAt >= newest;
 
 function whyAt(facts: JobFacts, at: number): Why {
   const { known, runs, misses } = facts;
   if (known.kind !== 'cron') return whyWithoutTicks(facts, at);
-  const dates = datesOf(facts, knownAt(facts, at));
+  const then = upAt(facts, at).map(({ job }) => job);
+  // As the instances knew the job that were up at that time, or else as it is known now.
+  const dates = datesOf(facts, then.length > 0 ? then : [known]);
   const newest = dates.newest(at);
   const isKnownTick =
     newest === at ||
@@ -135,7 +137,7 @@ function whyAt(facts: JobFacts, at: number): Why {
   const byHand = runs.find(({ tick, startedAt }) => tick === undefined && isIn(startedAt, at));
   if (byHand !== undefined) return whyRun(facts, byHand);
   const isKnown = newest !== undefined || dates.next(at) !== Infinity;
-  return isKnown ? answer(facts, notATick(facts, at), at) : whyTick(facts, at);
+  return isKnown ? answer(facts, notATick(facts, at, dates), at) : whyTick(facts, at);
 }
 
 /** A job with an interval, or without a schedule: its runs belong to the time at which they began. */
@@ -197,15 +199,6 @@ function causeOfRun(run: RunInfo): WhyCause {
   return { cause: wasInterrupted(run) ? 'interrupted' : 'ran', run };
 }
 
-const upAt = ({ knownBy }: JobFacts, at: number): KnownBy[] =>
-  knownBy.filter((instance) => wasUp(instance, at));
-
-/** The job, as the instances knew it that were up at a time, or else as it is known now. */
-function knownAt(facts: JobFacts, at: number): readonly KnownJob[] {
-  const then = upAt(facts, at).map(({ job }) => job);
-  return then.length > 0 ? then : [facts.known];
-}
-
 function noInstance(facts: JobFacts, tick: number): WhyCause | undefined {
   // Only instances on which the job may run.
   const knownBy = facts.knownBy.filter(({ job }) => isOn(job));
@@ -260,8 +253,7 @@ function schedulesOf(knownBy: readonly KnownBy[]): ScheduleView[] {
   }));
 }
 
-function notATick(facts: JobFacts, at: number): WhyCause {
-  const dates = datesOf(facts, knownAt(facts, at));
+function notATick(facts: JobFacts, at: number, dates: TickDates): WhyCause {
   const [before, after] = [dates.newest(at), dates.next(at)];
   const then = upAt(facts, at);
   const up = then.length > 0 ? then : facts.knownBy.filter(({ state }) => state === 'up');

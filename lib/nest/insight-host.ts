@@ -2,7 +2,7 @@ import { type BeforeApplicationShutdown, Injectable, type OnModuleDestroy } from
 import { grantedAt } from '../insight/join.js';
 import { Presence } from '../insight/presence.js';
 import type { RunInfo } from '../insight/types.js';
-import { HUNG } from '../insight/watch.js';
+import { HUNG } from '../insight/hung-runs.js';
 import type { CronTimeClass } from '../schedule/tick-finder.js';
 import type { BoundJob } from './bound-job.js';
 import { JobRegistry } from './job-registry.js';
@@ -67,14 +67,14 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   start(): void {
     const { presence, events, jobs } = this;
     if (!this.host.remembers || presence === undefined) return;
-    for (const job of jobs.all) presence.add(watchedJob(job, this.host));
-    presence.start();
+    for (const job of jobs.all) presence.watch.add(watchedJob(job, this.host));
+    presence.beats.start();
     const stops = [
-      this.host.store.onAvailable?.(() => presence.start()),
-      events.on('outage', ({ phase }) => void (phase === 'ended' && presence.available())),
-      events.on('timeout', ({ job }) => presence.late(job)),
-      events.on('lost', ({ job }) => presence.late(job)),
-      events.on('hung', () => presence.changed()),
+      this.host.store.onAvailable?.(() => presence.beats.start()),
+      events.on('outage', ({ phase }) => void (phase === 'ended' && presence.watch.available())),
+      events.on('timeout', ({ job }) => presence.watch.soon(job)),
+      events.on('lost', ({ job }) => presence.watch.soon(job)),
+      events.on('hung', () => presence.beats.soon()),
     ];
     this.#stopListening = () => stops.forEach((stop) => stop?.());
   }
@@ -82,8 +82,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** A job was made at run time. */
   added(bound: BoundJob): void {
     if (!this.host.remembers) return;
-    this.presence?.add(watchedJob(bound, this.host));
-    this.presence?.changed();
+    this.presence?.watch.add(watchedJob(bound, this.host));
+    this.presence?.beats.soon();
   }
 
   /** Waits for nothing: the locks have to close in the same moment. */

@@ -130,17 +130,17 @@ export class SchedulerLockHealth {
   state(): HealthState {
     const { away, answeredAt: ofLocks, failing } = this.#host.runner.condition;
     const { presence, runs } = this.#insight;
-    const { answeredAt: ofBeats, failedAt } = presence?.lastBeats ?? {};
+    const { answeredAt: ofBeats, failedAt } = presence?.beats.last ?? {};
     const answeredAt = Math.max(ofLocks ?? -Infinity, ofBeats ?? -Infinity);
     // Where no job asks for a lock, only a failed beat notices.
     const silent = failedAt !== undefined && failedAt > answeredAt;
-    const clockOffset = presence?.clockOffset;
+    const clockOffset = presence?.beats.clockOffset;
     return {
       away: away || silent,
       answeredAt: answeredAt === -Infinity ? undefined : answeredAt,
-      jobs: presence?.judgements ?? new Map(),
+      jobs: presence?.watch.judgements ?? new Map(),
       failing,
-      failingHere: [...failing].filter((job) => presence?.hasTicks(job) !== true),
+      failingHere: [...failing].filter((job) => presence?.watch.hasTicks(job) !== true),
       elections: this.#host.elections.names,
       led: this.#host.elections.led,
       runs,

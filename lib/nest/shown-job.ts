@@ -4,7 +4,7 @@ import { AND } from '../schedule/tick-finder.js';
 import type { KnownJob } from '../contract/history-store.js';
 import type { BoundJob } from './bound-job.js';
 import type { LockHost } from './lock-host.js';
-import type { Presence } from '../insight/presence.js';
+import type { Watch } from '../insight/watch.js';
 
 /** A job, as this instance shows it to the fleet. */
 export function shownJob(bound: BoundJob, host: LockHost): ShownJob {
@@ -28,13 +28,12 @@ export function shownJob(bound: BoundJob, host: LockHost): ShownJob {
 }
 
 /** A job, as this instance watches it. */
-export function watchedJob(bound: BoundJob, host: LockHost): Parameters<Presence['add']>[0] {
+export function watchedJob(bound: BoundJob, host: LockHost): Parameters<Watch['add']>[0] {
   const { job, name, schedule, settings, state } = bound;
   return {
     job,
     lock: typeof name === 'string' ? name : undefined,
     comesLate: settings.catchUp !== false,
-    ttl: settings.ttl,
     grace: schedule !== undefined && overdueAfter(bound),
     interval: schedule?.every,
     shown: () => shownJob(bound, host),

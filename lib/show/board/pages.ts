@@ -1,7 +1,8 @@
+import { nextTurn } from '../../base/clock.js';
 import type { JobFacts } from '../../insight/facts.js';
 import { type Member, upSince } from '../../insight/fleet-jobs.js';
-import { Times } from '../../insight/shown.js';
-import { inTurns, otherWork } from '../../insight/turns.js';
+import { Times } from './data/shown.js';
+import { inTurns } from '../../insight/turns.js';
 import type { ControlInfo, JobView } from '../../insight/types.js';
 import { viewOf } from '../../insight/view.js';
 import { why, whyUnknown } from '../../insight/why.js';
@@ -81,7 +82,7 @@ export class Pages {
       const drawn: string[] = [renderToString(this.#verdict(scene, shown))];
       for (const part of parts) {
         if (part === false) continue;
-        await otherWork();
+        await nextTurn();
         drawn.push(drawnOf(part));
       }
       const verdict = verdictOf(looked);

@@ -1,8 +1,7 @@
-import { type Clock, noLongerThan } from '../../base/clock.js';
+import { type Clock, nextTurn, noLongerThan } from '../../base/clock.js';
 import { given } from '../../base/shared.js';
 import { asClause, withoutSql } from '../../base/wording.js';
 import { isRefusal } from '../../insight/read.js';
-import { otherWork } from '../../insight/turns.js';
 
 /** For how long an answer serves all who ask the same, ms. */
 export const SHARED = 2_000;
@@ -86,7 +85,7 @@ export class Shared {
 
   /** Does work that takes the processor, one piece after another: in between, other work of the process can run. */
   inLine<T>(work: () => T | Promise<T>): Promise<T> {
-    const done = this.#line.then(otherWork).then(work);
+    const done = this.#line.then(nextTurn).then(work);
     this.#line = done.catch(() => undefined);
     return done;
   }

@@ -13,7 +13,7 @@ import type {
 } from '../../insight/types.js';
 import { displayName } from '../../base/lock-name.js';
 import { isRefusal } from '../../insight/read.js';
-import { Times } from '../../insight/shown.js';
+import { Times } from '../board/data/shown.js';
 import { timesIn } from '../../insight/times.js';
 import { counted, nearest, withoutSql } from '../../base/wording.js';
 import type { ControlSwitches } from '../../insight/control/types.js';
@@ -30,7 +30,7 @@ export interface Context {
   readonly store: LockStore;
   readonly insight: Pick<
     Insight,
-    'jobs' | 'job' | 'runs' | 'controls' | 'instances' | 'why' | 'status' | 'time' | 'unreadable'
+    'jobs' | 'job' | 'runs' | 'controls' | 'instances' | 'why' | 'look' | 'time' | 'unreadable'
   >;
   /** The switches. */
   readonly control: ControlSwitches;
@@ -90,7 +90,8 @@ async function status(request: Request, context: Context): Promise<Answer> {
   const { insight, clock } = context;
   const asked = clock.now();
   try {
-    const { instances: all, jobs } = await insight.status();
+    const { told, jobs } = await insight.look();
+    const all = told.map(({ info }) => info);
     const times = timesBy(insight.time, request, context);
     return statusOf(request, context, times, { all, jobs, asked });
   } catch (error) {

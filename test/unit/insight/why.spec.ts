@@ -175,10 +175,17 @@ const cases: Case[] = [
   ],
   [
     'a run that was interrupted',
-    facts({ runs: [tonight({ outcome: 'interrupted' })] }),
+    facts({ knownBy: [by('api-1', { state: 'gone' })], runs: [tonight({ outcome: 'interrupted' })] }),
     T,
     'interrupted',
     'The tick of 2026-11-22 03:00:00Z ran on api-1: started at 03:00:00Z, and was interrupted: the instance died, froze, or lost the store. How far the run got is not known.',
+  ],
+  [
+    'a run that was interrupted of an instance that is up: it may hang there, which is not told yet',
+    facts({ runs: [tonight({ outcome: 'interrupted' })] }),
+    T,
+    'interrupted',
+    'The tick of 2026-11-22 03:00:00Z ran on api-1: started at 03:00:00Z, and its lease has ended by itself: the instance died, froze, or lost the store; or the run goes on, which its instance tells within two minutes. How far the run got is not known.',
   ],
   [
     'a run that was aborted',

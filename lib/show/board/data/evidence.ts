@@ -1,6 +1,6 @@
 import { formatDuration } from '../../../base/duration.js';
 import { starterOf } from '../../../insight/controls.js';
-import { scheduleOf, type Times } from '../../../insight/shown.js';
+import { scheduleOf, type Times } from './shown.js';
 import type { PauseInfo, RunInfo, ScheduleView, Why } from '../../../insight/types.js';
 
 type Pair = readonly [name: string, value: string];

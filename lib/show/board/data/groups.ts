@@ -1,6 +1,6 @@
 import { displayName } from '../../../base/lock-name.js';
 import { given } from '../../../base/shared.js';
-import type { Times } from '../../../insight/shown.js';
+import type { Times } from './shown.js';
 import type { JobView, Why } from '../../../insight/types.js';
 
 /** Jobs that need attention for one reason. */

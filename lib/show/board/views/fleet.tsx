@@ -3,7 +3,7 @@ import { displayName } from '../../../base/lock-name.js';
 import { counted, withoutSql } from '../../../base/wording.js';
 import type { InLine, LockInfo } from '../../../contract/lock-info.js';
 import { type Member, upSince } from '../../../insight/fleet-jobs.js';
-import type { Times } from '../../../insight/shown.js';
+import type { Times } from '../data/shown.js';
 import { type ComponentChildren, Fragment, h } from './templates.js';
 import { type Scene, Table, Time } from './parts.js';
 

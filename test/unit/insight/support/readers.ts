@@ -77,7 +77,6 @@ export function probe(
     job: own.job,
     lock: own.lock ?? '',
     comesLate: false,
-    ttl: 60_000,
     grace: own.overdue,
     interval: own.interval,
     shown: () => own,
@@ -90,14 +89,7 @@ export function probe(
     runner: { condition: { away: false, answeredAt: NOW, failing: new Set(failed ? [own.job] : []) } },
     elections: { names: [], led: [] },
   };
-  const presence = {
-    get judgements() {
-      return watch.judgements;
-    },
-    lastBeats: {},
-    clockOffset,
-    hasTicks: (job: string) => watch.hasTicks(job),
-  };
+  const presence = { watch, beats: { last: {}, clockOffset } };
   const insight = { presence, runs, knows: () => true };
   const health = new SchedulerLockHealth(host as never, insight as never);
   return { clock, watch, health };
