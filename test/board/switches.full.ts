@@ -1,3 +1,4 @@
+/// <reference lib="dom" />
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { processOf } from '../../lib/contract/line.js';

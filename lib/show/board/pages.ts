@@ -11,15 +11,15 @@ import { HOURS, type Question } from './data/question.js';
 import { Coming, stripOf } from './data/strip.js';
 import { failureText, type Kept, type Shared } from './shared.js';
 import type { BoardSource } from './source.js';
-import { Fragment, h, renderToString } from './views/templates.js';
-import { Attention } from './views/attention.js';
-import { BrokenPart, NothingKnown, pageOf } from './views/frame.js';
-import { Instances, Locks } from './views/fleet.js';
-import { Acts, Answer, Job, type Known } from './views/job.js';
-import { Filters, Jobs, Row, rowsOf, Tabs } from './views/table.js';
-import { each, type Scene } from './views/parts.js';
-import { Switches } from './views/switches.js';
-import { type Age, toneOf, VerdictLine, verdictOf } from './views/verdict.js';
+import { each, type Markup, markup } from './views/markup.js';
+import { attention } from './views/attention.js';
+import { brokenPart, nothingKnown, pageOf } from './views/frame.js';
+import { instances, locks } from './views/fleet.js';
+import { acts, answer, job as jobPart, type Known } from './views/job.js';
+import { filters, jobs, row, rowsOf, tabs } from './views/table.js';
+import { brokenRow, type Scene } from './views/parts.js';
+import { switches } from './views/switches.js';
+import { toneOf, verdictLine, verdictOf } from './views/verdict.js';
 
 /** A page, with its HTTP status. */
 export interface Page {
@@ -27,7 +27,7 @@ export interface Page {
   readonly status: number;
 }
 
-type Part = readonly [id: string, draw: () => h.JSX.Element];
+type Part = readonly [id: string, draw: () => Markup];
 
 const HOUR = 3_600_000;
 /** The part of a strip that is still to come, by what has passed. */
@@ -64,7 +64,7 @@ export class Pages {
   }
 
   #nothing(question: Question, build: string, failure: string): Page {
-    const part = renderToString(h(NothingKnown, { store: this.source.label(), failure }));
+    const part = nothingKnown(this.source.label(), failure);
     const frame = { question, build, title: '(!) Jobs', tone: 'bad', isAway: true } as const;
     return { body: pageOf({ ...frame, parts: [part] }), status: 503 };
   }
@@ -78,7 +78,7 @@ export class Pages {
     return this.shared.inLine(async () => {
       const scene = this.#scene(looked, question);
       const parts = known === undefined ? await this.#overview(scene) : this.#jobParts(scene, known);
-      const drawn: string[] = [renderToString(this.#verdict(scene, shown))];
+      const drawn = [verdictLine(scene, shown, this.source.label())];
       for (const part of parts) {
         if (part === false) continue;
         await otherWork();
@@ -117,10 +117,6 @@ export class Pages {
     return { facts: await insight.facts(job), controls: await insight.controls({ job, limit: MOST_ACTS }) };
   }
 
-  #verdict(scene: Scene, { age, failure, isAway }: Age): h.JSX.Element {
-    return h(VerdictLine, { scene, age, failure, isAway, store: this.source.label() });
-  }
-
   #scene(looked: Looked, question: Question): Scene {
     const { traceUrl, control } = this.source;
     const { now } = looked;
@@ -133,51 +129,47 @@ export class Pages {
   async #overview(scene: Scene): Promise<(Part | false)[]> {
     const { looked, question } = scene;
     const rows = rowsOf(looked, question);
-    const html = await inTurns(rows.shown, (view) => [renderToString(this.#row(view, scene))]);
+    const drawn = await inTurns(rows.shown, (view) =>
+      each([view], (one) => this.#row(one, scene), brokenRow(4)),
+    );
     return [
-      looked.jobs.some(({ attention }) => attention) && ['attention', () => h(Attention, { scene })],
-      ['find', () => h('div', { class: 'bar' }, h(Tabs, { scene }), h(Filters, { scene }))],
-      ['jobs', () => h(Jobs, { scene, rows, html: html.join('') })],
-      ['instances', () => h(Instances, { scene })],
-      ['locks', () => h(Locks, { scene })],
+      looked.jobs.some((view) => view.attention) && ['attention', () => attention(scene)],
+      ['find', () => markup`<div class="bar">${tabs(scene)}${filters(scene)}</div>`],
+      ['jobs', () => jobs(scene, rows, drawn)],
+      ['instances', () => instances(scene)],
+      ['locks', () => locks(scene)],
     ];
   }
 
-  /** A record that is broken does not hide the others. */
-  #row(view: JobView, scene: Scene): h.JSX.Element {
+  #row(view: JobView, scene: Scene): Markup {
     const facts = scene.looked.facts.get(view.job);
-    const draw = (): h.JSX.Element => {
-      if (facts === undefined) throw new Error('a broken record');
-      const strip = stripOf(facts, view, scene.span, scene.looked.most, this.#coming);
-      return h(Row, { view, strip, scene });
-    };
-    return h(Fragment, null, each([view], draw, 4));
+    if (facts === undefined) throw new Error('a broken record');
+    return row(view, stripOf(facts, view, scene.span, scene.looked.most, this.#coming), scene);
   }
 
   #jobParts(bare: Scene, known: Known | Unknown): (Part | false)[] {
     const { looked, span, question, control } = bare;
     const { at = looked.now } = question;
-    const answer = (draw: () => h.JSX.Element): Part => ['answer', () => drawnUnless(known.failure, draw)];
-    if ('names' in known) {
-      const unknown = whyUnknown(known.job, known.names);
-      return [answer(() => h(Answer, { scene: bare, why: unknown, at }))];
-    }
+    const answered = (draw: () => Markup): Part => ['answer', () => drawnUnless(known.failure, draw)];
+    if ('names' in known) return [answered(() => answer(bare, whyUnknown(known.job, known.names), at))];
     const { facts, view, controls, removed } = known;
     const { lock = '' } = view;
     const strip = stripOf(facts, view, span, ALL, this.#coming);
-    const locks = new Map([...looked.locks].filter(([name]) => name === lock));
-    const scene: Scene = { ...bare, looked: { ...looked, locks } };
+    const scene: Scene = {
+      ...bare,
+      looked: { ...looked, locks: new Map([...looked.locks].filter(([name]) => name === lock)) },
+    };
     return [
-      question.at !== undefined && answer(() => h(Answer, { scene, why: why(facts, at), facts, at })),
-      ['job', () => h(Job, { scene, known, strip })],
-      control && removed === undefined && ['switches', () => h(Switches, { scene, known })],
-      controls.length > 0 && ['acts', () => h(Acts, { scene, known })],
-      ['locks', () => h(Locks, { scene })],
+      question.at !== undefined && answered(() => answer(scene, why(facts, at), at, facts)),
+      ['job', () => jobPart(scene, known, strip)],
+      control && removed === undefined && ['switches', () => switches(scene, known)],
+      controls.length > 0 && ['acts', () => acts(scene, known)],
+      ['locks', () => locks(scene)],
     ];
   }
 }
 
-function drawnUnless(failure: string | undefined, draw: () => h.JSX.Element): h.JSX.Element {
+function drawnUnless(failure: string | undefined, draw: () => Markup): Markup {
   if (failure !== undefined) throw new Error(failure);
   return draw();
 }
@@ -201,10 +193,10 @@ function removedBy({ knownBy: [last] }: JobFacts, told: readonly Member[]): Know
   return by === undefined ? {} : { at: upSince(by.info), ...given({ version: by.info.version }) };
 }
 
-function drawnOf([id, draw]: Part): string {
+function drawnOf([id, draw]: Part): Markup {
   try {
-    return renderToString(draw());
+    return draw();
   } catch (error) {
-    return renderToString(h(BrokenPart, { id, problem: failureText(error) }));
+    return brokenPart(id, failureText(error));
   }
 }

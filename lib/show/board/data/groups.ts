@@ -93,8 +93,6 @@ function missedBy(why: Why, times: Times): Common | undefined {
   return undefined;
 }
 
-/** The names of a group: the first few, and the others. */
-export function namesOf(views: readonly JobView[], most: number): { first: JobView[]; others: JobView[] } {
-  const byName = [...views].sort((one, other) => (displayName(one.job) < displayName(other.job) ? -1 : 1));
-  return { first: byName.slice(0, most), others: byName.slice(most) };
-}
+/** In the order of their names. */
+export const byName = (views: readonly JobView[]): JobView[] =>
+  [...views].sort((one, other) => (displayName(one.job) < displayName(other.job) ? -1 : 1));
