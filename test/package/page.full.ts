@@ -55,8 +55,8 @@ describe.each([
           });
           return `${answer.status} ${await answer.text()}`;
         };
-        const pause = '/api/v1/jobs/InvoiceJobs.send/pause';
-        const post = { reason: 'migration' };
+        const pause = '/api/v1/jobs/pause';
+        const post = { job: 'InvoiceJobs.send', reason: 'migration' };
         for (const path of ['', '?asset=board.js', '/api/v1/jobs', '/api/v1/locks'])
           expect(await asked(path, undefined)).toMatch(/^403 /);
         expect(await asked(pause, undefined, post)).toMatch(/^403 /);

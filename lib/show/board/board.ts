@@ -11,8 +11,7 @@ import { compressed } from './compressed.js';
 import { lookedAt, type Looked } from './data/looked.js';
 import { Pages } from './pages.js';
 import { readQuestion } from './data/question.js';
-import { newToken } from './same-origin.js';
-import { type Kept, Shared } from './shared.js';
+import { type Kept, SHARED, Shared } from './shared.js';
 import type { BoardSource } from './source.js';
 import { type Act, act } from './switches.js';
 
@@ -31,7 +30,7 @@ const ASSETS: ReadonlyMap<string, Answer> = new Map([
 
 /** Answers requests for the page and its JSON. The caller has checked who may ask. */
 export class Board {
-  readonly api: Api;
+  readonly #api: Api;
   readonly #shared: Shared;
   readonly #pages: Pages;
   /** How many jobs the last answer had. The fewer jobs, the more entries of each are read. */
@@ -41,10 +40,14 @@ export class Board {
     this.#shared = new Shared(source.clock);
     const look = (): Promise<Kept<Looked>> => this.#shared.ask('look', () => this.#look(), LOOK_LIMIT);
     this.#pages = new Pages(source, this.#shared, look);
-    this.api = new Api(source, this.#shared, look);
+    this.#api = new Api(source, this.#shared, look);
   }
 
-  /** The page, or one of its two assets. @param query without its question mark */
+  /** @param what below `api/v1`; absent: the page, or one of its two assets @param query without its question mark */
+  answer(what: string | undefined, query: string, headers: Act['headers'] = {}): Promise<Answer> {
+    return what === undefined ? this.page(query, headers) : this.#api.answer(what, query);
+  }
+
   async page(query: string, headers: Act['headers'] = {}): Promise<Answer> {
     const params = new URLSearchParams(query);
     const accepted = headers['accept-encoding'];
@@ -59,13 +62,8 @@ export class Board {
     }
     const { page, age } = await this.#pages.page(readQuestion(params), BUILD);
     const answer = await compressed(html(page.body, page.status), page, accepted);
-    const token = this.source.control === undefined ? undefined : newToken(headers);
-    const more = {
-      age: String(Math.round(age / 1_000)),
-      ...(page.status === 503 && { 'retry-after': '2' }),
-      ...(token !== undefined && { 'set-cookie': token }),
-    };
-    return { ...answer, headers: { ...answer.headers, ...more } };
+    const busy = page.status === 503 && { 'retry-after': String(SHARED / 1_000) };
+    return { ...answer, headers: { ...answer.headers, age: String(Math.round(age / 1_000)), ...busy } };
   }
 
   /** Uses a switch for a person. */

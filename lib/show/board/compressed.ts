@@ -7,7 +7,7 @@ const packs = new WeakMap<object, Promise<Buffer>>();
 
 /**
  * The page and its files, compressed for browsers that take that: once for all who get the same, and beside the event loop. The page holds
- * no secret that a length could betray: its token is in a cookie.
+ * no secret that a length could betray.
  *
  * @param made what the body comes from, the same object for the same body @param accepted the header `Accept-Encoding`
  */
@@ -23,17 +23,10 @@ export async function compressed(
 }
 
 function packedOnce(made: object, body: Answer['body']): Promise<Buffer> {
-  const known = packs.get(made);
-  if (known !== undefined) return known;
-  const packed = pack(body);
+  const packed = packs.get(made) ?? pack(body);
   packs.set(made, packed);
-  // The next viewer must not get the same error.
-  packed.catch(() => packs.delete(made));
   return packed;
 }
 
 const takesGzip = (accepted: string): boolean =>
-  accepted.split(',').some((each) => {
-    const [name = '', ...parameters] = each.split(';').map((text) => text.trim().toLowerCase());
-    return name === 'gzip' && !parameters.some((text) => /^q=0(\.0*)?$/.test(text));
-  });
+  /(^|,)\s*gzip\s*(?!\s*;\s*q=0(\.0*)?\s*(,|$))(;|,|$)/i.test(accepted);

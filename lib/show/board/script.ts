@@ -140,11 +140,10 @@ export const SCRIPT = /* js */ `(() => {
     button.disabled = true;
     output.textContent = '…';
     try {
-      const token = /(?:^|; )scheduler-lock-board=([^;]*)/.exec(document.cookie)?.[1] ?? '';
       const fields = Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ''));
       const response = await fetch(location.pathname.replace(/\\/?$/, '/') + form.dataset.action, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-scheduler-lock-board': token, 'x-scheduler-lock-zone': shownZone() },
+        headers: { 'content-type': 'application/json', 'x-scheduler-lock-zone': shownZone() },
         body: JSON.stringify(fields),
       });
       const answer = await response.json().catch(() => ({}));
