@@ -4,8 +4,7 @@ import type { Insight } from '../../insight/insight.js';
 import { readTime } from '../../insight/times.js';
 import { type Answer, json, jsonText } from './answer.js';
 import type { Looked } from './data/looked.js';
-import { failureText, type Kept, SHARED, type Shared } from './shared.js';
-import type { BoardSource } from './source.js';
+import { type BoardSource, failureText, type Kept, SHARED, type Shared } from './shared.js';
 import { verdictOf } from './views/verdict.js';
 
 /** What is there under a name that a viewer gives. */

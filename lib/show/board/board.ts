@@ -4,15 +4,15 @@
  * The package has one copy of this file, and of the files of this folder that this file imports: see tools/build.mjs. Both builds of the package
  * recognise each other's errors.
  */
-import { type Answer, asset, html, json } from './answer.js';
+import { createHash } from 'node:crypto';
+import { type Answer, asset, compressed, html, json } from './answer.js';
 import { Api } from './api.js';
-import { BUILD, SCRIPT, STYLE } from './assets.js';
-import { compressed } from './compressed.js';
 import { lookedAt, type Looked } from './data/looked.js';
 import { Pages } from './pages.js';
 import { readQuestion } from './data/question.js';
-import { type Kept, SHARED, Shared } from './shared.js';
-import type { BoardSource } from './source.js';
+import { SCRIPT } from './script.js';
+import { type BoardSource, type Kept, SHARED, Shared } from './shared.js';
+import { STYLE } from './style.js';
 import { type Act, act } from './switches.js';
 
 /** How many entries of all locks are read at a time: of each lock at least {@link LEAST}, and at most {@link MAX_RUNS}. */
@@ -23,6 +23,8 @@ const MAX_RUNS = 200;
 /** How long one waits for the first look, ms: the page itself is waited for a little longer. */
 const LOOK_LIMIT = 9_500;
 
+/** Names what the assets are, so that a browser keeps them until they change. */
+const BUILD = createHash('sha256').update(SCRIPT).update(STYLE).digest('base64url').slice(0, 10);
 const ASSETS: ReadonlyMap<string, Answer> = new Map([
   ['board.js', asset('text/javascript', SCRIPT)],
   ['board.css', asset('text/css', STYLE)],

@@ -9,8 +9,7 @@ import { given } from '../../base/shared.js';
 import type { Looked } from './data/looked.js';
 import { HOURS, type Question } from './data/question.js';
 import { Coming, stripOf } from './data/strip.js';
-import { failureText, type Kept, type Shared } from './shared.js';
-import type { BoardSource } from './source.js';
+import { type BoardSource, failureText, type Kept, type Shared } from './shared.js';
 import { each, type Markup, markup } from './views/markup.js';
 import { attention } from './views/attention.js';
 import { brokenPart, nothingKnown, pageOf } from './views/frame.js';
@@ -19,7 +18,7 @@ import { acts, answer, job as jobPart, type Known } from './views/job.js';
 import { filters, jobs, row, rowsOf, tabs } from './views/table.js';
 import { brokenRow, type Scene } from './views/parts.js';
 import { switches } from './views/switches.js';
-import { toneOf, verdictLine, verdictOf } from './views/verdict.js';
+import { type Age, toneOf, verdictLine, verdictOf } from './views/verdict.js';
 
 /** A page, with its HTTP status. */
 export interface Page {
@@ -38,12 +37,19 @@ const ALL = 1_000;
 const MOST_ACTS = 20;
 /** How long one waits for what is kept of a job, ms. */
 const JOB_LIMIT = 1_500;
+const BUSY = 'Too many pages are asked for at this moment. Ask again in 2 s.';
+const NO_ANSWER = 'no answer yet.';
 
 /** A job that no instance knows, beside those that are known. */
 interface Unknown {
   readonly job: string;
   readonly names: string[];
   readonly failure?: string;
+}
+
+interface Read {
+  readonly facts: JobFacts | { readonly names: string[] };
+  readonly controls: readonly ControlInfo[];
 }
 
 /** Makes pages. Viewers who ask the same share a page: the work does not grow with the viewers. */
@@ -59,46 +65,36 @@ export class Pages {
   async page(question: Question, build: string): Promise<{ page: Page; age: number }> {
     const key = `page ${JSON.stringify(question)}`;
     const { value, age, isBusy } = await this.shared.ask(key, () => this.#made(question, build));
-    const busy = 'Too many pages are asked for at this moment. Ask again in 2 s.';
-    return { page: value ?? this.#nothing(question, build, isBusy ? busy : 'no answer yet.'), age };
+    return { page: value ?? this.#nothing(question, build, isBusy ? BUSY : NO_ANSWER), age };
   }
 
   #nothing(question: Question, build: string, failure: string): Page {
-    const part = nothingKnown(this.source.label(), failure);
     const frame = { question, build, title: '(!) Jobs', tone: 'bad', isAway: true } as const;
-    return { body: pageOf({ ...frame, parts: [part] }), status: 503 };
+    return { body: pageOf({ ...frame, parts: [nothingKnown(this.source.label(), failure)] }), status: 503 };
   }
 
   async #made(question: Question, build: string): Promise<Page> {
-    const { value: looked, ...shown } = await this.look();
-    const { failure } = shown;
-    if (looked === undefined) return this.#nothing(question, build, failure ?? 'no answer yet.');
+    const { value: looked, ...age } = await this.look();
+    if (looked === undefined) return this.#nothing(question, build, age.failure ?? NO_ANSWER);
     const { job } = question;
     const known = job === undefined ? undefined : await this.#known(job, looked);
+    const isUnknown = known !== undefined && 'names' in known;
     return this.shared.inLine(async () => {
       const scene = this.#scene(looked, question);
-      const parts = known === undefined ? await this.#overview(scene) : this.#jobParts(scene, known);
-      const drawn = [verdictLine(scene, shown, this.source.label())];
-      for (const part of parts) {
-        if (part === false) continue;
-        await otherWork();
-        drawn.push(drawnOf(part));
-      }
+      const parts = await this.#drawn(scene, age, known);
       const verdict = verdictOf(looked);
-      const count = failure !== undefined ? '(!) ' : verdict.attention > 0 ? `(${verdict.attention}) ` : '';
+      const isAway = age.failure !== undefined;
+      const count = isAway ? '(!) ' : verdict.attention > 0 ? `(${verdict.attention}) ` : '';
       const title = `${count}${job === undefined ? 'Jobs' : `${job} – jobs`}`;
-      const frame = { question, build, title, tone: toneOf(verdict, failure), isAway: failure !== undefined };
-      return {
-        body: pageOf({ ...frame, parts: drawn }),
-        status: known !== undefined && 'names' in known ? 404 : 200,
-      };
+      const tone = toneOf(verdict, age.failure);
+      return { body: pageOf({ question, build, title, tone, isAway, parts }), status: isUnknown ? 404 : 200 };
     });
   }
 
   /** All that is kept of a job: that takes a read of the store. If that fails, the look has less, and no answers. */
   async #known(job: string, looked: Looked): Promise<Known | Unknown> {
     const read = await this.shared.ask(`job ${job}`, () => this.#read(job), JOB_LIMIT);
-    const { value, failure = 'no answer yet.' } = read;
+    const { value, failure = NO_ANSWER } = read;
     const facts = value?.facts ?? looked.facts.get(job);
     const problem = value === undefined ? { failure } : {};
     if (facts === undefined) return { job, names: looked.jobs.map((view) => view.job), ...problem };
@@ -110,9 +106,7 @@ export class Pages {
     return { facts, view: viewOf(facts), controls: value?.controls ?? [], ...removed, ...problem };
   }
 
-  async #read(
-    job: string,
-  ): Promise<{ facts: JobFacts | { readonly names: string[] }; controls: ControlInfo[] }> {
+  async #read(job: string): Promise<Read> {
     const insight = await this.source.insight();
     return { facts: await insight.facts(job), controls: await insight.controls({ job, limit: MOST_ACTS }) };
   }
@@ -126,12 +120,32 @@ export class Pages {
     return { looked, question, times, span, traceUrl, control: control !== undefined };
   }
 
+  /** The parts of a page, one after another. One that cannot be drawn says so. */
+  async #drawn(scene: Scene, age: Age, known: Known | Unknown | undefined): Promise<Markup[]> {
+    const parts = known === undefined ? await this.#overview(scene) : this.#jobParts(scene, known);
+    const drawn = [verdictLine(scene, age, this.source.label())];
+    for (const part of parts) {
+      if (part === false) continue;
+      const [id, draw] = part;
+      await otherWork();
+      try {
+        drawn.push(draw());
+      } catch (error) {
+        drawn.push(brokenPart(id, failureText(error)));
+      }
+    }
+    return drawn;
+  }
+
   async #overview(scene: Scene): Promise<(Part | false)[]> {
-    const { looked, question } = scene;
+    const { looked, question, span } = scene;
     const rows = rowsOf(looked, question);
-    const drawn = await inTurns(rows.shown, (view) =>
-      each([view], (one) => this.#row(one, scene), brokenRow(4)),
-    );
+    const drawOne = (view: JobView): Markup => {
+      const facts = looked.facts.get(view.job);
+      if (facts === undefined) throw new Error('a broken record');
+      return row(view, stripOf(facts, view, span, looked.most, this.#coming), scene);
+    };
+    const drawn = await inTurns(rows.shown, (view) => each([view], drawOne, brokenRow(4)));
     return [
       looked.jobs.some((view) => view.attention) && ['attention', () => attention(scene)],
       ['find', () => markup`<div class="bar">${tabs(scene)}${filters(scene)}</div>`],
@@ -141,27 +155,21 @@ export class Pages {
     ];
   }
 
-  #row(view: JobView, scene: Scene): Markup {
-    const facts = scene.looked.facts.get(view.job);
-    if (facts === undefined) throw new Error('a broken record');
-    return row(view, stripOf(facts, view, scene.span, scene.looked.most, this.#coming), scene);
-  }
-
   #jobParts(bare: Scene, known: Known | Unknown): (Part | false)[] {
     const { looked, span, question, control } = bare;
     const { at = looked.now } = question;
-    const answered = (draw: () => Markup): Part => ['answer', () => drawnUnless(known.failure, draw)];
+    const { failure } = known;
+    const answered = (draw: () => Markup): Part => [
+      'answer',
+      () => (failure === undefined ? draw() : brokenPart('answer', failure)),
+    ];
     if ('names' in known) return [answered(() => answer(bare, whyUnknown(known.job, known.names), at))];
     const { facts, view, controls, removed } = known;
-    const { lock = '' } = view;
-    const strip = stripOf(facts, view, span, ALL, this.#coming);
-    const scene: Scene = {
-      ...bare,
-      looked: { ...looked, locks: new Map([...looked.locks].filter(([name]) => name === lock)) },
-    };
+    const own = new Map([...looked.locks].filter(([name]) => name === view.lock));
+    const scene: Scene = { ...bare, looked: { ...looked, locks: own } };
     return [
       question.at !== undefined && answered(() => answer(scene, why(facts, at), at, facts)),
-      ['job', () => jobPart(scene, known, strip)],
+      ['job', () => jobPart(scene, known, stripOf(facts, view, span, ALL, this.#coming))],
       control && removed === undefined && ['switches', () => switches(scene, known)],
       controls.length > 0 && ['acts', () => acts(scene, known)],
       ['locks', () => locks(scene)],
@@ -169,14 +177,9 @@ export class Pages {
   }
 }
 
-function drawnUnless(failure: string | undefined, draw: () => Markup): Markup {
-  if (failure !== undefined) throw new Error(failure);
-  return draw();
-}
-
 /** The window that shows the oldest problem; a day if there is none. */
-function hoursFor({ jobs, now }: Looked): number {
-  const since = Math.min(...jobs.filter(({ attention }) => attention).map((view) => view.since ?? Infinity));
+function hoursFor({ jobs: all, now }: Looked): number {
+  const since = Math.min(...all.filter((view) => view.attention).map((view) => view.since ?? Infinity));
   if (since === Infinity) return 24;
   return HOURS.find((hours) => now - since < hours * HOUR * 0.95) ?? 168;
 }
@@ -185,18 +188,10 @@ function hoursFor({ jobs, now }: Looked): number {
 function removedBy({ knownBy: [last] }: JobFacts, told: readonly Member[]): Known['removed'] {
   const application = told.find(({ info }) => info.instance === last?.instance)?.info.application;
   const [by] = told
-    .filter(({ info, jobs }) => {
+    .filter(({ info, jobs: own }) => {
       const isNext = info.application === application && upSince(info) > (last?.startedAt ?? 0);
-      return info.state === 'up' && isNext && !jobs.some(({ job }) => job === last?.job.job);
+      return info.state === 'up' && isNext && !own.some(({ job }) => job === last?.job.job);
     })
     .sort((one, other) => upSince(one.info) - upSince(other.info));
   return by === undefined ? {} : { at: upSince(by.info), ...given({ version: by.info.version }) };
-}
-
-function drawnOf([id, draw]: Part): Markup {
-  try {
-    return draw();
-  } catch (error) {
-    return brokenPart(id, failureText(error));
-  }
 }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Answer } from '../board/answer.js';
 import { Board } from '../board/board.js';
-import type { BoardSource } from '../board/source.js';
+import type { BoardSource } from '../board/shared.js';
 import { withoutSql } from '../../base/wording.js';
 import { UsageError } from './options.js';
 

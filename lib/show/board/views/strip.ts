@@ -4,7 +4,7 @@ import { counted } from '../../../base/wording.js';
 import type { Times } from '../../../insight/shown.js';
 import type { PauseInfo, RunInfo } from '../../../insight/types.js';
 import type { Deploy } from '../data/deploys.js';
-import type { Outage } from '../data/outages.js';
+import type { Outage } from '../data/looked.js';
 import type { Bar, Missed, Span, Strip } from '../data/strip.js';
 import { type Content, each, type Markup, markup } from './markup.js';
 import { type Scene, timeOf, whyLink } from './parts.js';
