@@ -90,10 +90,12 @@ describe.each([
     await beat();
     const request = {
       headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
-      of: 'locks',
-      name: 'invoices',
-      action: 'break',
-      body: { reason: 'stuck', fencingToken: (await store.inspect(['invoices']))[0]?.fencingToken },
+      name: 'locks/break',
+      body: {
+        lock: 'invoices',
+        reason: 'stuck',
+        fencingToken: (await store.inspect(['invoices']))[0]?.fencingToken,
+      },
       actor: () => 'bob',
     };
     const { body } = await act(control, clock, request);
