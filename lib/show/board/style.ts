@@ -143,6 +143,7 @@ dd { overflow-wrap: anywhere; }
   .top, main, footer, .notice { padding-left: 14px; padding-right: 14px; }
   .region { padding: 12px 14px; }
   .headline { font-size: 21px; }
+  .tabs { flex-basis: 100%; }
   .cases li { grid-template-columns: minmax(0, 1fr); }
   .picture table, .picture thead, .picture tbody, .picture tr, .picture th, .picture td { display: block; }
   .picture tbody tr { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 0 12px; padding-top: 8px; border-top: 1px solid var(--mark); }

@@ -90,7 +90,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   schedule: { ceiling: 1_248, aim: 1_250 },
   insight: { ceiling: 5_778, aim: 4_500 },
   nest: { ceiling: 4_692, aim: 4_300 },
-  'show/board': { ceiling: 2_909, aim: 2_700 },
+  'show/board': { ceiling: 2_910, aim: 2_700 },
   'show/cli': { ceiling: 1_777, aim: 1_500 },
   'show/metrics show/otel show/prometheus': { ceiling: 745, aim: 750 },
   testing: { ceiling: 1_900, aim: 1_900 },
