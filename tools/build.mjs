@@ -30,7 +30,7 @@ for (const path of scripts) {
       : cjs.replace(/^Object\.defineProperty\(exports, "__esModule".*\n/m, ''),
   );
 }
-await shareBundled('show/board/board.js');
+await share('show/board/board.js');
 const entries = scripts.filter((path) => basename(path) === 'index.js');
 await keepReached('cjs', entries);
 await keepReached('.', [...entries, 'show/cli/main.js']);
@@ -71,10 +71,10 @@ function fail(...diagnostics) {
 }
 
 /**
- * Makes one small file of a script, all that it imports of its folder, and the packages there, with their licences beside it: what the
- * page is made with is no dependency. Both builds have that file, so nothing in there may depend on being the same class as elsewhere.
+ * Makes one small file of a script, and all that it imports of its folder. Both builds have that file, so nothing in there may depend on
+ * being the same class as elsewhere.
  */
-async function shareBundled(path) {
+async function share(path) {
   const folder = join(target, dirname(path));
   const elsewhere = {
     name: 'elsewhere',
@@ -84,7 +84,7 @@ async function shareBundled(path) {
         return found.startsWith('..') ? { path: found, external: true } : undefined;
       }),
   };
-  const { metafile } = await build({
+  await build({
     entryPoints: [join(target, path)],
     outfile: join(target, 'cjs', path),
     allowOverwrite: true,
@@ -94,23 +94,14 @@ async function shareBundled(path) {
     format: 'cjs',
     target: 'es2022',
     plugins: [elsewhere],
-    metafile: true,
-    absWorkingDir: root,
     logLevel: 'error',
   });
-  const packages = Object.keys(metafile.inputs).flatMap(
-    (input) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? [],
-  );
-  const licences = [...new Set(packages)].map(
-    (name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`,
-  );
-  write(join('cjs', dirname(path), 'LICENSES.txt'), licences.join('\n\n'));
   const names = readFileSync(join(target, path), 'utf8').matchAll(/^export (?:class|const|function) (\w+)/gm);
   const list = Array.from(names, ([, name]) => name).join(', ');
   write(path, `export { ${list} } from '${relative(folder, join(target, 'cjs', path))}';\n`);
 }
 
-/** Leaves those scripts out that no entry leads to: of types nothing is left, and what is bundled is there. */
+/** Leaves those scripts out that no entry leads to: of types nothing is left, and what is shared is there. */
 async function keepReached(folder, entries) {
   const absWorkingDir = join(target, folder);
   const { metafile } = await build({

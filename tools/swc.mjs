@@ -4,7 +4,7 @@
 export const SWC = {
   jsc: {
     target: 'es2022',
-    parser: { syntax: 'typescript', decorators: true, tsx: true },
+    parser: { syntax: 'typescript', decorators: true },
     transform: {
       legacyDecorator: true,
       decoratorMetadata: true,

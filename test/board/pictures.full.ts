@@ -1,9 +1,10 @@
+/// <reference lib="dom" />
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../support/machine.js';
 import { DRAW } from './support/drawing.js';
-import { fleet, NOW } from './support/fleet.js';
+import { fleet, JOBS, MINUTE, NOW } from './support/fleet.js';
 import { type Site, site, USER } from './support/site.js';
 import { closeBrowser, testInBrowser, violationsOf, visitor } from './support/visitor.js';
 
@@ -23,19 +24,45 @@ const DOWN_TO_TABLE = 1_150;
 const LEAST = 30_000;
 
 let place: Site;
+let large: Site;
 const inBrowser = await testInBrowser('pictures of the page, and axe');
 
 beforeAll(async () => {
   const { store, clock } = await fleet();
   place = await site({ store, clock, board: { traceUrl: 'https://tempo.example/trace/{traceId}' } });
+  const at = NOW - MINUTE;
+  const more = Array.from({ length: 300 - JOBS.length }, (_, n) => {
+    const name = `TenantJobs.tenant${n}`;
+    return { ...JOBS[n % JOBS.length]!, job: name, lock: name };
+  });
+  const worker = { instance: 'worker-300', version: '1.5.0', startedAt: at };
+  const made = await fleet([{ at, happens: (each) => each.beat({ ...worker, jobs: [...JOBS, ...more] }) }]);
+  large = await site({ store: made.store, clock: made.clock });
 });
 
 afterAll(async () => {
   await place.close();
+  await large.close();
   await closeBrowser();
 });
 
 describe.each(['light', 'dark'] as const)('%s', (look) => {
+  inBrowser.each([1280, 390])('the picture of 300 jobs, %i pixels wide, has no violation', async (width) => {
+    const { page, complaints } = await visitor({
+      dark: look === 'dark',
+      headers: USER,
+      size: { width, height: 900 },
+    });
+    await page.goto(large.url);
+    expect(await page.locator('.choices').innerText()).toContain('1–50 of 30');
+    mkdirSync(FOLDER, { recursive: true });
+    await page.screenshot({ path: join(FOLDER, `board-300-${look}-${width}.png`), fullPage: width === 1280 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   inBrowser.each([
     ['overview', ''],
     ['job', '?job=InvoiceJobs.send'],

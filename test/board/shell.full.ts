@@ -36,7 +36,7 @@ test('`board` serves the page and its JSON to who has the address, until Ctrl+C'
   const page = await fetch(address);
   expect(await page.text()).toContain('InvoiceJobs.send');
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
-  const why = await fetch(new URL('api/v1/jobs/InvoiceJobs.send/why', address));
+  const why = await fetch(new URL('api/v1/why?job=InvoiceJobs.send', address));
   expect(await why.json()).toMatchObject({ why: { job: 'InvoiceJobs.send' } });
   expect((await fetch(new URL('elsewhere', address))).status).toBe(404);
   interrupt?.();

@@ -1,3 +1,4 @@
+/// <reference lib="dom" />
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { processOf } from '../../lib/contract/line.js';
@@ -41,22 +42,13 @@ async function opened(platform: Platform): Promise<{ url: string; made: Awaited<
   return { url: place.url, made };
 }
 
-const BY_PATH: readonly [path: string, body: object][] = [
-  ['jobs/RefreshJobs.refresh/pause', { reason: 'migration', for: '1h' }],
-  ['jobs/RefreshJobs.refresh/resume', {}],
-  ['jobs/housekeeping/run', {}],
-  ['locks/ExportJobs.warehouse/break', { reason: 'stuck', fencingToken: 1 }],
-  ['locks/WebhookJobs.deliver/redeliver', {}],
+const ACTIONS: readonly [path: string, body: object][] = [
+  ['jobs/pause', { job: 'RefreshJobs.refresh', reason: 'migration', for: '1h' }],
+  ['jobs/resume', { job: 'RefreshJobs.refresh' }],
+  ['jobs/run', { job: 'housekeeping' }],
+  ['locks/break', { lock: 'ExportJobs.warehouse', reason: 'stuck', fencingToken: 1 }],
+  ['locks/redeliver', { lock: 'WebhookJobs.deliver' }],
 ];
-
-/** By both routes: with the name in the path, and in the body. */
-const ACTIONS = BY_PATH.flatMap(([path, body]): [path: string, body: object][] => {
-  const [of, name, action] = path.split('/');
-  return [
-    [path, body],
-    [`${of}/${action}`, { ...body, [of === 'jobs' ? 'job' : 'lock']: name }],
-  ];
-});
 
 describe.each(PLATFORMS)('on %s', (platform) => {
   test('each switch needs both guards, the page itself as its origin, and JSON', async () => {
@@ -94,33 +86,37 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       });
       return { status: answer.status, answer: (await answer.json()) as Record<string, unknown> };
     };
-    const paused = await post('jobs/RefreshJobs.refresh/pause', { reason: 'migration', for: '1h' });
+    const paused = await post('jobs/pause', { job: 'RefreshJobs.refresh', reason: 'migration', for: '1h' });
     expect(paused).toMatchObject({
       status: 200,
       answer: { result: 'paused', sentence: expect.stringContaining('paused by ada@example.com') },
     });
-    expect(await post('jobs/RefreshJobs.refresh/pause', { reason: 'again' })).toMatchObject({
+    expect(await post('jobs/pause', { job: 'RefreshJobs.refresh', reason: 'again' })).toMatchObject({
       status: 409,
       answer: { result: 'paused-already' },
     });
-    expect(await post('jobs/RefreshJobs.refresh/resume', {})).toMatchObject({
+    expect(await post('jobs/resume', { job: 'RefreshJobs.refresh' })).toMatchObject({
       status: 200,
       answer: { result: 'resumed' },
     });
-    expect(await post('jobs/RefreshJobs.refresh/resume', {})).toMatchObject({
+    expect(await post('jobs/resume', { job: 'RefreshJobs.refresh' })).toMatchObject({
       status: 409,
       answer: { result: 'not-paused' },
     });
     const [lock] = await made.store.inspect(['ExportJobs.warehouse']);
     expect(
-      await post('locks/ExportJobs.warehouse/break', { reason: 'stuck', fencingToken: 1 }),
+      await post('locks/break', { lock: 'ExportJobs.warehouse', reason: 'stuck', fencingToken: 1 }),
     ).toMatchObject({ status: 409, answer: { result: 'gone' } });
     expect(
-      await post('locks/ExportJobs.warehouse/break', { reason: 'stuck', fencingToken: lock?.fencingToken }),
+      await post('locks/break', {
+        lock: 'ExportJobs.warehouse',
+        reason: 'stuck',
+        fencingToken: lock?.fencingToken,
+      }),
     ).toMatchObject({ status: 200, answer: { result: 'broken' } });
-    expect((await post('jobs/RefreshJobs.refresh/pause', {})).status).toBe(400);
-    expect((await post('jobs/Nobody.knows/pause', { reason: 'x' })).status).toBe(404);
-    expect((await post('jobs/RefreshJobs.refresh/explode', {})).status).toBe(404);
+    expect((await post('jobs/pause', { job: 'RefreshJobs.refresh' })).status).toBe(400);
+    expect((await post('jobs/pause', { job: 'Nobody.knows', reason: 'x' })).status).toBe(404);
+    expect((await post('jobs/explode', { job: 'RefreshJobs.refresh' })).status).toBe(404);
     await made.clock.advance(3_000);
     const acts = async (job: string): Promise<string> =>
       (await (await fetch(`${url}?job=${job}`, { headers: USER })).text()).replaceAll(/<[^>]*>/g, '');
@@ -267,18 +263,15 @@ describe.each(PLATFORMS)('on %s', (platform) => {
   );
 });
 
-test('where a browser does not say where a request comes from, a token does', async () => {
+test('where a browser does not say where a request comes from, as over plain HTTP, its origin does', async () => {
   const { url } = await opened('express');
-  const page = await fetch(url, { headers: USER });
-  await page.text();
-  const cookie = page.headers.get('set-cookie') ?? '';
-  const [, token = ''] = /^scheduler-lock-board=([^;]+); SameSite=Strict; Path=\/$/.exec(cookie) ?? [];
+  const { host } = new URL(url);
   const { request } = await import('node:http');
   // Unlike fetch(), this one sends no `Sec-Fetch-Site` of its own.
   const post = (headers: Record<string, string>): Promise<number | undefined> =>
     new Promise((resolve, reject) =>
       request(
-        `${url}/api/v1/jobs/RefreshJobs.refresh/resume`,
+        `${url}/api/v1/jobs/resume`,
         { method: 'POST', headers: { ...JSON_BODY, ...OPERATOR, ...headers } },
         (answer) => {
           answer.resume();
@@ -286,15 +279,11 @@ test('where a browser does not say where a request comes from, a token does', as
         },
       )
         .on('error', reject)
-        .end('{}'),
+        .end('{"job":"RefreshJobs.refresh"}'),
     );
   expect(await post({})).toBe(403);
-  expect(await post({ cookie: `scheduler-lock-board=${token}` })).toBe(403);
-  expect(await post({ 'x-scheduler-lock-board': token })).toBe(403);
-  expect(await post({ cookie: `scheduler-lock-board=${token}`, 'x-scheduler-lock-board': `${token}x` })).toBe(
-    403,
-  );
-  expect(await post({ cookie: `a=b; scheduler-lock-board=${token}`, 'x-scheduler-lock-board': token })).toBe(
-    409,
-  );
+  for (const origin of ['http://evil.example', 'null', `http://${host}.evil.example`, 'http://127.0.0.1:1'])
+    expect(await post({ origin })).toBe(403);
+  expect(await post({ origin: `http://${host}`, 'sec-fetch-site': 'cross-site' })).toBe(403);
+  expect(await post({ origin: `http://${host}` })).toBe(409);
 });

@@ -1,3 +1,4 @@
+/// <reference lib="dom" />
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { MemoryLockStore } from '../../lib/index.js';
 import { until } from '../support/until.js';

@@ -143,7 +143,7 @@ test.each([
   ['a job that nobody knows', ['run', 'Invoices.sent'], /No instance knows a job/],
   ['no reason', ['pause', JOB], /say why/],
   ['no fencing token', ['break', 'invoices', '--reason', 'x'], /--fencing <number>, as `locks` shows it/],
-  ['a name that is too long', ['run', JOB, '--as', 'x'.repeat(61)], /actor: .* does not say who/],
+  ['a name that is too long', ['run', JOB, '--as', 'x'.repeat(201)], /actor: .* does not say who/],
   ['no lock', ['redeliver'], /Say which lock/],
 ])('%s is an error, with exit code 2: %j', async (_what, argv, message) => {
   const { code, out, err } = await tell(...argv);

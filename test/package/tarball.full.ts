@@ -68,8 +68,6 @@ test('a tarball of the project holds the build, the documents, the licence, aler
   expect(paths).toContain('docs/stores/redis.md');
   expect(paths.filter((path) => path.startsWith('dist/') && !/\.(js|d\.ts)$/.test(path))).toEqual([
     'dist/cjs/package.json',
-    // Of the templates that are bundled with the page.
-    'dist/cjs/show/board/LICENSES.txt',
   ]);
 });
 

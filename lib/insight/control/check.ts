@@ -10,7 +10,7 @@ export const MAX_PAUSE = 30 * DAY;
 /** How long a pause lasts by default, ms. */
 export const USUAL_PAUSE = 7 * DAY;
 /** The longest texts that are kept. */
-const ACTOR_LENGTH = 60;
+const ACTOR_LENGTH = 200;
 const REASON_LENGTH = 200;
 const KEY_LENGTH = 200;
 

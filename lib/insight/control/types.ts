@@ -6,7 +6,7 @@ export type { ControlInfo, PauseInfo } from '../types.js';
 
 /** Who acts, and why. */
 export interface By {
-  /** Who: 1 to 60 characters. */
+  /** Who: 1 to 200 characters. */
   readonly actor: string;
   /** Why: up to 200 characters. */
   readonly reason?: string;

@@ -1,21 +1,58 @@
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
-import type { InsightQuery } from '../../insight/insight.js';
+import { withoutToken } from '../../contract/lock-info.js';
+import type { Insight } from '../../insight/insight.js';
 import { readTime } from '../../insight/times.js';
 import { type Answer, json, jsonText } from './answer.js';
 import type { Looked } from './data/looked.js';
-import { failureText, type Kept, SHARED, type Shared } from './shared.js';
-import type { BoardSource } from './source.js';
-import { withoutToken } from '../../contract/lock-info.js';
+import { type BoardSource, failureText, type Kept, SHARED, type Shared } from './shared.js';
 import { verdictOf } from './views/verdict.js';
+
+/** What is there under a name that a viewer gives. */
+export const ownOf = <T>(all: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(all, name) ? all[name] : undefined;
 
 /** The content of an answer. Each answer also says of what time it is, and whether anything is missing. */
 type Document = Readonly<Record<string, unknown>>;
 
-/**
- * The routes of `api/v1`.
- *
- * JSON for other programs. `monitoring/board-api.json` describes the format: fields that are there stay.
- */
+/** What is told of the look that all viewers share. @param name of a job, in the query */
+const PARTS: Readonly<Record<string, (looked: Looked, name: string) => Document | undefined>> = {
+  verdict: (looked) => ({ verdict: verdictOf(looked) }),
+  jobs: ({ jobs }) => ({ jobs }),
+  job: ({ jobs }, name) => {
+    const job = jobs.find((view) => view.job === name);
+    return job && { job };
+  },
+  // The lists of jobs of a thousand instances would be a hundred megabytes.
+  instances: ({ told }) => ({
+    instances: told.map(({ info, jobs }) => ({
+      ...info,
+      jobs: jobs.length,
+      disabled: jobs.filter(({ enabled }) => !enabled).map(({ job }) => job),
+    })),
+  }),
+  locks: ({ locks }) => ({
+    locks: [...locks.values()].flatMap(({ lock }) => (lock === undefined ? [] : withoutToken(lock))),
+  }),
+};
+
+type Ask = (insight: Insight, job: string, params: URLSearchParams) => Promise<Document>;
+
+/** What takes a read of the store. */
+const QUESTIONS: Readonly<Record<string, Ask>> = {
+  runs: async (insight, job, params) => {
+    const limit = params.get('limit');
+    const count = limit === null ? {} : { limit: /^\d{1,4}$/.test(limit) ? Number(limit) : NaN };
+    return { runs: await insight.runs({ job, bad: params.get('bad') === 'true', ...count }) };
+  },
+  // Epoch milliseconds, or a text with an offset.
+  why: async (insight, job, params) => {
+    const at = params.get('at') ?? undefined;
+    const time = at !== undefined && /^\d{12,15}$/.test(at) ? Number(at) : readTime(at ?? '');
+    return { why: await insight.why(job, time ?? at) };
+  },
+};
+
+/** JSON for other programs. `monitoring/board-api.json` describes the format: fields that are there stay. */
 export class Api {
   /** The texts that were made of an answer of the store. */
   readonly #texts = new WeakMap<Looked, Map<string, string>>();
@@ -26,71 +63,22 @@ export class Api {
     private readonly look: () => Promise<Kept<Looked>>,
   ) {}
 
-  verdict(): Promise<Answer> {
-    return this.#ofLook('verdict', (looked) => ({ verdict: verdictOf(looked) }));
-  }
-
-  jobs(): Promise<Answer> {
-    return this.#ofLook('jobs', ({ jobs }) => ({ jobs }));
-  }
-
-  job(name: string): Promise<Answer> {
-    return this.#ofLook(`job ${name}`, ({ jobs }) => {
-      const job = jobs.find((view) => view.job === name);
-      return job === undefined ? undefined : { job };
-    });
-  }
-
-  instances(): Promise<Answer> {
-    return this.#ofLook('instances', ({ told }) => ({
-      // The lists of jobs of a thousand instances would be a hundred megabytes.
-      instances: told.map(({ info, jobs }) => ({
-        ...info,
-        jobs: jobs.length,
-        disabled: jobs.filter(({ enabled }) => !enabled).map(({ job }) => job),
-      })),
-    }));
-  }
-
-  locks(): Promise<Answer> {
-    return this.#ofLook('locks', ({ locks }) => ({
-      locks: [...locks.values()].flatMap(({ lock }) => (lock === undefined ? [] : withoutToken(lock))),
-    }));
-  }
-
-  /** Asks the store. @param query `limit`, `bad` */
-  runs(job: string, query: string): Promise<Answer> {
+  /** The answer to `api/v1/<what>`. The name of a job is in the query: routers take no long names in a path. */
+  async answer(what: string, query: string): Promise<Answer> {
     const params = new URLSearchParams(query);
-    const limit = params.get('limit');
-    const wanted: InsightQuery = {
-      job,
-      bad: params.get('bad') === 'true',
-      ...(limit !== null && { limit: /^\d{1,4}$/.test(limit) ? Number(limit) : NaN }),
-    };
-    return this.#shared(['runs', job, query], async () => {
-      const insight = await this.source.insight();
-      const runs = await insight.runs(wanted);
-      return json({ time: insight.time, unreadable: insight.unreadable, runs });
-    });
-  }
-
-  /** Asks the store. @param query `at`: epoch milliseconds, or a text with an offset */
-  why(job: string, query: string): Promise<Answer> {
-    const at = new URLSearchParams(query).get('at');
-    return this.#shared(['why', job, query], async () => {
-      const insight = await this.source.insight();
-      const why = await insight.why(job, at === null ? undefined : (timeOf(at) ?? at));
-      return json(
-        { time: insight.time, unreadable: insight.unreadable, why },
-        why.cause === 'unknown-job' ? 404 : 200,
-      );
-    });
-  }
-
-  /** One answer for all who ask the same. */
-  async #shared(question: readonly string[], answer: () => Promise<Answer>): Promise<Answer> {
-    const { value, isBusy, failure } = await this.shared.ask(JSON.stringify(question), () =>
-      answered(answer),
+    const job = params.get('job') ?? '';
+    const part = ownOf(PARTS, what);
+    if (part !== undefined) return this.#ofLook(`${what} ${job}`, (looked) => part(looked, job));
+    const question = ownOf(QUESTIONS, what);
+    if (question === undefined) return json({ error: 'There is no such page.' }, 404);
+    const { value, isBusy, failure } = await this.shared.ask(`${what}?${query}`, () =>
+      answered(async () => {
+        const insight = await this.source.insight();
+        const document = await question(insight, job, params);
+        const isUnknown = (document['why'] as { cause?: string } | undefined)?.cause === 'unknown-job';
+        const { time, unreadable } = insight;
+        return json({ time, unreadable, ...document }, isUnknown ? 404 : 200);
+      }),
     );
     if (value !== undefined) return value;
     return isBusy ? TOO_MANY : json({ error: failure ?? NO_ANSWER }, 503);
@@ -118,9 +106,6 @@ const TOO_MANY: Answer = {
   ...REFUSED,
   headers: { ...REFUSED.headers, 'retry-after': String(SHARED / 1_000) },
 };
-
-const timeOf = (text: string): number | undefined =>
-  /^\d{12,15}$/.test(text) ? Number(text) : readTime(text);
 
 async function answered(answer: () => Promise<Answer>): Promise<Answer> {
   try {

@@ -4,16 +4,15 @@
  * The package has one copy of this file, and of the files of this folder that this file imports: see tools/build.mjs. Both builds of the package
  * recognise each other's errors.
  */
-import { type Answer, asset, html, json } from './answer.js';
+import { createHash } from 'node:crypto';
+import { type Answer, asset, compressed, html, json } from './answer.js';
 import { Api } from './api.js';
-import { BUILD, SCRIPT, STYLE } from './assets.js';
-import { compressed } from './compressed.js';
 import { lookedAt, type Looked } from './data/looked.js';
 import { Pages } from './pages.js';
 import { readQuestion } from './data/question.js';
-import { newToken } from './same-origin.js';
-import { type Kept, Shared } from './shared.js';
-import type { BoardSource } from './source.js';
+import { SCRIPT } from './script.js';
+import { type BoardSource, type Kept, SHARED, Shared } from './shared.js';
+import { STYLE } from './style.js';
 import { type Act, act } from './switches.js';
 
 /** How many entries of all locks are read at a time: of each lock at least {@link LEAST}, and at most {@link MAX_RUNS}. */
@@ -24,6 +23,8 @@ const MAX_RUNS = 200;
 /** How long one waits for the first look, ms: the page itself is waited for a little longer. */
 const LOOK_LIMIT = 9_500;
 
+/** Names what the assets are, so that a browser keeps them until they change. */
+const BUILD = createHash('sha256').update(SCRIPT).update(STYLE).digest('base64url').slice(0, 10);
 const ASSETS: ReadonlyMap<string, Answer> = new Map([
   ['board.js', asset('text/javascript', SCRIPT)],
   ['board.css', asset('text/css', STYLE)],
@@ -31,7 +32,7 @@ const ASSETS: ReadonlyMap<string, Answer> = new Map([
 
 /** Answers requests for the page and its JSON. The caller has checked who may ask. */
 export class Board {
-  readonly api: Api;
+  readonly #api: Api;
   readonly #shared: Shared;
   readonly #pages: Pages;
   /** How many jobs the last answer had. The fewer jobs, the more entries of each are read. */
@@ -41,10 +42,14 @@ export class Board {
     this.#shared = new Shared(source.clock);
     const look = (): Promise<Kept<Looked>> => this.#shared.ask('look', () => this.#look(), LOOK_LIMIT);
     this.#pages = new Pages(source, this.#shared, look);
-    this.api = new Api(source, this.#shared, look);
+    this.#api = new Api(source, this.#shared, look);
   }
 
-  /** The page, or one of its two assets. @param query without its question mark */
+  /** @param what below `api/v1`; absent: the page, or one of its two assets @param query without its question mark */
+  answer(what: string | undefined, query: string, headers: Act['headers'] = {}): Promise<Answer> {
+    return what === undefined ? this.page(query, headers) : this.#api.answer(what, query);
+  }
+
   async page(query: string, headers: Act['headers'] = {}): Promise<Answer> {
     const params = new URLSearchParams(query);
     const accepted = headers['accept-encoding'];
@@ -59,13 +64,8 @@ export class Board {
     }
     const { page, age } = await this.#pages.page(readQuestion(params), BUILD);
     const answer = await compressed(html(page.body, page.status), page, accepted);
-    const token = this.source.control === undefined ? undefined : newToken(headers);
-    const more = {
-      age: String(Math.round(age / 1_000)),
-      ...(page.status === 503 && { 'retry-after': '2' }),
-      ...(token !== undefined && { 'set-cookie': token }),
-    };
-    return { ...answer, headers: { ...answer.headers, ...more } };
+    const busy = page.status === 503 && { 'retry-after': String(SHARED / 1_000) };
+    return { ...answer, headers: { ...answer.headers, age: String(Math.round(age / 1_000)), ...busy } };
   }
 
   /** Uses a switch for a person. */

@@ -12,7 +12,6 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import type { Answer } from './answer.js';
-import { answerOf } from './route.js';
 import type { Board } from './board.js';
 import type { SchedulerLockBoardOptions } from './options.js';
 
@@ -28,9 +27,8 @@ interface PlatformRequest {
 /** The parts of a response that the board uses, of Express or of Fastify. */
 interface PlatformResponse {
   status(code: number): this;
-  header(name: string, value: string | readonly string[]): this;
+  header(name: string, value: string): this;
   getHeader(name: string): unknown;
-  removeHeader(name: string): unknown;
   send(body: string | Buffer): unknown;
 }
 
@@ -38,15 +36,14 @@ interface PlatformResponse {
 class Reading {
   constructor(@Inject(BOARD) protected readonly host: { readonly board: Board }) {}
 
-  /** Which of them there are, and what they answer, stands in `route.ts`. */
-  @Get(['', 'api/v1/:what', 'api/v1/:what/:name', 'api/v1/:what/:name/:part'])
+  @Get(['', 'api/v1/:what'])
   async read(
-    @Param() params: Readonly<Record<string, string>>,
+    @Param('what') what: string | undefined,
     @Req() request: PlatformRequest,
     @Res() response: PlatformResponse,
   ): Promise<void> {
-    const names = [params['what'], params['name'], params['part']].filter((name) => name !== undefined);
-    send(response, await answerOf(this.host.board, names, queryOf(request), request.headers));
+    const query = request.url.split('?').slice(1).join('?');
+    send(response, await this.host.board.answer(what, query, request.headers));
   }
 }
 
@@ -61,38 +58,27 @@ export function controllerOf({ path, guards, control }: SchedulerLockBoardOption
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(...guards)
   class SchedulerLockBoardSwitchesController extends Reading {
-    /** Without a name in the path, the name is in the body. */
-    @Post(['api/v1/:of/:action', 'api/v1/:of/:name/:action'])
+    @Post('api/v1/:of/:action')
     @UseGuards(...controlGuards)
     async act(
-      @Param() params: { readonly of: string; readonly name?: string; readonly action: string },
+      @Param() { of, action }: { readonly of: string; readonly action: string },
       @Body() body: unknown,
       @Req() request: PlatformRequest,
       @Res() response: PlatformResponse,
     ): Promise<void> {
       const actor = (): string | Promise<string> => actorOf(request as never);
-      send(response, await this.host.board.act({ ...params, body, headers: request.headers, actor }));
+      const name = `${of}/${action}`;
+      send(response, await this.host.board.act({ name, body, headers: request.headers, actor }));
     }
   }
   return SchedulerLockBoardSwitchesController;
 }
-
-const queryOf = ({ url }: PlatformRequest): string => url.split('?').slice(1).join('?');
 
 function send(response: PlatformResponse, { status, headers, body }: Answer): void {
   response.status(status);
   // The application may vary its answers, too.
   const vary = [response.getHeader('vary'), headers['vary']].filter(Boolean).join(', ');
   for (const [name, value] of Object.entries({ ...headers, ...(vary !== '' && { vary }) }))
-    if (name !== 'set-cookie') response.header(name, value);
-  addCookie(response, headers['set-cookie']);
+    response.header(name, value);
   response.send(body);
-}
-
-/** Guards may set cookies, too. Fastify adds a header of this name to those before it, Express replaces them. */
-function addCookie(response: PlatformResponse, cookie: string | undefined): void {
-  if (cookie === undefined) return;
-  const before = [response.getHeader('set-cookie') ?? []].flat() as string[];
-  response.removeHeader('set-cookie');
-  response.header('set-cookie', [...before, cookie]);
 }

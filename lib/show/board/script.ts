@@ -11,7 +11,7 @@ export const SCRIPT = /* js */ `(() => {
   const byId = (id) => document.getElementById(id);
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const shownZone = () => new URL(location.href).searchParams.get('zone') ?? zone;
-  let busy = false, again = false, answeredAt = performance.now(), age = ageOf(document), problem = '', isAway = document.body.classList.contains('away');
+  let said = '', busy = false, again = false, answeredAt = performance.now(), age = ageOf(document), problem = '', isAway = document.body.classList.contains('away');
 
   function ageOf(page) { return Number(page.getElementById('verdict')?.dataset.age ?? 0); }
 
@@ -66,10 +66,7 @@ export const SCRIPT = /* js */ `(() => {
       if (held) continue;
       for (const details of part.querySelectorAll('details[id]')) next.querySelector('#' + details.id)?.toggleAttribute('open', details.open);
       if (part.outerHTML === next.outerHTML) continue;
-      const moved = [...part.querySelectorAll('.wide')].map((table) => table.scrollLeft);
-      const fresh = document.importNode(next, true);
-      part.replaceWith(fresh);
-      fresh.querySelectorAll('.wide').forEach((table, n) => { table.scrollLeft = moved[n] ?? 0; });
+      part.replaceWith(document.importNode(next, true));
     }
   }
 
@@ -81,10 +78,8 @@ export const SCRIPT = /* js */ `(() => {
 
   /** Tells users of a screen reader, and only what is new. */
   function say(text) {
-    if (text && byId('said').dataset.last !== text) {
-      if (byId('said').dataset.last) byId('said').textContent = text;
-      byId('said').dataset.last = text;
-    }
+    if (said && text && text !== said) byId('said').textContent = text;
+    said = text || said;
   }
 
   function tell() {
@@ -140,11 +135,10 @@ export const SCRIPT = /* js */ `(() => {
     button.disabled = true;
     output.textContent = '…';
     try {
-      const token = /(?:^|; )scheduler-lock-board=([^;]*)/.exec(document.cookie)?.[1] ?? '';
       const fields = Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ''));
       const response = await fetch(location.pathname.replace(/\\/?$/, '/') + form.dataset.action, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-scheduler-lock-board': token, 'x-scheduler-lock-zone': shownZone() },
+        headers: { 'content-type': 'application/json', 'x-scheduler-lock-zone': shownZone() },
         body: JSON.stringify(fields),
       });
       const answer = await response.json().catch(() => ({}));

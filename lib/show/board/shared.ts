@@ -2,6 +2,20 @@ import { type Clock, nextTurn, noLongerThan } from '../../base/clock.js';
 import { given } from '../../base/shared.js';
 import { asClause, withoutSql } from '../../base/wording.js';
 import { isRefusal } from '../../insight/read.js';
+import type { ControlSwitches } from '../../insight/control/types.js';
+import type { Insight } from '../../insight/insight.js';
+
+/** What a board needs of the application, or of the shell. */
+export interface BoardSource {
+  /** Insight into the store. */
+  insight(): Promise<Insight>;
+  readonly clock: Clock;
+  /** The name of the store for people, without credentials. */
+  readonly label: () => string;
+  readonly traceUrl: string | undefined;
+  /** Absent: the page only reads. */
+  readonly control?: ControlSwitches | undefined;
+}
 
 /** For how long an answer serves all who ask the same, ms. */
 export const SHARED = 2_000;
@@ -43,9 +57,8 @@ interface Entry {
 /** The one cache of the page, and its queue: for pages, for questions, and for the look at the store that they share. */
 export class Shared {
   readonly #kept = new Map<string, Entry>();
-  /** When something was made, within {@link SHARED}; and how much is being made. */
-  #begun: number[] = [];
-  #making = 0;
+  /** What was begun within {@link SHARED}, or is still being made. */
+  #begun: Entry[] = [];
   /** When a switch was used last, monotonic. */
   #changedAt = -Infinity;
   #line: Promise<unknown> = Promise.resolve();
@@ -65,8 +78,8 @@ export class Shared {
       const wait = entry.value === undefined ? (limit ?? WAITS.none) : old;
       await noLongerThan(wait, making, this.clock, { keepAlive: true });
     }
-    const kept = this.#keptOf<T>(entry);
-    return isMissed && (kept.value === undefined || kept.age >= OLDEST) ? { age: 0, isBusy: true } : kept;
+    const isTooOld = entry.value === undefined || this.#age(entry) >= OLDEST;
+    return isMissed && isTooOld ? { age: 0, isBusy: true } : this.#keptOf<T>(entry);
   }
 
   #keptOf<T>(entry: Entry): Kept<T> {
@@ -80,7 +93,7 @@ export class Shared {
   /** Call this after a switch was used: the next answers are made from then on. */
   expire(): void {
     this.#changedAt = this.clock.monotonic();
-    this.#begun = [];
+    this.#begun = this.#begun.filter(({ making }) => making !== undefined);
   }
 
   /** Does work that takes the processor, one piece after another: in between, other work of the process can run. */
@@ -111,17 +124,12 @@ export class Shared {
     if (entry.making !== undefined || !this.#isDue(entry)) return entry.making;
     const now = this.clock.monotonic();
     if (!isPart) {
-      this.#begun = this.#begun.filter((time) => now - time < SHARED);
-      if (this.#begun.length >= MOST_MADE || this.#making >= MOST_MADE) return undefined;
-      this.#begun.push(now);
-      this.#making++;
+      this.#begun = this.#begun.filter((one) => one.making !== undefined || now - one.triedAt < SHARED);
+      if (this.#begun.length >= MOST_MADE) return undefined;
+      this.#begun.push(entry);
     }
     entry.triedAt = now;
-    const making = this.#make(entry, make, now).finally(() => {
-      delete entry.making;
-      if (!isPart) this.#making--;
-    });
-    return (entry.making = making);
+    return (entry.making = this.#make(entry, make, now).finally(() => delete entry.making));
   }
 
   async #make(entry: Entry, make: () => Promise<unknown>, now: number): Promise<void> {

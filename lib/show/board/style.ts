@@ -22,7 +22,7 @@ h1 a { color: var(--faint); text-decoration: none; }
 h1 a:hover { color: var(--link); }
 h2 { font-size: 15px; font-weight: 650; overflow-wrap: anywhere; }
 ul { list-style: none; }
-time, .number, .count { font-variant-numeric: tabular-nums; }
+time, .count { font-variant-numeric: tabular-nums; }
 .skip { position: absolute; left: -100vw; }
 .skip:focus { left: 16px; top: 8px; background: var(--card); padding: 4px 8px; z-index: 2; }
 .sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
@@ -83,7 +83,6 @@ th, td { text-align: left; vertical-align: top; padding: 7px 16px 7px 0; border-
 thead th { border-top: 0; font-weight: 500; font-size: 13px; color: var(--faint); white-space: nowrap; }
 tbody th { font-weight: 600; overflow-wrap: anywhere; }
 td time { white-space: nowrap; }
-td.text { min-width: 14rem; max-width: 28rem; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; margin: 0 -20px; padding: 0 20px; }
 .picture table { table-layout: fixed; }
 .picture th, .picture td { vertical-align: middle; height: 48px; padding-top: 4px; padding-bottom: 4px; }
@@ -144,6 +143,7 @@ dd { overflow-wrap: anywhere; }
   .top, main, footer, .notice { padding-left: 14px; padding-right: 14px; }
   .region { padding: 12px 14px; }
   .headline { font-size: 21px; }
+  .tabs { flex-basis: 100%; }
   .cases li { grid-template-columns: minmax(0, 1fr); }
   .picture table, .picture thead, .picture tbody, .picture tr, .picture th, .picture td { display: block; }
   .picture tbody tr { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 0 12px; padding-top: 8px; border-top: 1px solid var(--mark); }

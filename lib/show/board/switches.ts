@@ -1,24 +1,24 @@
 import type { Clock } from '../../base/clock.js';
 import { type Result, told } from '../../insight/control/told.js';
 import type { ControlSwitches } from '../../insight/control/types.js';
+import { given } from '../../base/shared.js';
 import type { Duration } from '../../base/duration.js';
 import { LockNotAcquiredError, SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
 import { Times } from './data/shown.js';
 import { timesIn } from '../../insight/times.js';
 import { show, unknownNames } from '../../base/wording.js';
 import { type Answer, json } from './answer.js';
-import { isSameOrigin } from './same-origin.js';
+import { ownOf } from './api.js';
 import { failureText } from './shared.js';
 import { isZone } from './data/question.js';
 
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
 /** A request for a switch. */
 export interface Act {
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** What the name names. */
-  readonly of: string;
-  /** Absent: it is in the body, as `job` or `lock`. */
-  readonly name?: string;
-  readonly action: string;
+  readonly headers: Headers;
+  /** Such as `jobs/pause`. */
+  readonly name: string;
   readonly body: unknown;
   /** The name of the person. */
   readonly actor: () => string | Promise<string>;
@@ -47,39 +47,30 @@ const ZONE_HEADER = 'x-scheduler-lock-zone';
 const ACTS: Readonly<Record<string, Switch>> = {
   'jobs/pause': {
     takes: ['for'],
-    use: (control, job, fields, by) =>
-      control.pause({ job, ...reasoned(by), ...field('for', fields['for'] as Duration | undefined) }),
+    use: (control, job, { for: length }, by) =>
+      control.pause({ job, ...by, reason: by.reason ?? '', ...given({ for: length as Duration }) }),
   },
   'jobs/resume': { takes: [], use: (control, job, _fields, by) => control.resume({ job, ...by }) },
   'jobs/run': {
     takes: ['throughPause'],
-    use: (control, job, fields, by) => {
-      const through = field('throughPause', checked(fields['throughPause']));
-      return control.runNow({ job, ...by, ...through, wait: RUN_LIMIT });
-    },
+    use: (control, job, { throughPause }, by) =>
+      control.runNow({ job, ...by, ...given({ throughPause: checked(throughPause) }), wait: RUN_LIMIT }),
   },
   'locks/break': {
     takes: ['fencingToken'],
-    use: (control, lock, fields, by) =>
-      control.break({ lock, fencingToken: numberIn(fields['fencingToken']), ...reasoned(by) }),
+    use: (control, lock, { fencingToken }, by) =>
+      control.break({ lock, fencingToken: numberIn(fencingToken), ...by, reason: by.reason ?? '' }),
   },
   'locks/redeliver': {
     takes: ['id'],
-    use: (control, lock, fields, by) =>
-      control.redeliver({ lock, ...by, ...field('id', fields['id'] as string | undefined) }),
+    use: (control, lock, { id }, by) => control.redeliver({ lock, ...by, ...given({ id: id as string }) }),
   },
 };
 
-const reasoned = (by: By): Required<By> => ({ ...by, reason: by.reason ?? '' });
-
-/** Nothing, if it was not given. */
-const field = <N extends string, T>(name: N, value: T | undefined): { readonly [K in N]?: T } =>
-  (value === undefined ? {} : { [name]: value }) as { readonly [K in N]?: T };
-
 /** A form has a text for a box that is checked. */
-function checked(value: unknown): boolean | undefined {
+function checked(value: unknown): boolean {
   if (value === 'on') return true;
-  if (value === undefined || typeof value === 'boolean') return value;
+  if (value === undefined || typeof value === 'boolean') return value === true;
   throw new SchedulerLockConfigError([`throughPause: ${show(value)} is neither true nor false.`]);
 }
 
@@ -87,26 +78,59 @@ function checked(value: unknown): boolean | undefined {
 const numberIn = (value: unknown): number =>
   typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : (value as number);
 
+/**
+ * Whether a request comes from a page of the application itself: another site can make a browser send one with the cookies of the
+ * application. A browser says where a request comes from (`Sec-Fetch-Site`); over plain HTTP it only names the origin.
+ */
+function isSameOrigin({ 'sec-fetch-site': site, origin, host }: Headers): boolean {
+  if (site !== undefined) return site === 'same-origin';
+  return typeof origin === 'string' && URL.canParse(origin) && new URL(origin).host === host;
+}
+
+const ELSEWHERE =
+  'This request does not come from the page itself. Behind a proxy over plain HTTP, the proxy has to hand on the header Host.';
+
 /** Uses a switch for a person, and answers what happened. The caller has checked who may use switches. */
 export async function act(control: ControlSwitches, clock: Clock, request: Act): Promise<Answer> {
-  const { headers, of, action, body } = request;
-  const does = ACTS[`${of}/${action}`];
+  const { headers, body, name } = request;
+  const does = ownOf(ACTS, name);
   if (does === undefined) return json({ error: 'There is no such switch.' }, 404);
-  if (!isSameOrigin(headers)) return json({ error: 'This request does not come from the page itself.' }, 403);
+  if (!isSameOrigin(headers)) return json({ error: ELSEWHERE }, 403);
   const isJson = /^application\/json\b/i.test(String(headers['content-type']));
   if (!isJson || typeof body !== 'object' || body === null || Array.isArray(body))
     return json({ error: 'Send a JSON object.' }, 415);
   try {
-    const name = nameOf(request, body as Fields);
-    const problems = unknownNames(body, [fieldOf(of), 'reason', ...does.takes]);
-    if (problems.length > 0) throw new SchedulerLockConfigError(problems);
-    const by = { actor: await request.actor(), ...field('reason', (body as { reason?: string }).reason) };
-    const result = await does.use(control, name, body as Fields, by);
-    const { sentence, status } = told(result, shownIn(String(headers[ZONE_HEADER] ?? ''), clock));
-    return json({ ...result, sentence }, status);
+    return await used(control, clock, does, request, body as Fields);
   } catch (error) {
-    return problem(error);
+    if (error instanceof SchedulerLockConfigError) return json({ error: error.problems.join(' ') }, 400);
+    if (error instanceof StoreUnavailableError)
+      return json(
+        { error: `Nobody knows whether it was done: ${failureText(error)} The page shows it.` },
+        503,
+      );
+    // The application shuts down.
+    if (error instanceof LockNotAcquiredError) return json({ error: error.message }, 503);
+    throw error;
   }
+}
+
+async function used(
+  control: ControlSwitches,
+  clock: Clock,
+  { takes, use }: Switch,
+  { name, headers, actor }: Act,
+  fields: Fields,
+): Promise<Answer> {
+  const what = name.startsWith('jobs/') ? 'job' : 'lock';
+  const { [what]: target, reason } = fields;
+  const problems = unknownNames(fields, [what, 'reason', ...takes]);
+  if (typeof target !== 'string')
+    problems.push(`${what}: ${show(target)} is no name. Give the name of a ${what}.`);
+  if (typeof target !== 'string' || problems.length > 0) throw new SchedulerLockConfigError(problems);
+  const by = { actor: await actor(), ...given({ reason: reason as string }) };
+  const result = await use(control, target, fields, by);
+  const { sentence, status } = told(result, shownIn(String(headers[ZONE_HEADER] ?? ''), clock));
+  return json({ ...result, sentence }, status);
 }
 
 /** The page names the zone of its viewer; another program gets times with a date and an offset. */
@@ -114,26 +138,4 @@ function shownIn(zone: string, clock: Clock): (time: number) => string {
   if (!isZone(zone)) return timesIn();
   const times = new Times(zone, clock.now());
   return (time) => times.said(time);
-}
-
-const fieldOf = (of: string): string => (of === 'jobs' ? 'job' : 'lock');
-
-/** The name in the path, or in the body. */
-function nameOf({ of, name: inPath }: Act, body: Fields): string {
-  const what = fieldOf(of);
-  const name = body[what] ?? inPath;
-  if (typeof name !== 'string')
-    throw new SchedulerLockConfigError([`${what}: ${show(name)} is no name. Give the name of a ${what}.`]);
-  if (inPath !== undefined && name !== inPath)
-    throw new SchedulerLockConfigError([`${what}: ${show(name)} is not the one in the path. Give it once.`]);
-  return name;
-}
-
-function problem(error: unknown): Answer {
-  if (error instanceof SchedulerLockConfigError) return json({ error: error.problems.join(' ') }, 400);
-  if (error instanceof StoreUnavailableError)
-    return json({ error: `Nobody knows whether it was done: ${failureText(error)} The page shows it.` }, 503);
-  // The application shuts down.
-  if (error instanceof LockNotAcquiredError) return json({ error: error.message }, 503);
-  throw error;
 }

@@ -12,14 +12,13 @@ import {
 } from './options.js';
 import { checkAddress, type StoreAddress } from './address.js';
 import { type Print, type PrintCommand, PRINTS } from './print.js';
-import { type Act, isSwitch, readAct, targetProblem } from './switch-arguments.js';
+import { type Asked, checkSwitch, isSwitch } from './switches.js';
 
 /** What a person has asked for. */
-export interface Request {
+export interface Request extends Asked {
   readonly command: Exclude<Command, PrintCommand>;
   readonly address: StoreAddress;
   readonly zone: string;
-  readonly job?: string;
   /** Epoch milliseconds. */
   readonly at?: number;
   readonly limit: number;
@@ -28,11 +27,7 @@ export interface Request {
   readonly json: boolean;
   readonly watch: boolean;
   readonly bad: boolean;
-  /** For a switch: who does what, and why. */
-  readonly act?: Act;
 }
-
-type Values = ReadonlyMap<OptionName, string | true>;
 
 const DEFAULT_LIMIT = 20;
 const MAX_NUMBER = 1_000;
@@ -46,98 +41,85 @@ export function readArguments(
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): Request | Print | 'help' | 'version' {
-  const { words, values } = split(argv);
-  if (values.has('help') || words[0] === 'help') return 'help';
-  if (values.has('version')) return 'version';
-  const command = commandOf(words[0]);
-  for (const name of values.keys()) checkOwner(name, command);
-  const job = jobOf(command, words.slice(1));
-  const text = (name: OptionName): string | undefined => values.get(name) as string | undefined;
-  if (isPrint(command)) return { print: command, value: text, shedlock: values.has('shedlock') };
+  const { positionals, values } = parsed(argv);
+  const [word, ...words] = positionals;
+  const has = (name: OptionName): boolean => values[name] === true;
+  const text = (name: OptionName): string | undefined => values[name] as string | undefined;
+  if (has('help') || word === 'help') return 'help';
+  if (has('version')) return 'version';
+  const command = commandOf(word);
+  for (const name of Object.keys(values)) checkOwner(name as OptionName, command);
+  const job = jobOf(command, words);
+  if (isPrint(command)) return { print: command, value: text, shedlock: has('shedlock') };
+  if (isSwitch(command)) checkSwitch(command, job, text);
   const zone = zoneOf(text('zone'));
   const at = timeOf(text('at'), zone);
   return {
     command,
-    address: checkAddress({
-      url: text('url') ?? (values.has('config') ? '' : env[URL_VARIABLE]) ?? '',
-      keyPrefix: text('key-prefix'),
-      key: text('key'),
-      table: text('table'),
-      schema: text('schema'),
-      ca: text('ca'),
-      config: text('config'),
-    }),
+    address: addressOf(text, env),
     zone,
     ...(job !== undefined && { job }),
     ...(at !== undefined && { at }),
     limit: limitOf(text('limit')),
     port: portOf(text('port')),
-    json: values.has('json'),
-    watch: values.has('watch'),
-    bad: values.has('bad'),
-    ...(isSwitch(command) && {
-      act: readAct(command, { job, text, throughPause: values.has('through-pause') }),
-    }),
+    json: has('json'),
+    watch: has('watch'),
+    bad: has('bad'),
+    throughPause: has('through-pause'),
+    text,
   };
 }
 
-function split(argv: readonly string[]): { words: string[]; values: Values } {
-  const options = Object.fromEntries(
-    OPTION_NAMES.map((name) => [
-      name,
-      {
-        type: optionOf(name).value === undefined ? ('boolean' as const) : ('string' as const),
-        ...(name === 'help' && { short: 'h' }),
-      },
-    ]),
-  );
-  const words: string[] = [];
-  const values = new Map<OptionName, string | true>();
-  // Not strict: the messages of Node quote values.
-  const { tokens } = parseArgs({
-    args: [...argv],
-    options,
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
+const addressOf = (text: Request['text'], env: Readonly<Record<string, string | undefined>>): StoreAddress =>
+  checkAddress({
+    url: text('url') ?? (text('config') === undefined ? env[URL_VARIABLE] : '') ?? '',
+    keyPrefix: text('key-prefix'),
+    key: text('key'),
+    table: text('table'),
+    schema: text('schema'),
+    ca: text('ca'),
+    config: text('config'),
   });
-  for (const token of tokens) {
-    if (token.kind === 'positional') words.push(token.value);
-    if (token.kind === 'option') values.set(...readOption(token));
+
+interface Parsed {
+  readonly positionals: readonly string[];
+  readonly values: Readonly<Record<string, string | boolean | undefined>>;
+}
+
+function parsed(argv: readonly string[]): Parsed {
+  const options = Object.fromEntries(
+    OPTION_NAMES.map((name) => [name, { type: optionOf(name).value === undefined ? 'boolean' : 'string' }]),
+  ) as Record<OptionName, { type: 'boolean' | 'string'; short?: string }>;
+  options.help.short = 'h';
+  try {
+    const { positionals, values } = parseArgs({ args: [...argv], options, allowPositionals: true });
+    const empty = OPTION_NAMES.find((name) => (values as Parsed['values'])[name] === '');
+    if (empty !== undefined) throw new UsageError(valueProblem(empty));
+    return { positionals, values: { ...values } };
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    // Node quotes what was given, which may be a URL.
+    const [, name = ''] = /'--?(.*?)[' ]/.exec((error as Error).message) ?? [];
+    const isKnown = (OPTION_NAMES as string[]).includes(name);
+    throw new UsageError(isKnown ? valueProblem(name as OptionName) : optionProblem(name));
   }
-  return { words, values };
 }
 
-interface OptionToken {
-  readonly name: string;
-  readonly rawName: string;
-  readonly value?: string | undefined;
-  readonly inlineValue?: boolean | undefined;
+function valueProblem(name: OptionName): string {
+  const { value } = optionOf(name);
+  return value === undefined ? `--${name} takes no value.` : `--${name} needs a value: --${name} ${value}.`;
 }
 
-function readOption({ name, rawName, value, inlineValue }: OptionToken): [OptionName, string | true] {
-  if (!isOption(name)) throw new UsageError(`There is no option ${named(rawName)}. ${optionAdvice(name)}`);
-  const takes = optionOf(name).value;
-  if (takes === undefined) {
-    if (value !== undefined) throw new UsageError(`--${name} takes no value.`);
-    return [name, true];
-  }
-  // A text that begins with a dash is the next option.
-  if (value === undefined || value === '' || (inlineValue !== true && value.startsWith('-')))
-    throw new UsageError(`--${name} needs a value: --${name} ${takes}.`);
-  return [name, value];
+function optionProblem(name: string): string {
+  const meant = nearest(name, OPTION_NAMES);
+  const advice = meant === undefined ? 'All of them: --help.' : `Did you mean --${meant}?`;
+  return `There is no option ${named(name.length === 1 ? `-${name}` : `--${name}`)}. ${advice}`;
 }
 
-const isOption = (name: string): name is OptionName => (OPTION_NAMES as string[]).includes(name);
 const isCommand = (name: string): name is Command => (COMMAND_NAMES as string[]).includes(name);
 
 /** Shows a text that was given instead of a name. A URL there may hold a password. */
 const named = (text: string): string => (/[:@/]/.test(text) ? 'of that name' : show(text));
-
-function optionAdvice(name: string): string {
-  const meant = nearest(name, OPTION_NAMES);
-  return meant === undefined ? 'All of them: --help.' : `Did you mean --${meant}?`;
-}
 
 function commandOf(word: string | undefined): Command {
   const all = `Say what to show: ${COMMAND_NAMES.join(', ')}. More: --help.`;
@@ -168,7 +150,6 @@ function jobOf(command: Command, words: readonly string[]): string | undefined {
   const [job] = words;
   if (command === 'why' && job === undefined)
     throw new UsageError('Say which job: why <job>. `status` shows their names.');
-  if (isSwitch(command)) targetProblem(command, job);
   if (job?.trim() === '') throw new UsageError('The name of the job is empty.');
   return job;
 }

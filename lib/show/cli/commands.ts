@@ -20,8 +20,7 @@ import type { ControlSwitches } from '../../insight/control/types.js';
 import type { Request } from './arguments.js';
 import { type Format, printable } from './table.js';
 import { placeOf } from './place.js';
-import { isSwitch, type Switch } from './switch-arguments.js';
-import { done } from './switches.js';
+import { done, isSwitch, type Switch } from './switches.js';
 import { UsageError } from './options.js';
 import { instancesTable, jobsTable, locksTable, runsTable } from './views.js';
 

@@ -27,7 +27,7 @@ const code = await run(argv.slice(2), {
   clock: systemClock,
   version: versionOfPackage(),
   open: openStore,
-  actor: () => `${userName()}@${hostname()}`.replaceAll(/\p{Cc}/gu, '').slice(0, 60),
+  actor: () => `${userName()}@${hostname()}`.replaceAll(/\p{Cc}/gu, '').slice(0, 200),
   onInterrupt: (listener) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, listener);
   },

@@ -2,7 +2,6 @@
  * lib/show/cli: the command `nestjs-scheduler-lock`: opens a store, asks lib/insight, and prints.
  * May not enter: judgements of its own, Nest.
  */
-import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { Insight } from '../../insight/insight.js';
@@ -10,13 +9,13 @@ import type { LockStore } from '../../contract/lock-store.js';
 import { Control } from '../../insight/control/control.js';
 import { asClause, withoutSql } from '../../base/wording.js';
 import { readArguments, type Request } from './arguments.js';
-import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js';
+import { answerOf, AWAY, type Context, USAGE } from './commands.js';
 import type { OpenStore } from './open.js';
 import { help, URL_VARIABLE, UsageError } from './options.js';
 import { type StoreAddress, withoutSecrets } from './address.js';
 import { type Print, printed } from './print.js';
 import { servePage } from './serve.js';
-import { coloured, plain, printable, shortened, widthOf } from './table.js';
+import { coloured, plain, printable } from './table.js';
 
 /** Where the shell writes. */
 interface Output {
@@ -148,10 +147,11 @@ async function watch(request: Request, context: Context, shell: Shell): Promise<
   const interrupted = new Promise<true>((resolve) => shell.onInterrupt(() => resolve(true)));
   const { clock, stdout } = shell;
   const look = async (): Promise<false> => {
-    const text = await answerOf(request, context).then(
-      (answer) => textOf(request, answer),
-      (error: unknown) => failureText(error, request),
-    );
+    const { document, lines } = await answerOf(request, context).catch((error: unknown) => {
+      const { line } = explain(error, request.address.url);
+      return { document: { error: line }, lines: [line] };
+    });
+    const text = request.json ? JSON.stringify(document) : lines.join('\n');
     stdout.write(stdout.isTTY === true && !request.json ? repaint(text, stdout) : `${text}\n`);
     await new Promise<void>((resolve) => clock.setTimer(resolve, EVERY, { keepAlive: true }));
     return false;
@@ -160,27 +160,13 @@ async function watch(request: Request, context: Context, shell: Shell): Promise<
   return 0;
 }
 
-const textOf = (request: Request, { document, lines }: Answer): string =>
-  request.json ? JSON.stringify(document) : lines.join('\n');
-
-function failureText(error: unknown, { json, address }: Request): string {
-  const { line } = explain(error, address.url);
-  return json ? JSON.stringify({ error: line }) : line;
-}
-
-/** Overwrites the last output line by line, so that nothing flickers. Cuts lines and their number to the size of the terminal. */
-function repaint(text: string, { rows = Infinity, columns = Infinity }: Output): string {
+/** Overwrites the last output line by line, so that nothing flickers. Of more lines than the terminal has, the first ones stay. */
+function repaint(text: string, { rows = Infinity }: Output): string {
   const lines = text.split('\n');
   const room = Math.max(1, rows - 1);
   const left = lines.length - room;
   const shown = left <= 0 ? lines : [...lines.slice(0, room - 1), `… and ${left + 1} lines more`];
-  return `\u001b[H${shown.map((line) => `${fitted(line, columns)}\u001b[K\n`).join('')}\u001b[J`;
-}
-
-/** A line that fits the terminal. One that does not loses its colours. */
-function fitted(line: string, columns: number): string {
-  const text = stripVTControlCharacters(line);
-  return widthOf(text) <= columns ? line : shortened(text, columns);
+  return `\u001b[H${shown.map((line) => `${line}\u001b[K\n`).join('')}\u001b[J`;
 }
 
 function failed(error: unknown, { stderr, env }: Shell, url: string): number {

@@ -3,8 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Answer } from '../board/answer.js';
 import { Board } from '../board/board.js';
-import { answerAt } from '../board/route.js';
-import type { BoardSource } from '../board/source.js';
+import type { BoardSource } from '../board/shared.js';
 import { withoutSql } from '../../base/wording.js';
 import { UsageError } from './options.js';
 
@@ -60,10 +59,12 @@ async function answerTo(request: IncomingMessage, board: Board, secret: string):
   const { localPort = 0 } = socket;
   if (![LOOPBACK, 'localhost'].some((name) => headers.host === `${name}:${localPort}`))
     return plain(421, `This page is at ${LOOPBACK} only.`);
-  const [, given = '', below = ''] = /^\/([^/?]*)(.*)$/s.exec(url) ?? [];
+  const [path = '', ...query] = url.split('?');
+  const [, given = '', ...below] = path.split('/');
   if (!isSame(given, secret)) return plain(403, WRONG);
   if (method !== 'GET' && method !== 'HEAD') return plain(405, 'This page only reads.');
-  return answerAt(board, below.startsWith('/') ? below : `/${below}`, headers);
+  const what = below.join('/').replace(/^api\/v1\//, '');
+  return board.answer(what === '' ? undefined : what, query.join('?'), headers);
 }
 
 const WRONG = 'Open the address that the shell has printed: it has a secret.';

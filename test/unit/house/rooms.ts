@@ -42,7 +42,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: [...NEST, 'reflect-metadata'],
   },
   'show/cli': { imports: [...SHOWN, 'stores', 'schedule/cron-ticks', 'show/board'] },
-  'show/board': { imports: SHOWN, packages: [...NEST, 'preact', 'preact-render-to-string'] },
+  'show/board': { imports: SHOWN, packages: NEST },
   'show/metrics': { imports: SHOWN },
   'show/otel': {
     imports: [...SHOWN, 'show/metrics', 'lock/current-lock'],

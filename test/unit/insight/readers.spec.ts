@@ -18,8 +18,8 @@ import {
 import { entry, FakeStore, instance, lockInfo } from './support/store.js';
 
 /*
- * Each pattern of facts through all six readers: `status`, the list of jobs, `why`, the event `overdue`, health and the gauges. The first three
- * ask the store; the others are those of an instance `probe`, which has just started, or was up at the tick and was refused.
+ * Each pattern of facts through all seven readers: `status`, the list of jobs, `why`, the event `overdue`, health, the gauges and the page. The first
+ * three and the page ask the store; the others are those of an instance `probe`, which has just started, or was up at the tick and was refused.
  */
 
 const T = at('03:00');
@@ -381,7 +381,7 @@ const patterns: Record<string, Pattern> = {
   },
 };
 
-describe('all six readers agree', () => {
+describe('all seven readers agree', () => {
   test.each(Object.keys(patterns))('%s', async (name) => {
     const pattern = patterns[name]!;
     const answers = await ask(pattern);
@@ -443,6 +443,6 @@ test('what is not known is unknown to all that an instance can ask', async () =>
     health: (await health.check()).schedulerLock,
     gauges: new Measurements(health).now(),
   };
-  expect(dissenting(answers, { ...pattern, status: 'unknown' })).toEqual(['status', 'jobs', 'why']);
+  expect(dissenting(answers, { ...pattern, status: 'unknown' })).toEqual(['status', 'jobs', 'why', 'page']);
   watch.stop();
 });

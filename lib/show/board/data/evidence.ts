@@ -1,62 +1,70 @@
 import { formatDuration } from '../../../base/duration.js';
+import type { MissReason } from '../../../contract/history-store.js';
 import { starterOf } from '../../../insight/controls.js';
 import { scheduleOf, type Times } from './shown.js';
 import type { PauseInfo, RunInfo, ScheduleView, Why } from '../../../insight/types.js';
 
-type Pair = readonly [name: string, value: string];
+/** What an instance has noted of a tick that nobody started. */
+interface Note {
+  readonly instance: string;
+  readonly reason: MissReason['reason'];
+  readonly count: number;
+}
+
+export const noteText = ({ instance, reason, count }: Note): string =>
+  `${reason} on ${instance}${count > 1 ? `, ${count} in a row` : ''}`;
 
 /** What the causes of answers rest on. */
-interface Facts extends Pick<Why, 'job' | 'tick'> {
+interface Facts {
+  readonly tick?: number;
+  readonly cause: string;
   readonly run?: RunInfo;
   readonly pause?: PauseInfo;
   readonly schedules?: readonly ScheduleView[];
-  readonly reasons?: readonly {
-    readonly instance: string;
-    readonly reason: string;
-    readonly count: number;
-  }[];
+  readonly reasons?: readonly Note[];
   readonly instances?: readonly string[];
 }
 
+type Named = Readonly<Record<string, string | undefined>>;
+
 /** The facts behind an answer, as names and values. Times have a date and an offset. */
-export function evidenceOf(why: Why, times: Times): Pair[] {
-  const { tick, run, pause, schedules = [], instances = [], reasons = [] }: Facts = why;
-  return [
-    ...known({ tick: tick === undefined ? undefined : times.full(tick), cause: why.cause }),
-    ...(run === undefined ? [] : runOf(run, times)),
-    ...(pause === undefined ? [] : pauseOf(pause, times)),
-    ...schedules.map((each): Pair => ['schedule', `${scheduleOf(each)}: ${each.instances.join(', ')}`]),
-    ...reasons.map(({ instance, reason, count }): Pair => [
-      instance,
-      `${reason}${count > 1 ? `, ${count} times in a row` : ''}`,
-    ]),
-    ...known({ instances: instances.length === 0 ? undefined : instances.join(', ') }),
-  ];
+export function evidenceOf(why: Why, times: Times): (readonly [name: string, value: string])[] {
+  const { tick, cause, run, pause, schedules = [], instances = [], reasons = [] }: Facts = why;
+  const at = (time: number | undefined): string => (time === undefined ? '' : times.full(time));
+  const named: Named = {
+    tick: at(tick),
+    cause,
+    ...(run && runOf(run, at)),
+    ...(pause && {
+      'paused by': pause.actor,
+      reason: pause.reason,
+      since: at(pause.since),
+      until: at(pause.until),
+    }),
+    schedules: schedules.map((each) => `${scheduleOf(each)}: ${each.instances.join(', ')}`).join('; '),
+    noted: reasons.map(noteText).join('; '),
+    instances: instances.join(', '),
+  };
+  return Object.entries(named).flatMap(([name, value]) => (value ? [[name, value] as const] : []));
 }
 
-function runOf(run: RunInfo, times: Times): Pair[] {
-  const { attempt = 1, duration, endedAt, by } = run;
-  return known({
+function runOf(run: RunInfo, at: (time: number | undefined) => string): Named {
+  const { attempt = 1, duration, by } = run;
+  return {
     'run of': run.job,
     lock: run.lock,
     instance: run.instance,
-    started: times.full(run.startedAt),
-    ended: endedAt === undefined ? undefined : times.full(endedAt),
-    took: duration === undefined ? undefined : formatDuration(duration),
+    started: at(run.startedAt),
+    ended: at(run.endedAt),
+    took: duration === undefined ? '' : formatDuration(duration),
     outcome: run.outcome,
     trigger: run.trigger,
     'started by': starterOf(run)?.actor,
-    'ended by': by?.action === 'break' ? by.actor : undefined,
+    'ended by': by?.action === 'break' ? by.actor : '',
     reason: by?.reason,
-    attempt: attempt > 1 ? String(attempt) : undefined,
+    attempt: attempt > 1 ? String(attempt) : '',
     'fencing token': String(run.fencingToken),
     error: run.error,
     trace: run.traceId,
-  });
+  };
 }
-
-const pauseOf = ({ actor, reason, since, until }: PauseInfo, times: Times): Pair[] =>
-  known({ 'paused by': actor, reason, since: times.full(since), until: times.full(until) });
-
-const known = (named: Readonly<Record<string, string | undefined>>): Pair[] =>
-  Object.entries(named).flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const]));

@@ -1,6 +1,7 @@
 import { datesOf } from '../../../insight/dates.js';
 import { endOf, hasFailed, type JobFacts, wasInterrupted } from '../../../insight/facts.js';
 import type { JobView, PauseInfo, RunInfo } from '../../../insight/types.js';
+import { noteText } from './evidence.js';
 import { shownSince } from './looked.js';
 
 /** The time that a strip shows. */
@@ -11,8 +12,8 @@ export interface Span {
 }
 
 /** What a run was, the worst first. */
-export const KINDS = ['hung', 'failed', 'interrupted', 'running', 'completed'] as const;
-export type Kind = (typeof KINDS)[number];
+const KINDS = ['hung', 'failed', 'interrupted', 'running', 'completed'] as const;
+type Kind = (typeof KINDS)[number];
 
 export interface Bar {
   readonly from: number;
@@ -67,7 +68,7 @@ export function stripOf(facts: JobFacts, view: JobView, span: Span, most: number
 /** When a run ended, or until when it has gone on. Of an interrupted run nobody knows. */
 const goneOn = (run: RunInfo, now: number): number => Math.min(now, Math.max(run.startedAt, endOf(run)));
 
-export function kindOf(run: RunInfo): Kind {
+function kindOf(run: RunInfo): Kind {
   if (run.hung) return 'hung';
   if (run.outcome === 'running') return 'running';
   if (hasFailed(run)) return 'failed';
@@ -76,12 +77,9 @@ export function kindOf(run: RunInfo): Kind {
 
 function barOf(runs: readonly RunInfo[], now: number): Bar {
   const kinds = new Set(runs.map(kindOf));
-  return {
-    from: Math.min(...runs.map(({ startedAt }) => startedAt)),
-    to: Math.max(...runs.map((run) => goneOn(run, now))),
-    kind: KINDS.find((kind) => kinds.has(kind)) ?? 'completed',
-    runs,
-  };
+  const kind = KINDS.find((each) => kinds.has(each)) ?? 'completed';
+  const from = Math.min(...runs.map(({ startedAt }) => startedAt));
+  return { from, to: Math.max(...runs.map((run) => goneOn(run, now))), kind, runs };
 }
 
 /** One bar for the runs that began in one cell of the strip. */
@@ -89,17 +87,12 @@ function cellsOf(runs: readonly RunInfo[], { from, now }: Span): Bar[] {
   const width = (now - from) / CELLS;
   const cells = new Map<number, RunInfo[]>();
   for (const run of runs) {
-    const n = Math.max(0, Math.floor((run.startedAt - from) / width));
-    cells.set(n, [...(cells.get(n) ?? []), run]);
+    const begin = from + Math.max(0, Math.floor((run.startedAt - from) / width)) * width;
+    cells.set(begin, [...(cells.get(begin) ?? []), run]);
   }
-  return [...cells].map(([n, own]) => {
-    const { kind, to } = barOf(own, now);
-    return {
-      kind,
-      runs: own,
-      from: from + n * width,
-      to: Math.max(to, Math.min(now, from + (n + 1) * width)),
-    };
+  return [...cells].map(([begin, own]) => {
+    const bar = barOf(own, now);
+    return { ...bar, from: begin, to: Math.max(bar.to, Math.min(now, begin + width)) };
   });
 }
 
@@ -108,11 +101,12 @@ function missesOf({ misses, runs }: JobFacts, { overdue }: JobView, from: number
   const ran = new Set(runs.map(({ tick }) => tick));
   const found = new Map<number, { tick: number; since?: number; notes: string[] }>();
   if (overdue !== undefined && overdue >= from) found.set(overdue, { tick: overdue, notes: [] });
-  for (const { tick, instance, reason, count, since } of misses) {
+  for (const miss of misses) {
+    const { tick, count, since } = miss;
     if (tick < from || ran.has(tick)) continue;
     const one = found.get(tick) ?? { tick, notes: [] };
     if (count > 1 && since !== undefined) one.since = Math.min(since, one.since ?? since);
-    one.notes.push(`${reason} on ${instance}${count > 1 ? `, ${count} in a row` : ''}`);
+    one.notes.push(noteText(miss));
     found.set(tick, one);
   }
   return [...found.values()].slice(0, MOST_MISSES);

@@ -4,17 +4,15 @@ import { counted } from '../../../base/wording.js';
 import type { Times } from '../data/shown.js';
 import type { PauseInfo, RunInfo } from '../../../insight/types.js';
 import type { Deploy } from '../data/deploys.js';
-import type { Outage } from '../data/outages.js';
+import type { Outage } from '../data/looked.js';
 import type { Bar, Missed, Span, Strip } from '../data/strip.js';
-import { h } from './templates.js';
-import { eachMark, type Scene, timeOf, whyLink } from './parts.js';
+import { type Content, each, type Markup, markup } from './markup.js';
+import { type Scene, timeOf, whyLink } from './parts.js';
 
 /*
  * A strip of time as SVG. Positions are percentages of the width, so a strip fits any window. There are no inline styles: the policy of
  * the page allows none. What all strips have behind them is drawn once, in the axis above them, and used by each.
  */
-
-type Mark = h.JSX.Element;
 
 const placeOf = (time: number, { from, to }: Span): number =>
   Math.min(100, Math.max(0, ((time - from) / (to - from)) * 100));
@@ -24,61 +22,46 @@ const LEAST = 0.1;
 const widthOf = (from: number, to: number, span: Span): string =>
   `${Number(Math.max(LEAST, placeOf(to, span) - placeOf(from, span)).toFixed(2))}%`;
 
-const title = (text: string): Mark => h('title', null, text);
-
 /** A moment, and a span of time, from top to bottom. */
-const upright = (kind: string, at: number, span: Span): Mark =>
-  h('line', { class: kind, x1: xOf(at, span), x2: xOf(at, span), y2: '100%' });
-const band = (kind: string, from: number, to: number, span: Span): Mark =>
-  h('rect', { class: kind, x: xOf(from, span), width: widthOf(from, to, span), height: '100%' });
+const upright = (kind: string, at: number, span: Span): Markup =>
+  markup`<line class="${kind}" x1="${xOf(at, span)}" x2="${xOf(at, span)}" y2="100%"/>`;
+const band = (kind: string, from: number, to: number, span: Span): Markup =>
+  markup`<rect class="${kind}" x="${xOf(from, span)}" width="${widthOf(from, to, span)}" height="100%"/>`;
+
+const HATCHED = markup` fill="url(#hatch)"`;
+const HATCH = markup`<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch" width="2" height="6"/></pattern>`;
 
 /** A span of time as a box with a tooltip, so high around the middle of the strip. */
-function box(
+const box = (
   kind: string,
   [from, to]: readonly [number, number],
   span: Span,
   high: number,
   text: string,
-): Mark {
-  const fill = kind === 'pause' ? HATCHED : undefined;
-  const place = { x: xOf(from, span), width: widthOf(from, to, span), y: -high, height: 2 * high };
-  return h('rect', { class: kind, fill, ...place, rx: 2 }, title(text));
-}
-
-const HATCHED = 'url(#hatch)';
-const HATCH = h(
-  'pattern',
-  { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
-  h('rect', { class: 'hatch', width: 2, height: 6 }),
-);
+): Markup =>
+  markup`<rect class="${kind}" x="${xOf(from, span)}" width="${widthOf(from, to, span)}" y="${-high}" height="${2 * high}" rx="2"${kind === 'pause' && HATCHED}><title>${text}</title></rect>`;
 
 const HOUR = 3_600_000;
-const STEPS = [1, 2, 3, 6, 12, 24, 48].map((hours) => hours * HOUR);
-/** How many marks have room beside each other. */
-const MARKS = 12;
-const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 
-/** Full hours, or days, in the zone of the viewer. */
+/** Full hours, or days, in the zone of the viewer: as many as have room beside each other. */
 function marksOf({ from, to }: Span, times: Times): { at: number; text: string }[] {
-  const step = STEPS.find((each) => (to - from) / each <= MARKS) ?? 48 * HOUR;
-  const clockAt = (at: number): number => Date.parse(`${times.full(at).slice(0, 19).replace(' ', 'T')}Z`);
-  const offset = clockAt(from) - Math.floor(from / 1_000) * 1_000;
+  const every = to - from <= 12 * HOUR ? 1 : to - from <= 36 * HOUR ? 3 : 24;
+  const minutes = Number(times.full(from).slice(14, 16));
   const marks: { at: number; text: string }[] = [];
-  for (let on = Math.ceil((from + offset) / step) * step; on <= to + offset; on += step) {
-    // Daylight saving time may begin or end on the strip.
-    const at = on - offset + (on - clockAt(on - offset));
-    const clock = times.full(at).slice(11, 16);
-    const day = new Date(on);
-    marks.push({ at, text: clock === '00:00' ? `${DAYS[day.getUTCDay()]} ${day.getUTCDate()}` : clock });
+  for (let at = from - (from % 60_000) - minutes * 60_000 + HOUR; at <= to; at += HOUR) {
+    const full = times.full(at);
+    const hour = Number(full.slice(11, 13));
+    const day = new Date(full.slice(0, 10)).toUTCString().slice(0, 7).replace(',', '');
+    if (hour % every === 0) marks.push({ at, text: hour === 0 ? day : full.slice(11, 16) });
   }
-  return marks.filter(({ at }) => at <= to);
+  return marks;
 }
 
 /** A text above the strips. One that an end would cut off is written inside. */
-function label(text: string, at: number, y: number, span: Span): Mark {
+function label(text: string, at: number, y: number, span: Span): Markup {
   const place = placeOf(at, span);
-  const anchor = place < 5 ? 'begin' : place > 95 ? 'end' : undefined;
-  return h('text', { class: anchor, x: xOf(at, span), y }, text);
+  const anchor = place < 5 ? 'begin' : place > 95 && 'end';
+  return markup`<text class="${anchor}" x="${xOf(at, span)}" y="${y}">${text}</text>`;
 }
 
 /** How far apart labels of one line have to be, percent: of others only the line is drawn. */
@@ -95,33 +78,28 @@ function withRoom<T>(all: readonly T[], placeOfOne: (one: T) => number, taken: n
 }
 
 /** The hours above all strips, with the names of deploys and outages; and what each strip has behind it. */
-export function Axis({ scene: { span, times, looked } }: { scene: Scene }): Mark {
+export function axis({ span, times, looked }: Scene): Markup {
   const outages = looked.outages.filter(({ to, from }) => to >= span.from && from <= span.now);
   const deploys = looked.deploys.filter(({ at }) => at >= span.from && at <= span.now);
   const marks = marksOf(span, times);
   const behind = [
     band('ahead', span.now, span.to, span),
-    ...marks.map(({ at }) => upright('mark', at, span)),
-    ...outages.map(({ from, to }) => band('outage', from, to, span)),
-    ...deploys.map(({ at }) => upright('deploy', at, span)),
+    marks.map(({ at }) => upright('mark', at, span)),
+    outages.map(({ from, to }) => band('outage', from, to, span)),
+    deploys.map(({ at }) => upright('deploy', at, span)),
     upright('now', span.now, span),
   ];
   const named = withRoom(deploys, ({ at }) => placeOf(at, span));
   const away = withRoom(outages, ({ from }) => placeOf(from, span), [placeOf(span.now, span)]);
-  return h(
-    'svg',
-    { class: 'axis', width: '100%', height: 46, role: 'group', 'aria-label': 'Time' },
-    h('defs', null, HATCH, h('g', { id: 'behind' }, behind)),
-    // A small window shows every other one.
-    marks.map(({ at, text }, n) =>
-      h('g', { class: n % 2 === 1 ? 'odd' : undefined }, label(text, at, 41, span)),
-    ),
-    named.map((one) =>
-      h('g', { class: 'deployed' }, title(deployText(one, times)), label(nameOf(one), one.at, 11, span)),
-    ),
-    away.map((one) => h('g', null, title(outageText(one, times)), label('store away', one.from, 25, span))),
-    h('g', { class: 'here' }, label('now', span.now, 25, span)),
+  // A small window shows every other one.
+  const hours = marks.map(
+    ({ at, text }, n) => markup`<g class="${n % 2 === 1 && 'odd'}">${label(text, at, 41, span)}</g>`,
   );
+  return markup`<svg class="axis" width="100%" height="46" role="group" aria-label="Time">
+    <defs>${HATCH}<g id="behind">${behind}</g></defs>${hours}
+    ${named.map((one) => markup`<g class="deployed"><title>${deployText(one, times)}</title>${label(nameOf(one), one.at, 11, span)}</g>`)}
+    ${away.map((one) => markup`<g><title>${outageText(one, times)}</title>${label('store away', one.from, 25, span)}</g>`)}
+    <g class="here">${label('now', span.now, 25, span)}</g></svg>`;
 }
 
 const nameOf = ({ version }: Deploy): string =>
@@ -139,35 +117,19 @@ function deployText({ at, version, before, instance, jobs }: Deploy, times: Time
 const DIAMOND = 'M0-8L7 0L0 8L-7 0Z';
 
 /** What ran, what did not, what comes. @param isLinked whether each run has a link: in a long table only those that matter */
-export function StripOf(props: { job: string; strip: Strip; scene: Scene; isLinked?: boolean }): Mark {
-  const { job, strip, scene, isLinked = false } = props;
+export function stripLine(job: string, strip: Strip, scene: Scene, isLinked = false): Markup {
   const { span, looked, times } = scene;
   const { bars, misses, pauses, since } = strip;
   const changes = looked.deploys.filter(({ at, jobs }) => at >= span.from && jobs.has(job));
-  const marks = [
-    h('line', { class: 'ground', x1: xOf(since ?? span.from, span), x2: '100%' }),
-    ...(since === undefined ? [] : [unread(since, scene)]),
-    ...eachMark(pauses, (pause) =>
-      box('pause', [pause.since, pause.until], span, 11, pauseText(pause, times)),
-    ),
-    ...changes.map((one) =>
-      h(
-        'svg',
-        { x: xOf(one.at, span) },
-        title(`${times.said(one.at)}: ${one.jobs.get(job)}`),
-        h('path', { class: 'change', d: 'M0-12L5-20L-5-20Z' }),
-      ),
-    ),
-    ...eachMark(bars, (bar) => barOf(job, bar, scene, isLinked)),
-    ...eachMark(misses, (miss) => missed(job, miss, scene)),
-    ...coming(strip, scene),
-  ];
-  return h(
-    'svg',
-    { class: 'strip', role: 'group', 'aria-label': labelOf(strip) },
-    h('use', { href: '#behind' }),
-    h('svg', { y: '50%' }, marks),
+  const changed = changes.map(
+    (one) =>
+      markup`<svg x="${xOf(one.at, span)}"><title>${times.said(one.at)}: ${one.jobs.get(job)}</title><path class="change" d="M0-12L5-20L-5-20Z"/></svg>`,
   );
+  return markup`<svg class="strip" role="group" aria-label="${labelOf(strip)}"><use href="#behind"/><svg y="50%">
+    <line class="ground" x1="${xOf(since ?? span.from, span)}" x2="100%"/>
+    ${since !== undefined && unread(since, scene)}
+    ${each(pauses, (pause) => box('pause', [pause.since, pause.until], span, 11, pauseText(pause, times)))}${changed}
+    ${each(bars, (bar) => barOf(job, bar, scene, isLinked))}${each(misses, (miss) => missed(job, miss, scene))}${coming(strip, scene)}</svg></svg>`;
 }
 
 /** For whoever does not see the strip. */
@@ -176,27 +138,24 @@ function labelOf({ bars, misses, next }: Strip): string {
   return `${counted(runs.length, 'run')}: ${outcomesOf(runs) || 'none'}; ${counted(misses.length, 'missed tick')}; ${next.length === 0 ? 'none' : next.length} to come`;
 }
 
-const unread = (since: number, { span, times }: Scene): Mark =>
-  h(
-    'g',
-    null,
-    title(
-      `Older runs than ${times.said(since)} are not shown here: the page of the job has all that are kept.`,
-    ),
-    h('line', { class: 'unread', x2: xOf(since, span) }),
-    h('rect', { class: 'catch', width: xOf(since, span), y: -10, height: 20 }),
-  );
+function unread(since: number, { span, times }: Scene): Markup {
+  const text = `Older runs than ${times.said(since)} are not shown here: the page of the job has all that are kept.`;
+  const x = xOf(since, span);
+  return markup`<g><title>${text}</title><line class="unread" x2="${x}"/><rect class="catch" width="${x}" y="-10" height="20"/></g>`;
+}
 
-function coming({ next, isOften }: Strip, { span, times }: Scene): Mark[] {
+function coming({ next, isOften }: Strip, { span, times }: Scene): Content {
   const [first] = next;
   if (isOften && first !== undefined)
-    return [box('often', [first, span.to], span, 2, `Often: next ${times.said(first)}`)];
-  return eachMark(next, (at) =>
-    h('rect', { class: 'next', x: xOf(at, span), y: -6, width: 2, height: 12 }, title(times.said(at))),
+    return box('often', [first, span.to], span, 2, `Often: next ${times.said(first)}`);
+  return each(
+    next,
+    (at) =>
+      markup`<rect class="next" x="${xOf(at, span)}" y="-6" width="2" height="12"><title>${times.said(at)}</title></rect>`,
   );
 }
 
-function barOf(job: string, { from, to, kind, runs }: Bar, scene: Scene, isLinked: boolean): Mark {
+function barOf(job: string, { from, to, kind, runs }: Bar, scene: Scene, isLinked: boolean): Markup {
   const { span, times } = scene;
   const [run] = runs;
   if (run === undefined) throw new Error('a bar without a run');
@@ -209,7 +168,7 @@ function barOf(job: string, { from, to, kind, runs }: Bar, scene: Scene, isLinke
   const worst = runs.find(({ outcome }) => outcome !== 'completed') ?? run;
   return kind === 'completed' && !isLinked
     ? mark
-    : h('a', { href: whyLink(job, timeOf(worst), scene) }, mark);
+    : markup`<a href="${whyLink(job, timeOf(worst), scene)}">${mark}</a>`;
 }
 
 /** A run in one line: when, how, for how long, where, and why not. */
@@ -235,37 +194,31 @@ function outcomesOf(runs: readonly RunInfo[]): string {
 const pauseText = ({ since, until, actor, reason }: PauseInfo, times: Times): string =>
   `Paused by ${actor} ${times.said(since)}–${times.said(until)}${reason === undefined ? '' : `: ${reason}`}`;
 
-function missed(job: string, { tick, since, notes }: Missed, scene: Scene): Mark {
+function missed(job: string, { tick, since, notes }: Missed, scene: Scene): Markup {
   const { span, times } = scene;
   const text = [`${times.said(tick)}: nobody started this tick`, ...notes.slice(0, 6)].join('\n');
-  return h(
-    'a',
-    { href: whyLink(job, tick, scene) },
-    ...(since === undefined ? [] : [box('row', [since, tick], span, 1, text)]),
-    h('svg', { x: xOf(tick, span) }, title(text), h('path', { class: 'missed', d: DIAMOND })),
-  );
+  const row = since !== undefined && box('row', [since, tick], span, 1, text);
+  return markup`<a href="${whyLink(job, tick, scene)}">${row}<svg x="${xOf(tick, span)}"><title>${text}</title><path class="missed" d="${DIAMOND}"/></svg></a>`;
 }
 
-const SAMPLES: readonly (readonly [kind: string, text: string])[] = [
-  ['run completed', 'completed'],
-  ['run running', 'running'],
-  ['run failed', 'failed or hangs'],
-  ['run interrupted', 'interrupted'],
-  ['missed', 'missed tick'],
-  ['pause', 'paused'],
-  ['next', 'to come'],
-  ['outage', 'store away'],
-];
+const SAMPLES = {
+  'run completed': 'completed',
+  'run running': 'running',
+  'run failed': 'failed or hangs',
+  'run interrupted': 'interrupted',
+  missed: 'missed tick',
+  pause: 'paused',
+  next: 'to come',
+  outage: 'store away',
+};
 
-function sampleOf(kind: string): Mark {
-  const fill = kind === 'pause' ? HATCHED : undefined;
+function sampleOf([kind, text]: readonly [string, string]): Markup {
   const mark =
     kind === 'missed'
-      ? h('path', { class: kind, transform: 'translate(8 8)', d: DIAMOND })
-      : h('rect', { class: kind, fill, y: 1, width: '100%', height: 14, rx: 2 });
-  return h('svg', { width: kind === 'next' ? 2 : 16, height: 16, 'aria-hidden': 'true' }, mark);
+      ? markup`<path class="missed" transform="translate(8 8)" d="${DIAMOND}"/>`
+      : markup`<rect class="${kind}"${kind === 'pause' && HATCHED} y="1" width="100%" height="14" rx="2"/>`;
+  return markup`<li><svg width="${kind === 'next' ? 2 : 16}" height="16" aria-hidden="true">${mark}</svg>${text}</li>`;
 }
 
 /** What the marks mean. */
-export const Legend = (): Mark =>
-  h('ul', { class: 'legend' }, ...SAMPLES.map(([kind, text]) => h('li', null, sampleOf(kind), text)));
+export const LEGEND: Markup = markup`<ul class="legend">${Object.entries(SAMPLES).map(sampleOf)}</ul>`;

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Control } from '../../../../lib/insight/control/control.js';
+import { Insight } from '../../../../lib/insight/insight.js';
 import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
 import type { Retention } from '../../../../lib/contract/history-store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
@@ -144,4 +145,20 @@ test('an application keeps as much as its option says, and no less than others d
   expect(new Set(await keptBy(control.pause({ lock: 'invoices', ...ANNA })))).toEqual(
     new Set([{ count: 50, age: 60 * DAY }]),
   );
+});
+
+test('a name of 200 characters is that of a person as any other, and on record as a whole; a longer one is none', async () => {
+  const actor = `anna.${'x'.repeat(191)}@b.c`;
+  expect(actor).toHaveLength(200);
+  const job = { job: 'a', lock: 'a', kind: 'hand', enabled: true, overdue: false } as const;
+  const beat = { every: 20_000, catalogue: 'list', jobs: [job], leads: [], left: false };
+  await store.history.beat({ ...beat, instance: 'api-1', startedAt: 1 });
+  expect(await control.pause({ lock: 'a', reason: 'x', actor })).toMatchObject({ result: 'paused' });
+  expect(await control.resume({ lock: 'a', actor })).toMatchObject({ result: 'resumed' });
+  const acts = (await new Insight(store).controls({ job: 'a' })).map((each) => [each.action, each.actor]);
+  expect(acts).toEqual([
+    ['resume', actor],
+    ['pause', actor],
+  ]);
+  await expect(control.resume({ lock: 'a', actor: `${actor}x` })).rejects.toThrow(/1 to 200 characters/);
 });

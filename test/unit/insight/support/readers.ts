@@ -5,6 +5,7 @@ import { Reader } from '../../../../lib/insight/read.js';
 import type { JobStatus, JobView, RunInfo, Why } from '../../../../lib/insight/types.js';
 import { Watch } from '../../../../lib/insight/watch.js';
 import type { Refused } from '../../../../lib/insight/watched-job.js';
+import { Board } from '../../../../lib/show/board/board.js';
 import { type Measurement, Measurements } from '../../../../lib/show/metrics/measurements.js';
 import { type LockHealth, SchedulerLockHealth } from '../../../../lib/nest/scheduler-lock-health.js';
 import type { KnownJob } from '../../../../lib/contract/history-store.js';
@@ -16,7 +17,7 @@ import { FakeStore, instance, NOW } from './store.js';
 /** A tick, and since when an instance is up that has lived through it. */
 const [TICK, UP] = [at('03:00'), at('02:59')];
 
-/* The six readers of one pattern of facts, and whether they say the same. */
+/* The seven readers of one pattern of facts, and whether they say the same. */
 
 /** What a store knows of a job, and an instance that has just started; and what the readers have to say. */
 export interface Pattern {
@@ -43,6 +44,8 @@ export interface Answers {
   readonly events: readonly SchedulerLockEvent[];
   readonly health: LockHealth;
   readonly gauges: readonly Measurement[];
+  /** Its row in the table of the page, as HTML. */
+  readonly page: string;
 }
 
 export function probe(
@@ -118,6 +121,8 @@ export async function ask(pattern: Pattern): Promise<Answers> {
     await clock.advance(NOW - TICK);
   }
   await clock.advance(10_000);
+  const source = { insight: async () => insight, clock, label: () => 'memory', traceUrl: undefined };
+  const { body } = await new Board(source).answer(undefined, '');
   const answers = {
     status: await insight.job(own.job),
     jobs: (await insight.jobs()).find(({ job }) => job === own.job),
@@ -125,6 +130,10 @@ export async function ask(pattern: Pattern): Promise<Answers> {
     events,
     health: (await health.check()).schedulerLock,
     gauges: new Measurements(health).now(),
+    page:
+      String(body)
+        .split('<tr role="row">')
+        .find((row) => row.includes(`>${own.job}</a>`) && row.includes('class="strip"')) ?? '',
   };
   watch.stop();
   return answers;
@@ -203,6 +212,11 @@ export const READERS: Readonly<
       return false;
     const isLong = status === 'hung' || status === 'overrun';
     return (status === 'unknown' ? late === undefined : isLate) && (isLong ? overtime > 0 : overtime === 0);
+  },
+  page: ({ page }, status, tick) => {
+    const [, tone, word] = /<span class="status (\w+)"><span[^>]*>.<\/span> (\w+)/.exec(page) ?? [];
+    const hasTick = tick === undefined || page.includes(`&amp;at=${tick}"`);
+    return word === status && (tone === 'bad') === ATTENTION.has(status) && hasTick;
   },
 };
 

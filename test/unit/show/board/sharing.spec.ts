@@ -47,10 +47,10 @@ test('however many different pages are looked at, a few are made at a time; whoe
   expect(found[49]?.headers).toMatchObject({ 'retry-after': '2' });
   expect(found[49]?.body).toContain('Too many pages are asked for at this moment');
   // Answers and pages stand in one queue.
-  expect(await board.api.why('RefreshJobs.refresh', '')).toMatchObject({ status: 503 });
+  expect(await board.answer('why', 'job=RefreshJobs.refresh')).toMatchObject({ status: 503 });
   await fleet.clock.advance(2_000);
   expect(await look(ANSWERS.slice(30, 45))).not.toContain('Too many');
-  expect(await board.api.why('RefreshJobs.refresh', '')).toMatchObject({ status: 200 });
+  expect(await board.answer('why', 'job=RefreshJobs.refresh')).toMatchObject({ status: 200 });
 });
 
 test('while too much is asked for, a page that is known serves, and says its age', async () => {
@@ -80,10 +80,10 @@ test('two hundred different pages leave other work its turn', async () => {
 });
 
 test('programs that ask for the JSON `why` and `runs` have the store asked a bounded number of times, and are told when to ask again', async () => {
-  const ask = (n: number): ReturnType<typeof board.api.why> =>
+  const ask = (n: number): ReturnType<typeof board.answer> =>
     n % 2 === 0
-      ? board.api.why('RefreshJobs.refresh', `at=${NOW - n * MINUTE}`)
-      : board.api.runs('RefreshJobs.refresh', `limit=${n}`);
+      ? board.answer('why', `job=RefreshJobs.refresh&at=${NOW - n * MINUTE}`)
+      : board.answer('runs', `job=RefreshJobs.refresh&limit=${n}`);
   const first = await Promise.all(Array.from({ length: 30 }, (_, n) => ask(n)));
   expect(first.map(({ status }) => status)).toEqual([...Array(20).fill(200), ...Array(10).fill(503)]);
   expect(first[29]).toMatchObject({ headers: { 'retry-after': '2' } });

@@ -207,7 +207,7 @@ describe('what needs attention', () => {
         await fleet.start(name, undefined, 'worker-1')
       )('failed', 1, 'no table x');
     expect(await shown('attention')).toMatch(
-      /5 jobs fail with the same error: no table x since today .* a b c and 2 more The others d e/,
+      /5 jobs fail with the same error: no table x since today .* a b c and 2 more d e/,
     );
   });
 

@@ -18,6 +18,8 @@ function problem(argv: readonly string[], variables: Record<string, string> = en
 
 test('a command alone has its defaults, and the URL of the environment', () => {
   expect(read('status')).toEqual({
+    throughPause: false,
+    text: expect.any(Function),
     command: 'status',
     address: { url: 'redis://db:6379', keyPrefix: undefined, table: undefined, schema: undefined },
     zone: new Intl.DateTimeFormat().resolvedOptions().timeZone,

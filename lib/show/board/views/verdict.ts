@@ -4,8 +4,8 @@ import { displayName } from '../../../base/lock-name.js';
 import type { Times } from '../data/shown.js';
 import type { JobView } from '../../../insight/types.js';
 import type { Looked } from '../data/looked.js';
-import { h } from './templates.js';
-import type { Scene } from './parts.js';
+import { type Markup, markup } from './markup.js';
+import { type Scene, timeAt } from './parts.js';
 
 /** The numbers behind the first line, which says how the fleet is. */
 export interface Verdict {
@@ -58,63 +58,36 @@ export const toneOf = (verdict: Verdict, failure: string | undefined): 'good' | 
   failure !== undefined || verdict.attention > 0 ? 'bad' : isCalm(verdict) ? 'good' : 'doubt';
 
 /** The first line of the page: one sentence. */
-export function VerdictLine({
-  scene,
-  age,
-  failure,
-  isAway,
-  store,
-}: Age & { scene: Scene; store: string }): h.JSX.Element {
+export function verdictLine(scene: Scene, { age, failure, isAway }: Age, store: string): Markup {
   const verdict = verdictOf(scene.looked);
   const { times, looked } = scene;
-  return (
-    <section
-      id="verdict"
-      class={`verdict ${toneOf(verdict, failure)}${failure === undefined ? '' : ' away'}`}
-      data-live="always"
-      data-age={Math.round(age)}
-      aria-label="Verdict"
-    >
-      <p class="headline">
-        {failure === undefined
-          ? headlineOf(verdict)
-          : `${isAway ? `No job can start: ${store} does not answer` : `${store} has told nothing`} since ${times.said(looked.now)}`}
-      </p>
-      {failure !== undefined && <p class="problem">What is shown here is old: {failure}</p>}
-      {missingOf(scene).map((line) => (
-        <p class="problem" key={line}>
-          {line}
-        </p>
-      ))}
-      <p class="note">
-        {counted(verdict.instancesUp, 'instance')} up · {store} ·{' '}
-        <time dateTime={new Date(looked.now).toISOString()} title={times.full(looked.now)}>
-          {times.said(looked.now)}
-        </time>{' '}
-        · <span data-since>{Math.round(age / 1_000)} s old</span>
-      </p>
-    </section>
-  );
+  const since = `${isAway ? `No job can start: ${store} does not answer` : `${store} has told nothing`} since ${times.said(looked.now)}`;
+  const problems = [
+    ...(failure === undefined ? [] : [`What is shown here is old: ${failure}`]),
+    ...missingOf(scene),
+  ];
+  const kind = `${toneOf(verdict, failure)}${failure === undefined ? '' : ' away'}`;
+  return markup`<section id="verdict" class="verdict ${kind}" data-live="always" data-age="${Math.round(age)}" aria-label="Verdict">
+    <p class="headline">${failure === undefined ? headlineOf(verdict) : since}</p>
+    ${problems.map((problem) => markup`<p class="problem">${problem}</p>`)}
+    <p class="note">${counted(verdict.instancesUp, 'instance')} up · ${store} · ${timeAt(looked.now, times)} · <span data-since>${Math.round(age / 1_000)} s old</span></p>
+  </section>`;
 }
 
 function headlineOf({ attention, unknown, off, paused, fine }: Verdict): string {
   const all = attention + unknown + off + paused + fine;
+  const jobs = counted(all, 'job');
   const rest = [
-    ...(unknown > 0 ? [`${unknown} unknown`] : []),
-    ...(paused > 0 ? [`${paused} paused`] : []),
-    ...(off > 0 ? [`${off} switched off`] : []),
-  ];
+    attention > 0 && fine > 0 && `${fine} fine`,
+    unknown > 0 && `${unknown} unknown`,
+    paused > 0 && `${paused} paused`,
+    off > 0 && `${off} switched off`,
+  ].filter(Boolean);
   if (all === 0) return 'No job is known';
-  if (attention > 0) {
-    const fineText = fine > 0 ? [`${fine} fine`] : [];
-    return [
-      `${attention} of ${counted(all, 'job')} ${attention === 1 ? 'needs' : 'need'} attention`,
-      ...fineText,
-      ...rest,
-    ].join(', ');
-  }
+  if (attention > 0)
+    return [`${attention} of ${jobs} ${attention === 1 ? 'needs' : 'need'} attention`, ...rest].join(', ');
   if (rest.length === 0) return all === 1 ? 'The job is fine' : `All ${all} jobs are fine`;
-  return [`${fine} of ${counted(all, 'job')} ${fine === 1 ? 'is' : 'are'} fine`, ...rest].join(', ');
+  return [`${fine} of ${jobs} ${fine === 1 ? 'is' : 'are'} fine`, ...rest].join(', ');
 }
 
 /** What is missing from the answer. */

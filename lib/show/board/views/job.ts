@@ -1,0 +1,139 @@
+import { formatDuration } from '../../../base/duration.js';
+import { displayName } from '../../../base/lock-name.js';
+import { hasFailed, type JobFacts, wasInterrupted } from '../../../insight/facts.js';
+import { scheduleOf, type Times } from '../data/shown.js';
+import { some } from '../../../insight/phrases.js';
+import type { ControlInfo, JobView, RunInfo, Why } from '../../../insight/types.js';
+import { evidenceOf } from '../data/evidence.js';
+import { lasting, linkTo } from '../data/question.js';
+import type { Strip } from '../data/strip.js';
+import { type Content, each, type Markup, markup } from './markup.js';
+import {
+  BROKEN_ITEM,
+  facts as factsOf,
+  region,
+  type Scene,
+  sentenceIn,
+  sinceOf,
+  statusOf,
+  timeAt,
+  timeOf,
+  whyLink,
+} from './parts.js';
+import { axis, LEGEND, stripLine } from './strip.js';
+import { windows } from './table.js';
+
+/** All that is known of one job. */
+export interface Known {
+  readonly view: JobView;
+  readonly facts: JobFacts;
+  readonly controls: readonly ControlInfo[];
+  /** Why not all that is kept could be read. */
+  readonly failure?: string;
+  /** A deploy has removed it: when, and with which version, if that is known. */
+  readonly removed?: { readonly at?: number; readonly version?: string } | undefined;
+}
+
+/** One job: its state, why, and what ran. */
+export function job(scene: Scene, known: Known, strip: Strip): Markup {
+  const { times, question } = scene;
+  const { view, facts, removed } = known;
+  const state =
+    removed === undefined
+      ? [statusOf(view), ' ', sinceOf(view, times)]
+      : markup`<span class="status plain">○ removed</span>`;
+  const sentence =
+    removed === undefined ? view.why && sentenceIn(facts, view.why, times) : removedText(known, times);
+  const zone = question.zone !== 'UTC' && markup`<input type="hidden" name="zone" value="${question.zone}">`;
+  return markup`<section id="job" class="region" data-live aria-labelledby="job-title">
+    <header><h2 id="job-title">${displayName(view.job)}</h2>${state}${windows(scene)}</header>
+    <p class="sentence">${sentence}</p>
+    <div class="picture alone">${axis(scene)}<div class="over">${stripLine(view.job, strip, scene, true)}</div>${LEGEND}</div>
+    ${details(scene, known)}${durations(facts.runs)}
+    <form class="find" method="get"><input type="hidden" name="job" value="${view.job}">${zone}
+      <label>Why did it run, or not run, at <input type="datetime-local" name="at" required></label>
+      <button type="submit" class="quiet">Ask</button></form>
+  </section>`;
+}
+
+function details(scene: Scene, { view, facts }: Known): Markup {
+  const { runs, lock, since } = facts;
+  const { times } = scene;
+  const older = since !== undefined && markup` since ${timeAt(since, times)}: older runs are not kept`;
+  const none = markup`<span class="faint">none${older}</span>`;
+  const bad = runs.find((run) => hasFailed(run) || wasInterrupted(run));
+  const good = runs.find(({ outcome }) => outcome === 'completed');
+  const lockName = view.lock === undefined ? 'made from the arguments of each call' : displayName(view.lock);
+  return factsOf([
+    ['Last success', good === undefined ? none : runText(good, scene)],
+    ['Last error', bad === undefined ? none : runText(bad, scene)],
+    ['Next', timeAt(view.next, times)],
+    ['Schedule', scheduleOf(view, scene.question.zone)],
+    ['Lock', lock === undefined ? lockName : `${lockName}, ${lock.state}`],
+    ['Instances', some(view.instances.map(displayName), 8) || 'none is up'],
+  ]);
+}
+
+function removedText({ removed, facts: { runs } }: Known, times: Times): string {
+  const version = removed?.version === undefined ? '' : ` with version ${removed.version}`;
+  const when = removed?.at === undefined ? '' : ` (${times.said(removed.at)})`;
+  const last = runs[0] === undefined ? '' : `; it last ran ${times.said(runs[0].startedAt)}`;
+  return `A deploy has removed it${version}${when}${last}.`;
+}
+
+/** A run: when, how long, the error that it threw, and its trace. */
+function runText(run: RunInfo, scene: Scene): Content {
+  const { error, outcome, job = '', duration, startedAt, traceId } = run;
+  const trace = traceId !== undefined && scene.traceUrl?.replaceAll('{traceId}', encodeURIComponent(traceId));
+  return [
+    markup`<a href="${whyLink(job, timeOf(run), scene)}">${timeAt(startedAt, scene.times)}</a> `,
+    duration !== undefined && markup`<span class="faint">${formatDuration(duration)}</span> `,
+    outcome !== 'completed' &&
+      markup`<span class="error">${outcome}${error !== undefined && `: ${error}`}</span> `,
+    trace && markup`<a rel="noreferrer" href="${trace}">trace</a>`,
+  ];
+}
+
+/** How many runs are compared. */
+const MAX_COMPARED = 100;
+const HIGH = 40;
+
+/** How long the runs of a job took, the newest on the right. */
+function durations(runs: readonly RunInfo[]): Content {
+  const took = runs.flatMap(({ duration }) => duration ?? []).slice(0, MAX_COMPARED);
+  if (took.length < 2) return undefined;
+  const [least, most] = [Math.min(...took), Math.max(...took)];
+  const points = took.map((duration, n) => {
+    const x = 100 - (n / (took.length - 1)) * 100;
+    return `${x.toFixed(1)},${(HIGH - (duration / Math.max(1, most)) * (HIGH - 2)).toFixed(1)}`;
+  });
+  return markup`<figure class="durations">
+    <svg viewBox="0 0 100 ${HIGH}" preserveAspectRatio="none" width="100%" height="${HIGH}" aria-hidden="true"><polyline points="${points.join(' ')}"/></svg>
+    <figcaption class="note">The last ${took.length} runs took ${formatDuration(least)} to ${formatDuration(most)}; the newest is on the right.</figcaption>
+  </figure>`;
+}
+
+/** Why a job ran at a time, or did not. Its link is permanent. */
+export function answer(scene: Scene, why: Why, at: number, facts?: JobFacts): Markup {
+  const { times, question } = scene;
+  const link = linkTo({ ...lasting(question), job: why.job, at });
+  const title = `Why: ${displayName(why.job)}, ${times.said(why.tick ?? at)}`;
+  const content = markup`<p class="sentence">${sentenceIn(facts, why, times)}</p>${factsOf(evidenceOf(why, times))}
+    <p class="note"><a href="${link}">Link to this answer</a></p>`;
+  return region('answer', title, content, why.cause);
+}
+
+const ACTS: Readonly<Record<ControlInfo['action'], string>> = {
+  pause: 'paused it',
+  resume: 'resumed it',
+  break: 'ended its lease',
+  run: 'ran it',
+  redeliver: 'put dead letters back',
+};
+
+/** Who did what to the job. */
+export function acts({ times }: Scene, { controls }: Known): Markup {
+  const act = ({ at, actor, action, reason }: ControlInfo): Markup =>
+    markup`<li>${timeAt(at, times)} ${actor} ${ACTS[action]}${reason !== undefined && ` (${reason})`}</li>`;
+  return region('acts', 'Who did what', markup`<ul class="acts">${each(controls, act, BROKEN_ITEM)}</ul>`);
+}

@@ -1,0 +1,112 @@
+import { displayName } from '../../../base/lock-name.js';
+import { sentenceOf } from '../../../insight/sentence.js';
+import type { Times } from '../data/shown.js';
+import type { JobStatus, JobView, RunInfo, Why } from '../../../insight/types.js';
+import type { JobFacts } from '../../../insight/facts.js';
+import type { Looked } from '../data/looked.js';
+import { lasting, linkTo, type Question } from '../data/question.js';
+import type { Span } from '../data/strip.js';
+import { type Content, each, type Markup, markup } from './markup.js';
+
+/** What each part of a page gets: one answer of the store, and one question. */
+export interface Scene {
+  readonly looked: Looked;
+  readonly question: Question;
+  /** In the zone of the viewer. */
+  readonly times: Times;
+  /** The time that the strips show. */
+  readonly span: Span;
+  /** The address of a trace, with `{traceId}`. */
+  readonly traceUrl: string | undefined;
+  /** Whether the page has switches. */
+  readonly control: boolean;
+}
+
+/** Why a job is so, or was, as insight says it, with times in the zone of the viewer. */
+export const sentenceIn = (facts: JobFacts | undefined, why: Why, times: Times): string =>
+  facts === undefined ? why.sentence : sentenceOf({ ...facts, show: (at) => times.short(at) }, why, why.tick);
+
+/** A part of the page that the script replaces when it has changed. @param cause of an answer */
+export const region = (id: string, title: string, content: Content, cause = ''): Markup =>
+  markup`<section id="${id}" class="region" data-live data-cause="${cause}" aria-labelledby="${id}-title">
+    <header><h2 id="${id}-title">${title}</h2></header>${content}</section>`;
+
+const BROKEN = 'This record is broken, and cannot be shown.';
+export const BROKEN_ITEM = markup`<li class="faint">${BROKEN}</li>`;
+export const brokenRow = (columns: number): Markup =>
+  markup`<tr role="row"><td role="cell" colspan="${columns}" class="faint">${BROKEN}</td></tr>`;
+
+/** A table that the keyboard can scroll if it is wider than the window. The first cell of a record is the head of its row. */
+export function table<T>(
+  label: string,
+  heads: readonly string[],
+  records: readonly T[],
+  cells: (record: T) => readonly Content[],
+): Markup {
+  const row = (record: T): Markup => {
+    const [head, ...others] = cells(record);
+    return markup`<tr><th scope="row">${head}</th>${others.map((cell) => markup`<td>${cell}</td>`)}</tr>`;
+  };
+  return markup`<div class="wide" tabindex="0" role="group" aria-label="${label}"><table>
+    <thead><tr>${heads.map((head) => markup`<th scope="col">${head}</th>`)}</tr></thead>
+    <tbody>${each(records, row, brokenRow(heads.length))}</tbody></table></div>`;
+}
+
+/** Names and values. */
+export const facts = (pairs: readonly (readonly [name: string, value: Content])[]): Markup =>
+  markup`<dl class="facts">${pairs.map(([name, value]) => markup`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+
+/** A time as people say it; its title is the full one. */
+export const timeAt = (at: number | undefined, times: Times): Markup =>
+  at === undefined
+    ? markup`<span class="faint">–</span>`
+    : markup`<time datetime="${new Date(at).toISOString()}" title="${times.full(at)}">${times.said(at)}</time>`;
+
+const SHAPES: Readonly<Record<JobStatus, string>> = {
+  overdue: '◆',
+  hung: '▲',
+  failing: '✕',
+  interrupted: '⚡',
+  overrun: '▲',
+  disagree: '≠',
+  unknown: '?',
+  running: '▶',
+  off: '○',
+  paused: '‖',
+  new: '·',
+  ok: '✓',
+};
+
+const TONES: Partial<Record<JobStatus, string>> = {
+  ok: 'good',
+  running: 'going',
+  overrun: 'going',
+  unknown: 'doubt',
+  paused: 'doubt',
+};
+
+/** The state of a job: a word and a shape, and a colour besides. */
+export function statusOf({ status, attention, failures, sinceAtLeast }: JobView): Markup {
+  const count = status === 'failing' && failures > 1 && ` ×${failures}${sinceAtLeast ? '+' : ''}`;
+  const tone = attention ? 'bad' : (TONES[status] ?? 'plain');
+  return markup`<span class="status ${tone}"><span aria-hidden="true">${SHAPES[status] ?? '?'}</span> ${status}${count}</span>`;
+}
+
+/** `since today 16:00`, or `since today 16:00 at least`. */
+export const sinceOf = (
+  { since, sinceAtLeast }: Pick<JobView, 'since' | 'sinceAtLeast'>,
+  times: Times,
+): Content =>
+  since !== undefined &&
+  markup`<span class="faint">since ${timeAt(since, times)}${sinceAtLeast && ' at least'}</span>`;
+
+/** The permanent link of a job. */
+export const jobLink = (job: string, { question }: Scene): Markup =>
+  markup`<a class="job" href="${linkTo({ ...lasting(question), job })}">${displayName(job)}</a>`;
+
+/** The permanent link of a job, a time, and the answer. */
+export const whyLink = (job: string, at: number, { question }: Scene): string =>
+  linkTo({ ...lasting(question), job, at });
+
+/** The time to ask about, so that the answer is this run. */
+export const timeOf = ({ tick, startedAt }: RunInfo): number => tick ?? startedAt;
