@@ -98,7 +98,7 @@ export function probe(
     clockOffset,
     hasTicks: (job: string) => watch.hasTicks(job),
   };
-  const insight = { presence, runs, knows: () => true };
+  const insight = { presence, runs, jobs: { has: () => true } };
   const health = new SchedulerLockHealth(host as never, insight as never);
   return { clock, watch, health };
 }
