@@ -15,18 +15,17 @@ type KeyedStore = LockStore & { sharedKeys?(names: readonly string[]): string[] 
 /** What is known of a job before it is bound. */
 type Facts = Pick<BoundJob, 'job' | 'name' | 'settings' | 'queue'>;
 
-/** Among so few jobs it is not worthwhile to look for deleted ones. */
-const FEW = 100;
-
 /** The jobs of this instance, decorated and made at run time, by their names: so a new job is not compared with all others. */
 @Injectable()
 export class JobRegistry {
   #decorated: readonly BoundJob[] = [];
   /** By their jobs; of several instances of a class the first. */
   #named: ReadonlyMap<string, BoundJob> = new Map();
+  /** The locks that are known at the start. */
+  #locks: readonly string[] = [];
   readonly #made = new Map<string, BoundJob>();
   /** How many may be made before it looks for deleted ones. */
-  #room = FEW;
+  #room = 100;
 
   constructor(readonly host: LockHost) {}
 
@@ -44,7 +43,7 @@ export class JobRegistry {
   meet(found: readonly Found[]): string[] {
     this.#decorated = found.map(({ bound }) => bound);
     this.#named = new Map(this.#decorated.toReversed().map((bound) => [bound.job, bound]));
-    const locks = knownNames(found, this.host.elections.declaredAt).map(([, name]) => name);
+    this.#locks = knownNames(found, this.host.elections.declaredAt).map(([, name]) => name);
     const problems = found.flatMap((one) =>
       this.#unserved(one.bound).map((problem) => `${whereOf(one)}: ${problem}`),
     );
@@ -53,7 +52,7 @@ export class JobRegistry {
         (problem) => `dynamic job "${bound.job}": ${problem}`,
       ),
     );
-    return [...sharedNames(found), ...problems, ...ofMade, ...ofModule(this.#sharedKeys(locks))];
+    return [...sharedNames(found), ...problems, ...ofMade, ...ofModule(this.#sharedKeys(this.#locks))];
   }
 
   /** A job was made at run time. An earlier one with its name is gone. */
@@ -61,7 +60,7 @@ export class JobRegistry {
     this.#made.set(bound.job, bound);
     if (this.#made.size <= this.#room) return;
     for (const made of this.#made.values()) if (!isThere(made)) this.#made.delete(made.job);
-    this.#room = FEW + 2 * this.#made.size;
+    this.#room = 100 + 2 * this.#made.size;
   }
 
   /** The job of this name. */
@@ -82,7 +81,11 @@ export class JobRegistry {
   #clashesOf(facts: Facts, isTaken: boolean): string[] {
     const { job, name } = facts;
     const taken = `job: "${job}" is a job already, and they would share their ticks. Give one of them another name.`;
-    return [...(isTaken ? [taken] : []), ...this.#unserved(facts, 'lock'), ...this.#sharedKeys([name])];
+    return [
+      ...(isTaken ? [taken] : []),
+      ...this.#unserved(facts, 'lock'),
+      ...this.#sharedKeys([...this.#locks, name]),
+    ];
   }
 
   /** Why the lock of a job cannot serve it. @param option the one that names it */

@@ -255,13 +255,11 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   }
 }
 
-/** Has the calls of the scheduler marked. */
 function markFired(instance: object, key: string | symbol): void {
   const outermost: unknown = Reflect.get(instance, key);
   if (isScheduled(outermost)) markScheduled(outermost, key, outsideOfLocks);
 }
 
-/** The problems of a class whose instances come and go. */
 function comesAndGoes({ name, prototype }: { readonly name: string; readonly prototype: object }): string[] {
   const why =
     'on a request-scoped or transient provider (it is so by itself, or by what it injects). Its instances come and go';

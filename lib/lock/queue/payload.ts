@@ -28,7 +28,8 @@ export function writeArguments(where: string, args: readonly unknown[]): string 
 export function checkKey(where: string, key: unknown): string {
   // PostgreSQL has no texts with a NUL character.
   if (typeof key === 'string' && key.length <= MOST_KEY && !key.includes('\0')) return key;
-  const what = typeof key === 'string' ? `a text of ${key.length} characters` : show(key);
+  const kind = String(key).includes('\0') ? 'with a NUL character' : `of ${String(key).length} characters`;
+  const what = typeof key === 'string' ? `a text ${kind}` : show(key);
   throw refused(
     where,
     `queue.key gave ${what}. Return a text of at most ${MOST_KEY} characters, without the NUL character`,

@@ -93,7 +93,7 @@ export function probe(
     elections: { names: [], led: [] },
   };
   const presence = { watch, beats: { last: {}, clockOffset } };
-  const insight = { presence, runs, knows: () => true };
+  const insight = { presence, runs, jobs: { has: () => true } };
   const health = new SchedulerLockHealth(host as never, insight as never);
   return { clock, watch, health };
 }

@@ -95,10 +95,7 @@ describe('a key', () => {
   test.each<[key: unknown, problem: string]>([
     [7, 'queue.key gave 7. Return a text'],
     [undefined, 'queue.key gave undefined. Return a text'],
-    [
-      'a\0b',
-      'queue.key gave a text of 3 characters. Return a text of at most 200 characters, without the NUL',
-    ],
+    ['a\0b', 'queue.key gave a text with a NUL character'],
   ])('is refused: %j', (key, problem) => {
     const message = refusalOf(() => checkKey(WHERE, key));
     expect(message).toContain(`${WHERE}: ${problem}`);
