@@ -88,7 +88,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'stores/shared': { ceiling: 107, aim: 200 },
   lock: { ceiling: 3_938, aim: 3_700 },
   schedule: { ceiling: 1_248, aim: 1_250 },
-  insight: { ceiling: 5_357, aim: 4_500 },
+  insight: { ceiling: 5_361, aim: 4_500 },
   nest: { ceiling: 4_691, aim: 4_300 },
   'show/board': { ceiling: 3_643, aim: 2_700 },
   'show/cli': { ceiling: 1_850, aim: 1_500 },
