@@ -1,4 +1,8 @@
-/* lib/insight: reads what instances have written to the store about jobs and runs, and judges each job: one judgement, many readers. */
+/*
+ * lib/insight: reads what instances have written to the store about jobs and runs, and judges each job: there is one judgement
+ * (judgement.ts), and many readers.
+ * May not enter: Nest, drivers, cron expressions, code that changes a lock.
+ */
 import { SchedulerLockConfigError } from '../base/errors.js';
 import type { LockStore } from '../contract/lock-store.js';
 import { show as asCode } from '../base/wording.js';

@@ -200,9 +200,9 @@ export class SeenJob {
   }
 }
 
-/** Whether a run is none of these. An earlier process of an instance may have had its id, so the id says nothing. */
-export const isNotAmong = (runs: readonly RunInfo[], { fencingToken }: RunInfo): boolean =>
-  runs.every((run) => run.fencingToken !== fencingToken);
+/** Whether a run is none of these. An earlier process may have had the id of this instance, and leases of two locks one token. */
+export const isNotAmong = (runs: readonly RunInfo[], { lock, fencingToken }: RunInfo): boolean =>
+  runs.every((run) => run.fencingToken !== fencingToken || run.lock !== lock);
 
 /** One more tick was skipped. */
 function oneMore(before: MissReason | undefined, { reason, holder }: Refused, now: number): MissReason {

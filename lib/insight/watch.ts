@@ -251,9 +251,8 @@ export class Watch {
   async #ask(states: readonly SeenJob[]): Promise<void> {
     await this.#read(states, (state) => (WRONG.has(this.#judged(state).status) ? ENTRIES : 0));
     const isOfFleet = (state: SeenJob): boolean => {
-      const { status, tick, run, disagree } = this.#judged(state);
-      const isMissed = status === 'overdue' && tick !== state.noted;
-      return isMissed || run?.hung === true || disagree === true || status === 'off';
+      const { status, attention, disagree = false } = this.#judged(state);
+      return attention || disagree || status === 'off';
     };
     const ofFleet = await this.#those(states, isOfFleet);
     const before = this.#fleet;
@@ -286,7 +285,7 @@ export class Watch {
   async #tell(state: SeenJob): Promise<void> {
     const judgement = this.#judged(state);
     const { status, attention, tick, run } = judgement;
-    const hangs = attention && run?.outcome === 'running' && run.instance === this.watcher.instance;
+    const hangs = attention && run?.outcome === 'running' && !isNotAmong(this.#here, run);
     if (hangs) this.#hungRuns.tell(run);
     if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     const now = this.#now();

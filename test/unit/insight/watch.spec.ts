@@ -665,6 +665,29 @@ test('a job that is disabled everywhere since a deploy is off', async () => {
   expect([...asked, ...events]).toEqual([]);
 });
 
+test('an alarm ends within five minutes if a deploy switches its job off everywhere', async () => {
+  [locks, instances] = [startedBefore(), [instanceOf('worker', true, { seenAt: clock.now() - PERIOD })]];
+  watch.add(job({ enabled: false, every: 24 * PERIOD, grace: MINUTE }));
+  tick = (Math.floor(clock.now() / (24 * PERIOD)) + 1) * 24 * PERIOD;
+  locks = startedBefore(tick - 24 * PERIOD);
+  await pass(2 * MINUTE);
+  expect(ofStatus('overdue')).toHaveLength(1);
+  instances = [instanceOf('worker', false)];
+  await pass(8 * MINUTE);
+  expect(ofStatus('off')).toHaveLength(1);
+});
+
+test('a run elsewhere is asked about though another one here has the token of its lease', async () => {
+  await foundRun();
+  locks = [leased(MINUTE)];
+  const other = { lock: 'other-lock', job: 'other', instance: 'here', fencingToken: tick * 1_000 };
+  runs = [{ ...other, startedAt: tick, outcome: 'running' }];
+  await pass(2 * MINUTE);
+  locks = killed();
+  await pass(8 * MINUTE);
+  expect(ofStatus('interrupted')).toHaveLength(1);
+});
+
 test('a job that is on where the first beat comes after that of this instance is off for a minute at most', async () => {
   watch.add(job({ enabled: false }));
   await clock.advance(10_000);
