@@ -24,33 +24,25 @@ import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
  */
 @Injectable()
 export class SchedulerLockControl extends Switches {
-  readonly #host: LockHost;
-  readonly #events: SchedulerLockEvents;
-  readonly #insight: InsightHost;
-  readonly #interceptor: SchedulerLockInterceptor;
   readonly #closing = new AbortController();
   #desk: Desk | undefined;
 
   /** @internal */
   constructor(
-    host: LockHost,
-    events: SchedulerLockEvents,
-    insight: InsightHost,
-    interceptor: SchedulerLockInterceptor,
+    private readonly host: LockHost,
+    private readonly events: SchedulerLockEvents,
+    private readonly insight: InsightHost,
+    private readonly interceptor: SchedulerLockInterceptor,
   ) {
     super();
-    this.#host = host;
-    this.#events = events;
-    this.#insight = insight;
-    this.#interceptor = interceptor;
   }
 
   /** Runs a job now: here if this instance has it, and otherwise by a queued call, which an instance that has it takes. */
   override async runNow(request: RunRequest): Promise<RunNowResult> {
     const desk = await this.open();
-    const bound = this.#insight.jobs.get(request.job);
+    const bound = this.insight.jobs.get(request.job);
     if (bound?.settings.enabled !== true || request.key !== undefined) return super.runNow(request);
-    return runHere(request, bound, { interceptor: this.#interceptor, desk, settings: this.#host.settings });
+    return runHere(request, bound, { interceptor: this.interceptor, desk, settings: this.host.settings });
   }
 
   /** While the runs of this instance end. @internal */
@@ -65,13 +57,13 @@ export class SchedulerLockControl extends Switches {
 
   /** @internal */
   protected override async open(): Promise<Desk> {
-    await this.#host.start();
-    const { store, settings } = this.#host;
+    await this.host.start();
+    const { store, settings } = this.host;
     const { clock, instanceId: instance, storeTimeout, insight } = settings;
     return (this.#desk ??= new Desk(store, {
       clock,
       instance,
-      emit: this.#events.emit,
+      emit: this.events.emit,
       storeTimeout,
       closing: this.#closing.signal,
       ...(insight && { kept: { count: insight.keep, age: insight.age } }),

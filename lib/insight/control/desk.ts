@@ -53,9 +53,13 @@ const canPause = (store: LockStore): store is LockStore & Pauses =>
 /** What all switches do with a store. */
 export class Desk {
   readonly clock: Clock;
+  /** Names this process. */
+  readonly instance: string;
   readonly pauses: Pauses;
   readonly closing: AbortSignal;
   readonly #open = new Set<Promise<unknown>>();
+  /** The number of the newest note from here. */
+  #noted = 0;
   #kept: Retention;
   /** What to add to the monotonic time of here for the store's time, as of the newest look at the fleet. */
   #toStoreTime: number | undefined;
@@ -68,6 +72,7 @@ export class Desk {
     private readonly options: ControlOptions,
   ) {
     this.clock = options.clock;
+    this.instance = options.instance;
     this.#kept = options.kept ?? KEPT;
     this.closing = options.closing ?? new AbortController().signal;
     this.#limits = new TimeLimits(options.clock);
@@ -195,8 +200,8 @@ export class Desk {
     act: ControlAct,
     more: Pick<ControlledEvent, 'job' | 'fencingToken' | 'until'> = {},
   ): void {
-    const { emit, instance, clock } = this.options;
-    emit?.({ type: 'controlled', lock, instance, at: clock.now(), ...act, ...more });
+    const { instance, clock } = this;
+    this.options.emit?.({ type: 'controlled', lock, instance, at: clock.now(), ...act, ...more });
   }
 
   /**
@@ -206,7 +211,10 @@ export class Desk {
    * @returns the number of the entry, in the place of a fencing token: it belongs to no lease, and says when the person acted
    */
   async note(lock: string, act: ControlAct, now: number): Promise<number> {
-    const id = Math.floor(now) * 1_000 + Math.floor(Math.random() * 1_000);
+    const id = (this.#noted = Math.max(
+      this.#noted + 1,
+      Math.floor(now) * 1_000 + Math.floor(Math.random() * 1_000),
+    ));
     const entry = { name: lock, fencingToken: id, holder: act.actor, kept: this.kept, by: act };
     await this.ask(this.history.interrupted(entry));
     return id;
