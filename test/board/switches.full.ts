@@ -163,10 +163,10 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     };
     const line = /worker-1, since today 20:17:30/;
     expect(await text('')).toMatch(line);
-    const asked = await fetch(`${url}/api/v1/jobs/${name}/pause`, {
+    const asked = await fetch(`${url}/api/v1/jobs/pause`, {
       method: 'POST',
       headers: { ...JSON_BODY, ...OPERATOR, ...SAME },
-      body: JSON.stringify({ reason: 'migration', for: '1h' }),
+      body: JSON.stringify({ job: name, reason: 'migration', for: '1h' }),
     });
     const answer = await asked.json();
     expect(answer).toMatchObject({ result: 'paused', running: { holder: 'api-7f9c-m8vd' } });
