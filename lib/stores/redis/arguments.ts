@@ -48,5 +48,6 @@ export function startArgument({
 export function extendArguments({ token, ttl, fencingToken, holder, ...run }: LeaseRef): string[] {
   const { job = '', tick, attempt = 1 } = run;
   const args = [token, String(ttl), String(fencingToken), holder];
-  return tick === undefined ? args : [...args, `${tick}:${attempt}:${job}`];
+  const start = tick === undefined ? job && `::${job}` : `${tick}:${attempt}:${job}`;
+  return start === '' ? args : [...args, start];
 }

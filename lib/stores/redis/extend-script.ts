@@ -22,7 +22,7 @@ end`;
  * KEYS: lock, state
  * ARGV: token, ttl, fence, holder, start?
  *
- * The ttl is in ms, fence the lease's fencing token. Its start is '<tick>:<attempt>:<job>'; '' for a lease without one.
+ * The ttl is in ms, fence the lease's fencing token. Its start is '<tick>:<attempt>:<job>', '::<job>' without a tick; '' for neither.
  *
  * Returns a list, per lease: 1 renewed, 2 restored, 3 restored though the state still had it as live, 0 expired, { holder or '' } another
  * lease has the lock.
@@ -30,7 +30,7 @@ end`;
 export const EXTEND = leaseScript(
   /* lua */ `
 local token, ttl, fence, start = ARGV[i], ARGV[i + 1], ARGV[i + 2], width > 4 and ARGV[i + 4] or ''
-local ticks = start ~= ''
+local ticks = string.match(start, '^%d') ~= nil
 local current = redis.call('GET', lock)
 local s = redis.call('HMGET', state, 'token', 'since', 'fence', 'kept', 'holder')
 if fence == '0' and s[1] == token then fence = s[3] end
@@ -47,9 +47,11 @@ local t = redis.call('TIME')
 local now, kept, spare = t[1] * 1000, s[4], 0
 if current then redis.call('PEXPIRE', lock, ttl) else redis.call('SET', lock, lease, 'PX', ttl) end
 if behind then
+  local tick, attempt, job = string.match(start, '^(%d*):(%d*):(.*)$')
   redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', ARGV[i + 3], 'since', t[1])
+  if job then redis.call('HSET', state, 'of', fence .. ' ' .. job) end
   -- The start of the lease, unless a newer start of its job is known.
-  local tick, attempt, job = string.match(start, '^(%d+):(%d+):(.*)$')
+  tick = ticks and tick
   local record = 'job:' .. (job or '')
   local before = tick and redis.call('HGET', state, record) or ''
   local last, tries = string.match(before, '^(%d+) (%d+) ')

@@ -18,7 +18,7 @@ let tokens = 0;
 
 ownStore((...own) => ([client, store] = own));
 
-async function take(fields: Partial<LeaseRef> = {}): Promise<LeaseRef> {
+async function take(fields: Partial<LeaseRef> & { history?: boolean } = {}): Promise<LeaseRef> {
   const request = { name: NAME, token: `token-${(tokens += 1)}`, ttl: HOUR, holder: 'host:1:abc', ...fields };
   const result = await store.acquire(request);
   if (!result.acquired) throw new Error(`refused: ${result.reason}`);
@@ -129,7 +129,7 @@ describe('what Redis keeps', () => {
   });
 
   test('after a restore: the same as before', async () => {
-    const lease = await take(RUN);
+    const lease = await take({ ...RUN, history: true });
     const { since: _, kept: __, ...before } = await client.hgetall(STATE);
     await client.flushall();
     expect(await store.extend([lease])).toEqual([{ held: true, restored: true }]);
@@ -142,7 +142,7 @@ describe('what Redis keeps', () => {
     await store.release(await take(RUN), { outcome: 'failed' });
     await client.hset(STATE, 'later', 'version');
     const older = { ...(await client.hgetall(STATE)), kept: '0' };
-    const lease = await take({ ...RUN, tick: RUN.tick + 1, attempt: 1 });
+    const lease = await take({ ...RUN, tick: RUN.tick + 1, attempt: 1, history: true });
     const { since: _, kept: __, ...before } = await client.hgetall(STATE);
     // A snapshot, or a replica, that missed the last writes.
     await client.multi().del(LOCK, STATE).hset(STATE, older).exec();
@@ -162,7 +162,7 @@ describe('what Redis keeps', () => {
       if (keepFor > 0) await store.release(former, { keepFor });
       const [value, older] = [await client.get(LOCK), await client.hgetall(STATE)];
       await client.del(LOCK);
-      const lease = await take({ ...RUN, tick: RUN.tick + 1, attempt: 1 });
+      const lease = await take({ ...RUN, tick: RUN.tick + 1, attempt: 1, history: true });
       const { since: _, kept: __, ...before } = await client.hgetall(STATE);
       await client
         .multi()
