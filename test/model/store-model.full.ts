@@ -5,11 +5,11 @@ import { ReferenceStore } from '../contract/support/reference-store.js';
 import { agreesWithModel, type StoreSubject } from './support/store-commands.js';
 
 /**
- * What the model knows nothing of: lines, queued calls, histories, durations, names, clocks, schedules, ticks without a job, large batches, broken
+ * What the model knows nothing of: lines, pauses, queued calls, histories, durations, names, clocks, schedules, ticks without a job, large batches, broken
  * locks, attempts in brief, and several leases of one token, which only the queued calls of a lock have.
  */
 const BEYOND =
-  /inspect|ttl|release with keepFor|kept for|keepFor has passed|\bname\b|any number|no leases|broken lock|clock|for how long|refused attempt|extend by a stranger|safe integer|schedule|without a job|interval .*(passed|length|ahead)|only the reason|^rule 1[0-8]|in line|a call that waits|(newer|older) one of its token|whose token|of a live lease/;
+  /inspect|ttl|release with keepFor|kept for|keepFor has passed|\bname\b|any number|no leases|broken lock|clock|for how long|refused attempt|extend by a stranger|safe integer|schedule|without a job|interval .*(passed|length|ahead)|only the reason|^rule 1\d|in line|a call that waits|(newer|older) one of its token|whose token|of a live lease/;
 
 function subject(store: ReferenceStore): StoreSubject {
   return {

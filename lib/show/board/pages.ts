@@ -1,7 +1,7 @@
 import { nextTurn } from '../../base/clock.js';
 import type { JobFacts } from '../../insight/facts.js';
 import { type Member, upSince } from '../../insight/fleet-jobs.js';
-import { Times } from './data/shown.js';
+import { Times } from '../../insight/shown.js';
 import { inTurns } from '../../insight/turns.js';
 import type { ControlInfo, JobView } from '../../insight/types.js';
 import { viewOf } from '../../insight/view.js';

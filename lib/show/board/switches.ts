@@ -4,7 +4,7 @@ import type { ControlSwitches } from '../../insight/control/types.js';
 import { given } from '../../base/shared.js';
 import type { Duration } from '../../base/duration.js';
 import { LockNotAcquiredError, SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
-import { Times } from './data/shown.js';
+import { Times } from '../../insight/shown.js';
 import { timesIn } from '../../insight/times.js';
 import { show, unknownNames } from '../../base/wording.js';
 import { type Answer, json } from './answer.js';

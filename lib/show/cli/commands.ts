@@ -13,7 +13,7 @@ import type {
 } from '../../insight/types.js';
 import { displayName } from '../../base/lock-name.js';
 import { isRefusal } from '../../insight/read.js';
-import { Times } from '../board/data/shown.js';
+import { Times } from '../../insight/shown.js';
 import { timesIn } from '../../insight/times.js';
 import { counted, nearest, withoutSql } from '../../base/wording.js';
 import type { ControlSwitches } from '../../insight/control/types.js';

@@ -1,5 +1,5 @@
 import { formatDuration } from '../../base/duration.js';
-import { scheduleOf, type Times } from '../board/data/shown.js';
+import { scheduleOf, type Times } from '../../insight/shown.js';
 import type { ControlInfo, InstanceInfo, JobStatus, JobView, RunInfo } from '../../insight/types.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { counted } from '../../base/wording.js';

@@ -1,7 +1,7 @@
 import type { KnownJob } from '../../../contract/history-store.js';
 import { agree } from '../../../insight/facts.js';
 import { type Member, upSince } from '../../../insight/fleet-jobs.js';
-import { scheduleOf } from './shown.js';
+import { scheduleOf } from '../../../insight/shown.js';
 
 /** Another version of an application, or another list of its jobs. */
 export interface Deploy {

@@ -1,7 +1,7 @@
 import { formatDuration } from '../../../base/duration.js';
 import type { MissReason } from '../../../contract/history-store.js';
 import { starterOf } from '../../../insight/controls.js';
-import { scheduleOf, type Times } from './shown.js';
+import { scheduleOf, type Times } from '../../../insight/shown.js';
 import type { PauseInfo, RunInfo, ScheduleView, Why } from '../../../insight/types.js';
 
 /** What an instance has noted of a tick that nobody started. */

@@ -1,5 +1,5 @@
 import { displayName } from '../../../base/lock-name.js';
-import type { Times } from '../data/shown.js';
+import type { Times } from '../../../insight/shown.js';
 import type { JobView, Why } from '../../../insight/types.js';
 import { lasting, linkTo } from '../data/question.js';
 import { each, type Markup, markup } from './markup.js';

@@ -3,7 +3,7 @@ import { displayName } from '../../../base/lock-name.js';
 import { counted, withoutSql } from '../../../base/wording.js';
 import type { InLine, LockInfo } from '../../../contract/lock-info.js';
 import { type Member, upSince } from '../../../insight/fleet-jobs.js';
-import type { Times } from '../data/shown.js';
+import type { Times } from '../../../insight/shown.js';
 import { some } from '../../../insight/phrases.js';
 import { type Content, type Markup, markup } from './markup.js';
 import { type Scene, table, timeAt } from './parts.js';

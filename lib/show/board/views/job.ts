@@ -1,7 +1,7 @@
 import { formatDuration } from '../../../base/duration.js';
 import { displayName } from '../../../base/lock-name.js';
 import { hasFailed, type JobFacts, wasInterrupted } from '../../../insight/facts.js';
-import { scheduleOf, type Times } from '../data/shown.js';
+import { scheduleOf, type Times } from '../../../insight/shown.js';
 import { some } from '../../../insight/phrases.js';
 import type { ControlInfo, JobView, RunInfo, Why } from '../../../insight/types.js';
 import { evidenceOf } from '../data/evidence.js';

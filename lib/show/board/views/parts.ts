@@ -1,6 +1,6 @@
 import { displayName } from '../../../base/lock-name.js';
 import { sentenceOf } from '../../../insight/sentence.js';
-import type { Times } from '../data/shown.js';
+import type { Times } from '../../../insight/shown.js';
 import type { JobStatus, JobView, RunInfo, Why } from '../../../insight/types.js';
 import type { JobFacts } from '../../../insight/facts.js';
 import type { Looked } from '../data/looked.js';

@@ -1,7 +1,7 @@
 import { formatDuration } from '../../../base/duration.js';
 import { displayName } from '../../../base/lock-name.js';
 import { counted } from '../../../base/wording.js';
-import type { Times } from '../data/shown.js';
+import type { Times } from '../../../insight/shown.js';
 import type { PauseInfo, RunInfo } from '../../../insight/types.js';
 import type { Deploy } from '../data/deploys.js';
 import type { Outage } from '../data/looked.js';

@@ -1,6 +1,6 @@
 import { given } from '../../../base/shared.js';
 import { capital } from '../../../insight/phrases.js';
-import { scheduleOf } from '../data/shown.js';
+import { scheduleOf } from '../../../insight/shown.js';
 import type { JobView } from '../../../insight/types.js';
 import type { Member } from '../../../insight/fleet-jobs.js';
 import type { Looked } from '../data/looked.js';

@@ -1,7 +1,7 @@
 import { INSTANCES_KEPT } from '../../../contract/history-store.js';
 import { counted } from '../../../base/wording.js';
 import { displayName } from '../../../base/lock-name.js';
-import type { Times } from '../data/shown.js';
+import type { Times } from '../../../insight/shown.js';
 import type { JobView } from '../../../insight/types.js';
 import type { Looked } from '../data/looked.js';
 import { type Markup, markup } from './markup.js';

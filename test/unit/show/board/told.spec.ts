@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { evidenceOf } from '../../../../lib/show/board/data/evidence.js';
 import { type Result, told } from '../../../../lib/insight/control/told.js';
-import { Times } from '../../../../lib/show/board/data/shown.js';
+import { Times } from '../../../../lib/insight/shown.js';
 import { timesIn } from '../../../../lib/insight/times.js';
 import type { RunInfo } from '../../../../lib/insight/types.js';
 

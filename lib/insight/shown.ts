@@ -1,6 +1,6 @@
-import { formatDuration } from '../../../base/duration.js';
-import { timesIn } from '../../../insight/times.js';
-import type { JobView } from '../../../insight/types.js';
+import { formatDuration } from '../base/duration.js';
+import { timesIn } from './times.js';
+import type { JobView } from './types.js';
 
 const DAY = 86_400_000;
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
