@@ -99,7 +99,11 @@ class Side {
   async look(name: string): Promise<unknown> {
     const [lock, state] = [`${this.label}:${name}:lock`, `{${this.label}:${name}:lock}:state`];
     const { fence: _, since: __, kept: ___, ...hash } = await client.hgetall(state);
-    const text = Object.entries(hash).map(([field, value]) => [field, value.replace(/^next \d+/, 'next')]);
+    // Fencing tokens and times are those of the moment.
+    const text = Object.entries(hash).map(([field, value]) => [
+      field,
+      value.replace(field === 'of' ? /^\d+/ : /^next \d+/, 'then'),
+    ]);
     const hours = async (key: string): Promise<number> => Math.round((await client.pttl(key)) / HOUR);
     const token = (await client.get(lock))?.replace(/ \d+$/, '');
     return [token, Object.fromEntries(text), await hours(lock), await hours(state)];

@@ -44,7 +44,8 @@ export const REDIS_SABOTAGES: Sabotages = {
   },
   'no-restoration': {
     file: 'stores/redis/extend-script.js',
-    search: /(local ticks = start ~= ''\nlocal current = redis\.call\('GET', lock\))/,
+    search:
+      /(local ticks = string\.match\(start, '\^%d'\) ~= nil\nlocal current = redis\.call\('GET', lock\))/,
     replace: "$1 if current ~= token .. ' ' .. fence then return 0 end",
     caughtBy: 'losses',
     only: ['store-old-snapshot'],
