@@ -32,11 +32,7 @@ describeLockEntries(
       for (const connection of connections) await connection.open();
       const [entries, ...others] = connections.map((connection) => {
         const commands = new LeaseCommands(connection, (name) => `${prefix}:${name}:lock`);
-        return new RedisEntries(connection, commands, {
-          keys: OF_QUEUE,
-          index: `${prefix}:queued`,
-          users: 'queued calls',
-        });
+        return new RedisEntries(connection, commands, OF_QUEUE, `${prefix}:queued`);
       });
       const close = async (): Promise<void> => {
         for (const connection of connections) await connection.close();

@@ -1,4 +1,3 @@
-import { StoreUnavailableError } from '../../base/errors.js';
 import type {
   EntriesRead,
   Entry,
@@ -9,15 +8,12 @@ import type {
   SeenEntry,
   SumQuery,
 } from '../../rules/entries/entries.js';
-import { RIGHTS } from './acl.js';
 import { FIND, LIST, SUM, WALK } from './entry-looks.js';
-import { DROP, PROBE_ENTRIES, PUT } from './entry-scripts.js';
+import { DROP, PUT } from './entry-scripts.js';
 import type { KeysOf } from './keys.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
-import { unusedKeys } from './probe.js';
 import { QueuedIndex } from './queued-index.js';
 import { tooLate } from './readiness.js';
-import { askScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 
 /** Neither has a word, which begins with a quotation mark. */
@@ -29,21 +25,8 @@ type Found = [now: string, seen: string, skip: number, ...idsAndStored: string[]
 /** What SUM answers: see there. */
 type Sums = [answer: number, ...kindsAndCounts: string[]];
 
-interface SumsOfLock {
-  /** Whether the lock has any of these kinds, for whichever jobs. */
-  readonly hasAny: boolean;
-  readonly sums: readonly EntrySum[];
-}
-
-/** What tells the entries of one part of the library from those of another. */
-export interface EntryPart {
-  /** Where they are. */
-  readonly keys: KeysOf;
-  /** Key of the locks that may have entries for jobs. Absent: no entry is for a job. */
-  readonly index?: string;
-  /** What needs them, for the log. */
-  readonly users: string;
-}
+/** Whether a lock has any of these kinds, for whichever jobs, and the sums. */
+type SumsOfLock = { readonly hasAny: boolean; readonly sums: readonly EntrySum[] };
 
 /** Entries of locks in Redis: see entry-scripts.ts. Those for a job can be counted over all locks. */
 export class RedisEntries implements LockEntries {
@@ -56,12 +39,13 @@ export class RedisEntries implements LockEntries {
   readonly #finds: LeaseCalls<Found>;
   readonly #sums: LeaseCalls<Sums>;
 
+  /** @param keys where they are @param index key of the locks that may have entries for jobs. Absent: no entry is for a job */
   constructor(
     private readonly connection: RedisConnection,
-    private readonly commands: LeaseCommands,
-    private readonly part: EntryPart,
+    commands: LeaseCommands,
+    keys: KeysOf,
+    index?: string,
   ) {
-    const { index, keys } = part;
     const found = (reply: unknown): Found => reply as Found;
     this.#index = index === undefined ? undefined : new QueuedIndex(connection, index);
     this.#puts = new LeaseCalls(commands, { ...PUT, keys }, Number);
@@ -70,26 +54,6 @@ export class RedisEntries implements LockEntries {
     this.#walks = new LeaseCalls(commands, { ...WALK, keys }, found);
     this.#finds = new LeaseCalls(commands, { ...FIND, keys }, found);
     this.#sums = new LeaseCalls(commands, { ...SUM, keys }, (reply) => reply as Sums);
-  }
-
-  async init(): Promise<string | undefined> {
-    const { keys, users, index } = this.part;
-    const args = [index === undefined ? '1' : ''];
-    const unused = [unusedKeys(this.commands), unusedKeys(this.commands, this.commands.unnamed)];
-    try {
-      const answers = await Promise.all(
-        unused.flatMap((of) =>
-          of === undefined ? [] : [askScript(this.connection, PROBE_ENTRIES, [keys.of(of), args])],
-        ),
-      );
-      const denied = [...new Set(answers.flat())];
-      return denied.length === 0
-        ? undefined
-        : `The Redis user may not run ${denied.join(', ')}, which ${users} need. ${RIGHTS}`;
-    } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || error.refused !== true) throw error;
-      return `Redis refused the scripts that ${users} need: ${error.message}`;
-    }
   }
 
   put(entries: readonly NewEntry[], limit?: number): Promise<boolean[]> {

@@ -1,6 +1,5 @@
 import { OF_QUEUE } from './keys.js';
-import { TRY } from './probe.js';
-import { HOUR_MS, leaseScript, script } from './script.js';
+import { HOUR_MS, leaseScript } from './script.js';
 
 /*
  * How entries are kept, and written; entry-looks.ts reads them.
@@ -199,23 +198,3 @@ return #gone`,
   [PARSE, REMOVE],
   OF_QUEUE,
 );
-
-/**
- * Tries what these scripts, and those of entry-looks.ts and queued-index.ts, need besides locks, on unused keys, and leaves nothing there.
- *
- * KEYS: entries, order
- * ARGV: looksAtLocks
- *
- * Whether it looks at locks, too: '1' or ''.
- *
- * Returns the commands that the user may not run. Ignores any other failure.
- */
-export const PROBE_ENTRIES = script(/* lua */ `${TRY}
-try('HDEL', KEYS[1], 'probe')
-try('ZADD', KEYS[2], 1, 'probe')
-try('ZRANGE', KEYS[2], 0, 0)
-try('ZREM', KEYS[2], 'probe')
-try('ZSCORE', KEYS[2], 'probe')
-if ARGV[1] ~= '' then try('HGETALL', KEYS[1]) end
-redis.pcall('DEL', KEYS[1], KEYS[2])
-return denied`);

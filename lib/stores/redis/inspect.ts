@@ -5,7 +5,7 @@ import type { JobInfo, LockInfo } from '../../contract/lock-info.js';
 import { type AskedClient, primaries } from './connection-options.js';
 import { isStateKey, OF_LINE, stateKey } from './keys.js';
 import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
-import { translate } from './redis-client.js';
+import { failure, translate } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import { readPause } from './pause-scripts.js';
 import { leaseScript } from './script.js';
@@ -117,7 +117,7 @@ async function scan(node: AskedClient, parts: readonly string[]): Promise<string
   let cursor = '0';
   do {
     const step = node.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
-    const [next, keys] = await step.catch((error: unknown) => Promise.reject(translate(error)));
+    const [next, keys] = await step.catch((error: unknown) => Promise.reject(failure(translate(error))));
     cursor = next;
     for (const found of keys)
       if (found.length > head.length + tail.length)

@@ -1,15 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { RIGHTS } from './acl.js';
-import type { LockKeys } from './keys.js';
+import { type LockKeys, OF_HISTORY } from './keys.js';
 import type { LeaseCommands } from './lease-commands.js';
-import { type Connection, RedisReplyError, runScript } from './redis-client.js';
+import { type Connection, failure, RedisReplyError, runScript } from './redis-client.js';
 import { script } from './script.js';
 
 /**
- * Lua: \`try(command, ...)\` notes in \`denied\` what the user may not run, and returns whether it may. Ignores any other failure.
+ * Tries the commands of the other scripts on unused keys, and leaves nothing there. A permission that is missing
+ * only in the middle of a script would leave half a grant.
+ *
+ * KEYS: lock, state, entries, order
+ * ARGV: -
+ *
+ * The keys are those of a lock that does not exist.
+ *
+ * Returns the commands that the user may not run, or the error of a replica. Ignores any other failure.
  */
-export const TRY = /* lua */ `
+const PROBE = script(/* lua */ `
 local denied = {}
 local function try(command, ...)
   local reply = redis.pcall(command, ...)
@@ -18,20 +26,7 @@ local function try(command, ...)
     or string.find(message, 'ACL failure in script')
   if refused then denied[#denied + 1] = command end
   return not refused
-end`;
-
-/**
- * Tries the commands of the other scripts on unused keys, and leaves nothing there. A permission that is missing
- * only in the middle of a script would leave half a grant.
- *
- * KEYS: lock, state
- * ARGV: -
- *
- * The keys are those of a lock that does not exist.
- *
- * Returns the commands that the user may not run, or the error of a replica. Ignores any other failure.
- */
-const PROBE = script(/* lua */ `${TRY}
+end
 local written = redis.pcall('PEXPIRE', KEYS[2], 1000)
 if type(written) == 'table' and string.find(written.err or '', 'READONLY') then return written end
 try('TIME')
@@ -40,45 +35,50 @@ try('MGET', KEYS[1])
 try('PTTL', KEYS[1])
 try('HGET', KEYS[2], 'token')
 try('HMGET', KEYS[2], 'token')
+try('HGETALL', KEYS[2])
+try('HDEL', KEYS[2], 'token')
+try('ZRANGE', KEYS[4], 0, 0)
+try('ZRANK', KEYS[4], 'probe')
+try('ZSCORE', KEYS[4], 'probe')
+try('ZREM', KEYS[4], 'probe')
 try('PEXPIRE', KEYS[2], 1000)
-if not try('DEL', KEYS[1], KEYS[2]) then return denied end
+if not try('DEL', unpack(KEYS)) then return denied end
 try('SET', KEYS[1], 'probe', 'PX', 1000)
 try('HSET', KEYS[2], 'token', 'probe')
-redis.pcall('DEL', KEYS[1], KEYS[2])
+redis.pcall('HSET', KEYS[3], 'probe', 1)
+try('ZADD', KEYS[4], 1, 'probe')
+redis.pcall('DEL', unpack(KEYS))
 return denied`);
 
 /**
- * The keys of a lock that does not exist; `undefined` if a `key` function of the user does not support its name.
+ * Checks that the user has the rights that the scripts need, at the keys of a lock, and at those that belong to no lock.
  *
- * @param beside the key beside which they are. Absent: those of locks
+ * @throws SchedulerLockConfigError if a right is missing
  */
-export function unusedKeys(commands: LeaseCommands, beside?: string): LockKeys | undefined {
-  const name = `probe-${randomUUID()}`;
-  try {
-    return beside === undefined ? commands.keys(name) : commands.keysAt(`${beside}:${name}`);
-  } catch {
-    return undefined;
+export async function checkRights(connection: Connection, commands: LeaseCommands): Promise<void> {
+  for (const [lock, state] of unusedKeys(commands)) {
+    const keys = [lock, state, ...OF_HISTORY.of([lock, state, '', ''])];
+    const denied = await runScript(connection, PROBE, keys.length, keys).catch((error: unknown) => {
+      if (!(error instanceof RedisReplyError) || !/NOPERM|NOAUTH|WRONGPASS/.test(error.message))
+        throw failure(error);
+      throw new SchedulerLockConfigError([
+        `connection: Redis refused the lock scripts: ${error.message}. The keys tried were "${keys.join('" and "')}". ${RIGHTS}`,
+      ]);
+    });
+    if (!Array.isArray(denied) || denied.length === 0) continue;
+    throw new SchedulerLockConfigError([
+      `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. ${RIGHTS}`,
+    ]);
   }
 }
 
-/**
- * Checks that the user has the rights that the scripts need.
- *
- * @param keys of a lock that does not exist
- * @throws SchedulerLockConfigError if a right is missing
- */
-export async function checkRights(
-  connection: Connection,
-  keys: readonly [lock: string, state: string],
-): Promise<void> {
-  const denied = await runScript(connection, PROBE, keys.length, keys).catch((error: unknown) => {
-    if (!(error instanceof RedisReplyError) || !/NOPERM|NOAUTH|WRONGPASS/.test(error.message)) throw error;
-    throw new SchedulerLockConfigError([
-      `connection: Redis refused the lock scripts: ${error.message}. The keys tried were "${keys.join('" and "')}". ${RIGHTS}`,
-    ]);
-  });
-  if (!Array.isArray(denied) || denied.length === 0) return;
-  throw new SchedulerLockConfigError([
-    `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. ${RIGHTS}`,
-  ]);
+/** Keys of locks that do not exist: none of locks if a `key` function of the user does not support such a name. */
+function unusedKeys(commands: LeaseCommands): LockKeys[] {
+  const name = `probe-${randomUUID()}`;
+  const unnamed = commands.keysAt(`${commands.unnamed}:${name}`);
+  try {
+    return [commands.keys(name), unnamed];
+  } catch {
+    return [unnamed];
+  }
 }

@@ -31,14 +31,13 @@ import type { FastPort, Caller } from '../../contract/fast-port.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { LockLooks } from './inspect.js';
-import { type EntryPart, RedisEntries } from './entries.js';
+import { RedisEntries } from './entries.js';
 import { evictionWarning } from './eviction.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, OF_HISTORY, OF_QUEUE, ownKeys, sharedKeys } from './keys.js';
 import { LeaseCalls, LeaseCommands } from './lease-commands.js';
-import { checkRights, unusedKeys } from './probe.js';
+import { checkRights } from './probe.js';
 import { acquireArguments, flags, releaseArguments, startArgument } from './arguments.js';
 import { Renewals } from './renewals.js';
-import { failure } from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
 import { PAUSE, pauseArguments, readPause, RESUME } from './pause-scripts.js';
 import { isYes, readAcquire, readRelease } from './replies.js';
@@ -120,12 +119,11 @@ export class RedisLockStore implements LockStore {
     this.#looks = new LockLooks(this.#connection, this.#commands);
     this.#channels = `${keyPrefix}:wake:`;
     const { clock } = this.#connection;
-    const entriesOf = (part: EntryPart) => new RedisEntries(this.#connection, this.#commands, part);
-    const kept = entriesOf({ keys: OF_HISTORY, users: 'histories' });
+    const kept = new RedisEntries(this.#connection, this.#commands, OF_HISTORY);
     this.history = new EntryHistory(kept, (name) => this.#starts(name), clock, {
       recordsWait: RECORDS_WAIT,
     });
-    const queued = entriesOf({ keys: OF_QUEUE, index: own.queued, users: 'queued calls (onHeld)' });
+    const queued = new RedisEntries(this.#connection, this.#commands, OF_QUEUE, own.queued);
     this.queuedCalls = new EntryQueue(queued, {
       locks: new RedisQueueLocks(this.#commands),
       history: this.history,
@@ -160,12 +158,7 @@ export class RedisLockStore implements LockStore {
    */
   async init(): Promise<void> {
     await this.#connection.open();
-    const keys = unusedKeys(this.#commands);
-    if (keys === undefined) return;
-    const [lock, state] = keys;
-    await checkRights(this.#connection, [lock, state]).catch((error: unknown) =>
-      Promise.reject(failure(error)),
-    );
+    await checkRights(this.#connection, this.#commands);
   }
 
   /** Warns of a server that may delete keys, if the user may read `INFO memory`. */
@@ -273,18 +266,14 @@ export class RedisLockStore implements LockStore {
    * @throws StoreUnavailableError if Redis does not answer, or refuses (the user may also need `+scan +hgetall`)
    */
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
-    const infos = await this.#infos(names);
+    const infos = await this.#looks.at(names);
     const shown = await this.queuedCalls.shown(infos.map(({ name }) => name));
     return infos.map((info) => ({ ...info, ...shown(info.name) }));
   }
 
-  #infos(names?: readonly string[]): Promise<LockInfo[]> {
-    return this.#looks.at(names).catch((error: unknown) => Promise.reject(failure(error)));
-  }
-
   /** What a miss is judged by. */
   async #starts(name: string) {
-    const [info] = await this.#infos([name]);
+    const [info] = await this.#looks.at([name]);
     const { time: now = 0, state, job, jobs = [] } = info ?? {};
     return {
       now,

@@ -25,8 +25,6 @@ import { type KeysOf, OF_LOCK } from './keys.js';
  *   turn     token of the call that is called, until it comes; '-' before it if it did not, and the calls behind it may
  *   began    `since`, moved here while calls wait: a release finds no `since`, which costs nothing where nobody waits
  *   of       '<fencing token> <job>' of the newest lease whose run is remembered
- *   missed:<job>  the newest tick of the job that was noted as missed
- *   told:<job>    the newest of these ticks that was reported to people
  *
  * While the lock is reserved for the first in line, the lock key holds 'next:' and its token; 'next:-' if it is reserved for any of
  * them. Two more keys exist only while calls wait: a sorted set of their tokens by place, and a hash that has, for a token,

@@ -81,7 +81,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   base: { ceiling: 650, aim: 650 },
   contract: { ceiling: 1_456, aim: 1_500 },
   rules: { ceiling: 3_255, aim: 3_100 },
-  'stores/redis': { ceiling: 4_473, aim: 4_400 },
+  'stores/redis': { ceiling: 4_400, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_086, aim: 3_100 },
   'stores/mongo': { ceiling: 800, aim: 800 },
   'stores/memory': { ceiling: 407, aim: 400 },
