@@ -14,17 +14,12 @@ import { Moments } from '../../rules/entries/lines.js';
 /** An entry, with what finds it. */
 type Kept = Entry & Pick<NewEntry, 'slot' | 'job'>;
 
-/** How many locks there have to be before those without entries are forgotten. */
-const MANY = 1_000;
-
 /** The entries of locks in the memory of this process. Each call takes effect before it returns its promise. */
 export class MemoryEntries implements LockEntries {
   /** Those of each lock, in the order of their places. */
   readonly #locks = new Map<string, readonly Kept[]>();
   /** Two entries of one microsecond, or after the clock was set back, keep their order. */
   readonly #moments = new Moments();
-  /** At how many locks the next clean-up takes place. */
-  #full = MANY;
 
   constructor(private readonly clock: Clock) {}
 
@@ -55,9 +50,11 @@ export class MemoryEntries implements LockEntries {
     return seen.filter((entry) => this.remove(entry)).length;
   }
 
-  /** Whether there are entries of this lock. */
+  /** Whether there are entries of this lock. Forgets those whose time is over: asked for old locks, now and then. */
   has(lock: string): boolean {
-    return this.#young(lock).length > 0;
+    const isEmpty = this.#young(lock).length === 0;
+    if (isEmpty) this.#locks.delete(lock);
+    return !isEmpty;
   }
 
   /** Writes an entry, at once. */
@@ -71,7 +68,6 @@ export class MemoryEntries implements LockEntries {
     const at = this.clock.now();
     const behind = others.findLastIndex((each) => each.place <= place) + 1;
     others.splice(behind, 0, { ...entry, place, at, until: at + keep });
-    if (!this.#locks.has(lock)) this.#forget();
     this.#locks.set(lock, others);
     return true;
   }
@@ -89,13 +85,6 @@ export class MemoryEntries implements LockEntries {
   #young(lock: string): Kept[] {
     const now = this.clock.now();
     return (this.#locks.get(lock) ?? []).filter(({ until }) => until > now);
-  }
-
-  /** Forgets what is over whenever there are twice as many locks as after the last time. */
-  #forget(): void {
-    if (this.#locks.size < this.#full) return;
-    for (const lock of this.#locks.keys()) if (!this.has(lock)) this.#locks.delete(lock);
-    this.#full = Math.max(MANY, this.#locks.size * 2);
   }
 }
 

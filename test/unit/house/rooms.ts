@@ -84,7 +84,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'stores/redis': { ceiling: 4_400, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_086, aim: 3_100 },
   'stores/mongo': { ceiling: 800, aim: 800 },
-  'stores/memory': { ceiling: 407, aim: 400 },
+  'stores/memory': { ceiling: 396, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
   lock: { ceiling: 3_893, aim: 3_700 },
   schedule: { ceiling: 1_249, aim: 1_250 },
