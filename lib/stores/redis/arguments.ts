@@ -4,15 +4,7 @@ import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../contract/lo
 
 export function acquireArguments(request: AcquireRequest): string[] {
   const { token, ttl, holder, job = '', brief = false, history = false, through = false } = request;
-  const args = [
-    token,
-    String(ttl),
-    holder,
-    job,
-    startArgument(request),
-    brief ? '1' : '',
-    ...flags(history, through),
-  ];
+  const args = [token, String(ttl), holder, job, startArgument(request), ...flags(brief, history, through)];
   while (args.length > 3 && args.at(-1) === '') args.pop();
   return args;
 }

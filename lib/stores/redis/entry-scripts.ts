@@ -127,15 +127,18 @@ local id, over, version, kind, slot, job = ARGV[i], ARGV[i + 1], ARGV[i + 2], AR
 local keep, place, body = ARGV[i + 6], ARGV[i + 7] or '', ARGV[i + 8] or ''
 local most = width > 9 and tonumber(ARGV[i + 9])
 local of = kind .. ' ' .. job
-t = t or redis.call('TIME')
-local now = t[1] * 1000 + t[2] / 1000
+if not now then
+  local t = redis.call('TIME')
+  now, micros, moment, stamps = t[1] * 1000 + t[2] / 1000, t[1] * 1000000 + t[2], t[1] .. string.sub('00000' .. t[2], -6), {}
+end
 local stored, inSlot, earliest, lives, newest, count, ofJob = lookAt(entries, id, slot, kind, job, most)
 if earliest and tonumber(earliest) <= now then
   clean(entries, order, now)
   stored, inSlot, earliest, lives, newest, count, ofJob = lookAt(entries, id, slot, kind, job, most)
 end
 local ends, at, seat, oldVersion, oldSlot, oldKind, oldJob = parse(stored)
-if over ~= '*' and not string.find(' ' .. over .. ' ', ' ' .. (oldVersion or '-') .. ' ', 1, true) then return 0 end
+local fits = over == '*' or (not ends and string.byte(over) == 45)
+if not fits and not string.find(' ' .. over .. ' ', ' ' .. (oldVersion or '-') .. ' ', 1, true) then return 0 end
 if inSlot and inSlot ~= id then return 0 end
 local isNew = not ends or oldKind .. ' ' .. oldJob ~= of
 if not isNew then
@@ -152,15 +155,15 @@ if isNew then note('count ' .. kind, count) end
 if isNew and not most then note('count ' .. of, (ofJob or 0) + 1) end
 if isNew and not ofJob then note('jobs ' .. kind, (redis.call('HGET', entries, 'jobs ' .. kind) or '') .. ' ' .. job) end
 if place == '' then
-  place = string.format('%.0f', math.max(t[1] * 1000000 + t[2], (newest or 0) + 1))
+  place = tonumber(newest or 0) < micros and moment or string.format('%.0f', newest + 1)
   note('newest', place)
 end
 if not earliest or tonumber(earliest) > till then note('earliest', string.format('%.3f', till)) end
 local prolongs = not lives or tonumber(lives) < till
 if prolongs then note('lives', string.format('%.0f', till + ${SPARE})) end
 if slot ~= '-' then note('slot ' .. slot, id) end
-redis.call('HSET', entries, id,
-  string.format('%.3f %.3f %s %s %s %s ', till, now, place, version, slot, of) .. body, unpack(facts))
+stamps[keep] = stamps[keep] or string.format('%.3f %.3f ', till, now)
+redis.call('HSET', entries, id, stamps[keep] .. place .. ' ' .. version .. ' ' .. slot .. ' ' .. of .. ' ' .. body, unpack(facts))
 if not earliest then redis.call('DEL', order) end
 redis.call('ZADD', order, place, of .. ' ' .. id)
 if prolongs then
@@ -169,8 +172,8 @@ if prolongs then
 end
 if most and isNew and count > most * 1.1 then trim(entries, order, kind, count - most) end
 return earliest and 1 or 2`,
-  // The time, asked for once: of fifty entries in one run each asked cost a tenth more.
-  ['\nlocal t', PARSE, REMOVE, CLEAN, LOOK, TRIM],
+  // The time, asked for and written as text once: of fifty entries in one run each asked cost a tenth more.
+  ['\nlocal now, micros, moment, stamps', PARSE, REMOVE, CLEAN, LOOK, TRIM],
   OF_QUEUE,
 );
 
