@@ -55,6 +55,8 @@ export interface JobInfo extends Pick<LeaseRef, 'tick' | 'attempt'> {
   readonly job: string;
   /** How the run of the tick ended. Absent while it is going on, and if its holder died. */
   readonly outcome?: ReleaseOutcome;
+  /** For `failed`: from when on the tick may be started once more, by the store's clock, epoch milliseconds. Absent: it may not. */
+  readonly retryAt?: number;
   /** When an interval is due again, by the store's clock, epoch milliseconds. */
   readonly due?: number;
 }

@@ -125,7 +125,7 @@ export interface HintChannel {
 }
 
 /** One attempt, for a start of a job or without one. */
-export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken' | 'tick'>, JobStart {
+export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken' | 'tick'>, Omit<JobStart, 'retry'> {
   /** With a `tick`: how far it may lie in the future of the store's clock, milliseconds. Absent: any distance. */
   readonly maxClockSkew?: number;
   /** Whether nobody needs more of a refusal than its reason: a store may leave out the rest. @default false */
@@ -199,6 +199,8 @@ export interface ReleaseOptions {
   readonly outcome?: ReleaseOutcome;
   /** Keeps the lock taken for this many more milliseconds, although its lease has ended. @default 0 */
   readonly keepFor?: number;
+  /** For `failed`: its tick may be started once more, so many milliseconds from now. Absent: it may not. */
+  readonly retryIn?: number;
   /** How the run went, to be remembered. */
   readonly record?: RunRecord;
 }

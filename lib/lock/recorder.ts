@@ -13,6 +13,8 @@ export interface EndOfRun {
   readonly ended: object;
   /** How many fires of the job came meanwhile. */
   readonly skippedTicks: number;
+  /** In how many milliseconds its tick may be tried again; `undefined`: it may not. */
+  readonly retryIn: number | undefined;
 }
 
 interface RecorderOptions {

@@ -1,7 +1,14 @@
 import { AlarmClock, type Clock, inModuleContext } from '../base/clock.js';
 import { LockStateError, StoreUnavailableError } from '../base/errors.js';
 import type { RunRecord } from '../contract/history-store.js';
-import type { AcquireResult, LeaseRef, ReleaseOutcome, ReleaseResult } from '../contract/lock-store.js';
+import type {
+  AcquireResult,
+  LeaseRef,
+  ReleaseOptions,
+  ReleaseOutcome,
+  ReleaseResult,
+  Writable,
+} from '../contract/lock-store.js';
 import { type Asked, type Outcome, type SafeStore, wasNotApplied } from './access/safe-store.js';
 import type { Outages } from './access/outages.js';
 import type { UnderWay } from './under-way.js';
@@ -27,6 +34,7 @@ interface ReleaseFacts {
   /** How long one call may take, ms. */
   readonly limit: number;
   readonly record?: RunRecord | undefined;
+  readonly retryIn?: number | undefined;
 }
 
 /** A release, until nothing is left to do. It has one try under way at most. */
@@ -136,14 +144,16 @@ export class Releases {
 
   /** Sends one try. Resolves to the answer, or to why there is none. The release is kept for another try if it needs one. */
   send(release: Release): Promise<ReleaseResult | Error> {
-    const { ref, outcome, keepUntil, limit, record } = release.facts;
+    const { ref, outcome, keepUntil, limit, record, retryIn } = release.facts;
     this.#list.delete(release);
     this.underWay.begin();
     release.tries += 1;
     release.answersBefore = this.outages.answers;
     const now = this.clock.monotonic();
     const keepFor = Math.max(0, Math.ceil(keepUntil - now));
-    const options = record === undefined ? { outcome, keepFor } : { outcome, keepFor, record };
+    const options: Writable<ReleaseOptions> = { outcome, keepFor };
+    if (record !== undefined) options.record = record;
+    if (retryIn !== undefined) options.retryIn = retryIn;
     const asked = this.store.release(ref, options, limit, now);
     return asked.outcome.then((ended) => {
       const answer = 'error' in ended ? ended.error : ended.result;

@@ -94,11 +94,11 @@ export const isConfirmed = (answer: ReleaseResult | Error): boolean =>
 export function reportReleased(
   { clock, emit, hears }: Engine,
   { ref }: Lease,
-  { outcome, duration, ended, skippedTicks }: EndOfRun,
+  { outcome, duration, ended, skippedTicks, retryIn }: EndOfRun,
   confirmed: boolean,
   deleted = false,
 ): void {
-  if (!deleted && !hears('released')) return;
+  if (!deleted && retryIn === undefined && !hears('released')) return;
   const event: Writable<ReleasedEvent> = {
     type: 'released',
     lock: ref.name,
@@ -111,6 +111,7 @@ export function reportReleased(
   };
   if ('error' in ended) event.error = ended.error;
   if (skippedTicks > 0) event.skippedTicks = skippedTicks;
+  if (retryIn !== undefined) event.retryIn = retryIn;
   if (deleted) event.deleted = true;
   emit(ofRun(event, ref));
 }

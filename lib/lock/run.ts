@@ -9,6 +9,7 @@ import { Release } from './releases.js';
 import { isConfirmed, reportAcquired, reportReleased, reportSkipped, wasDeleted } from './reports.js';
 import { refuseUndone } from './job.js';
 import { LockTimeoutError } from '../base/errors.js';
+import { retryIn } from '../base/job-start.js';
 import { given } from '../base/shared.js';
 
 export type Ended<T> = { readonly value: T } | { readonly error: unknown };
@@ -130,8 +131,10 @@ export class Run {
     // Nested calls that the job did not await: from now on another instance may take the lock.
     if (lease.hasInner) lease.abort(jobEnded(lease.ref.name));
     engine.heartbeat.delete(lease);
-    noteFailure(engine.failing, lease.ref.job, outcome);
-    return { outcome, duration, ended, skippedTicks: this.#overruns?.skippedTicks ?? 0 };
+    const isOver = outcome !== 'failed' || !lease.confirmed;
+    const again = isOver ? undefined : retryIn(this.call.start, lease.ref.attempt, engine.clock.now());
+    if (again === undefined) noteFailure(engine.failing, lease.ref.job, outcome);
+    return { outcome, duration, ended, skippedTicks: this.#overruns?.skippedTicks ?? 0, retryIn: again };
   }
 
   /** Gives the lease back. @param end how its run has ended, if the store does not know */
@@ -139,7 +142,8 @@ export class Run {
     const { recorder, releases } = this.engine;
     const { storeTimeout: limit } = this.call.settings;
     const record = end && recorder?.record(lease, end);
-    this.#release = new Release({ ref: lease.ref, outcome, keepUntil: lease.keptUntil, limit, record });
+    const facts = { outcome, keepUntil: lease.keptUntil, limit, record, retryIn: end?.retryIn };
+    this.#release = new Release({ ref: lease.ref, ...facts });
     return releases.send(this.#release);
   }
 

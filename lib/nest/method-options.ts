@@ -3,7 +3,7 @@ import { checkLockOptions, withoutEffect } from './options/check.js';
 import { readQueue } from './options/parts.js';
 import { unknownOptions } from './options/table.js';
 import { invalidNames } from './options/values.js';
-import { isScheduled, overlongTimerOf } from '../schedule/scheduler-parts.js';
+import { cronOptionsOf, isScheduled, overlongTimerOf } from '../schedule/scheduler-parts.js';
 import type { BoundJob } from './bound-job.js';
 import type { LockHost } from './lock-host.js';
 
@@ -33,6 +33,7 @@ export function readMethod(
     ...nameProblems(job, name, scheduled),
     ...(isBound(instance, method) ? [BOUND_ALREADY] : []),
     ...(scheduled ? firingProblems(instance, key, outermost) : []),
+    ...(options.retry !== undefined && cronOptionsOf(outermost as object) === undefined ? [NO_TICKS] : []),
     // Problems of the module's own options are reported elsewhere.
     ...problems.filter((problem) => !ofModule.includes(problem)),
   ];
@@ -60,6 +61,8 @@ function nameProblems(job: string, name: BoundJob['name'], scheduled: boolean): 
 
 const BOUND_ALREADY =
   'this very instance is already bound by another application that has not been closed. Close that one first.';
+const NO_TICKS =
+  'retry: it is for methods with @Cron(): a tick that fails is tried again until the next one comes. Leave it out.';
 const NO_ARGUMENTS =
   'name: the scheduler calls the method without arguments, of which this function makes the name. Give a fixed name; for a lock per tenant, ' +
   'let this method call another one with @SchedulerLock(), or SchedulerLockService.run(), for each tenant. If it is called by hand too, ' +

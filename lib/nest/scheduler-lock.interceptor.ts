@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { type Binding, isSameObject } from './decorators/locked-method.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../base/errors.js';
-import type { JobStart } from '../base/job-start.js';
+import { type JobStart, retryIn } from '../base/job-start.js';
 import { type Lock, outsideOfLocks } from '../lock/current-lock.js';
 import type { LockCall, RunResult } from '../lock/lock-call.js';
 import { isTaken } from '../lock/reports.js';
@@ -112,7 +112,9 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     scheduled.start = start;
     // Only the store knows whether a tick that is fired again was started meanwhile.
     const settings = scheduled.again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
+    let attempt: number | undefined;
     const work = (lock: Lock): unknown => {
+      ({ attempt } = lock);
       scheduled.over = true;
       this.insight.presence?.began(bound.job, start?.tick, lock.fencingToken === undefined);
       return proceed();
@@ -131,14 +133,18 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
       this.#ended(bound, start, result);
       return result.ran ? result.value : undefined;
     } catch (error) {
-      this.#ended(bound, start, { ran: true });
+      // Where it ended in another way, or the store will not have it repeated, the store says so.
+      this.#ended(bound, start, {
+        ran: true,
+        retryIn: retryIn(start, attempt, this.host.settings.clock.now()),
+      });
       throw error;
     }
   }
 
   /** Whether no facts about a refusal decide if its tick is asked for again: see `ticks/`. */
-  #isBrief({ settings: { rerun, catchUp } }: BoundJob): boolean {
-    return rerun === 0 && catchUp === false && this.host.settings.leader === undefined;
+  #isBrief({ settings: { rerun, retry, catchUp } }: BoundJob): boolean {
+    return rerun === 0 && retry === undefined && catchUp === false && this.host.settings.leader === undefined;
   }
 
   #ended(bound: BoundJob, start: JobStart | undefined, result: TickResult): void {

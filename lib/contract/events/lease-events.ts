@@ -66,6 +66,8 @@ export interface ReleasedEvent extends LeaseFacts {
   readonly duration: number;
   /** What the job threw, for the outcome `failed`. */
   readonly error?: unknown;
+  /** For the outcome `failed`: the tick is tried again so many milliseconds later (`retry`). Absent: it is not. */
+  readonly retryIn?: number;
   /** How many ticks of its job this instance skipped because of the run; absent if none: see {@link OverrunEvent}. */
   readonly skippedTicks?: number;
   /** Whether the store confirmed it. `false`: the lease was no longer ours, or the release is tried again until the lease has expired. */

@@ -49,10 +49,14 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<SchedulerLockEve
     },
   },
   released: {
-    level: ({ deleted: isGone, outcome }) => (isGone || outcome === 'aborted' ? 'warn' : 'debug'),
+    level: ({ deleted: isGone, outcome, retryIn }) =>
+      isGone || outcome === 'aborted' || retryIn !== undefined ? 'warn' : 'debug',
     text(event) {
       if (event.deleted) return `${subject(event)}: ${deleted('release')}`;
-      const ran = `${event.outcome} after ${formatDuration(event.duration)}`;
+      const { attempt = 1, retryIn } = event;
+      const again =
+        retryIn === undefined ? '' : ` (attempt ${attempt}), tried again in ${formatDuration(retryIn)}`;
+      const ran = `${event.outcome} after ${formatDuration(event.duration)}${again}`;
       return `${subject(event)}: ${ran}, ${event.confirmed ? 'released' : 'release not confirmed'}`;
     },
   },

@@ -2,13 +2,14 @@ import { newId } from '../../base/shared.js';
 import { hostname } from 'node:os';
 import { type Clock, systemClock } from '../../base/clock.js';
 import { formatDuration } from '../../base/duration.js';
+import type { Retry } from '../../base/job-start.js';
 import type { LockSettings } from '../../lock/lock-call.js';
 import { nameProblem } from '../../base/lock-name.js';
 import { type LockStore, undeclared } from '../../contract/lock-store.js';
 import { connectionProblem } from '../../stores/redis/connection-options.js';
 import { keyProblems } from '../../stores/redis/keys.js';
 import { show } from '../../base/wording.js';
-import { type InsightSettings, readInsight } from './parts.js';
+import { type InsightSettings, readInsight, readRetry } from './parts.js';
 import type { LeaderElectionOptions, SchedulerLockModuleOptions } from './module-options.js';
 import type { LockOptions, OnSkip } from './lock-options.js';
 import type { OnHeld, SchedulerLockOptions } from './options.js';
@@ -44,6 +45,7 @@ export interface JobSettings extends LockSettings {
   readonly onSkip: OnSkip;
   readonly onHeld: OnHeld;
   readonly rerun: number;
+  readonly retry: Retry | undefined;
   readonly catchUp: number | false;
   readonly oncePerTick: boolean;
 }
@@ -127,7 +129,7 @@ export function checkElection(
 
 /** Reads and checks the options of one lock, on top of the module's. @param name of a lock that belongs to a job */
 export function checkLockOptions(
-  given: LockOptions & Pick<SchedulerLockOptions, 'history' | 'onHeld'>,
+  given: LockOptions & Pick<SchedulerLockOptions, 'history' | 'onHeld' | 'retry'>,
   module: ModuleSettings,
   name?: unknown,
 ): Checked<JobSettings> {
@@ -142,6 +144,7 @@ export function checkLockOptions(
   const { ttl } = values;
   const settings: JobSettings = {
     ...values,
+    retry: readRetry(given.retry, problems),
     atLeast: values.atLeast ?? 0,
     heartbeat: values.heartbeat ?? Math.max(1, Math.floor(ttl * OPTIONS.heartbeat.ofTtl)),
     storeTimeout: Math.min(module.storeTimeout, Math.floor(ttl / 3)),
@@ -185,7 +188,12 @@ function contradictions(
 
 /** Options that were given to one job and do nothing. Those of the module have an effect if a job has others of its own. */
 export function withoutEffect(
-  { priority = 0, rerun, catchUp }: Pick<LockOptions, 'priority' | 'rerun' | 'catchUp'>,
+  {
+    priority = 0,
+    rerun,
+    retry,
+    catchUp,
+  }: Pick<SchedulerLockOptions, 'priority' | 'rerun' | 'retry' | 'catchUp'>,
   { wait = 0, oncePerTick }: JobSettings,
 ): string[] {
   const unticked =
@@ -196,6 +204,7 @@ export function withoutEffect(
       `priority: ${show(priority)} has no effect without wait: it is a place in line. Give \`wait\` as well, or leave it out.`,
     ],
     [!oncePerTick && Boolean(rerun), `rerun: ${show(rerun)} ${unticked}`],
+    [!oncePerTick && retry !== undefined, `retry: it ${unticked}`],
     [!oncePerTick && Boolean(catchUp), `catchUp: ${show(catchUp)} ${unticked}`],
   ]);
 }

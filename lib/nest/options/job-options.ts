@@ -1,5 +1,6 @@
 import type { Lock } from '../../lock/current-lock.js';
 import type { LockOptions } from './lock-options.js';
+import type { SchedulerLockOptions } from './options.js';
 
 /** Options of `SchedulerLockService.interval()`. */
 export interface IntervalJobOptions extends Omit<LockOptions, 'onSkip' | 'rerun' | 'catchUp'> {
@@ -18,7 +19,8 @@ export interface IntervalJobOptions extends Omit<LockOptions, 'onSkip' | 'rerun'
 }
 
 /** Options of `SchedulerLockService.cron()`. */
-export interface CronJobOptions extends IntervalJobOptions, Pick<LockOptions, 'rerun' | 'catchUp'> {
+export interface CronJobOptions
+  extends IntervalJobOptions, Pick<LockOptions, 'rerun' | 'catchUp'>, Pick<SchedulerLockOptions, 'retry'> {
   /**
    * Zone of the expression, such as `'Europe/Berlin'`. Give it, so that all instances agree on its dates.
    *

@@ -6,6 +6,28 @@ export type OnStoreError = 'skip' | 'run';
 /** How a skipped call by hand ends; see {@link LockOptions.onSkip}. */
 export type OnSkip = 'ignore' | 'throw';
 
+/** How the run of a tick is tried again if it throws. */
+export interface RetryOptions {
+  /**
+   * How many runs of a tick there may be, the first one included, from 2 to 100. Those that `rerun` repeats count, too.
+   *
+   * @default 3
+   */
+  readonly attempts?: number | undefined;
+  /**
+   * How long after the first failure the second run begins.
+   *
+   * @default '1m'
+   */
+  readonly delay?: Duration | undefined;
+  /**
+   * By how much the delay grows with each further failure: a whole number from 1 to 10.
+   *
+   * @default 2
+   */
+  readonly factor?: number | undefined;
+}
+
 /** Options that the module sets for all locks and each lock can set for itself. `undefined` means the default. */
 export interface LockOptions {
   /**

@@ -3,7 +3,7 @@
  * are valid.
  * May not enter: what is done with an option.
  */
-import type { LockOptions } from './lock-options.js';
+import type { LockOptions, RetryOptions } from './lock-options.js';
 
 /** What becomes of a call by hand that finds its lock taken; see {@link SchedulerLockOptions.onHeld}. */
 export type OnHeld = 'skip' | 'queue' | 'once-more';
@@ -65,6 +65,14 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
    * @default none
    */
   readonly queue?: QueueOptions<A> | undefined;
+  /**
+   * `@Cron()`: the run of a tick that throws is tried again, on this instance or, if it dies meanwhile, on another. Not past the next tick,
+   * not while the lock is paused, and not after a `timeout` or a lost lease (see `rerun`). Meanwhile the lock is free. So a job may run more
+   * than once per tick, and must tolerate that. Until the last attempt has failed, the job does not count as `failing`.
+   *
+   * @default none: a run that throws has ended
+   */
+  readonly retry?: RetryOptions | undefined;
   /**
    * Whether the store remembers its runs (see `insight` of the module).
    *

@@ -1,7 +1,9 @@
+import type { Retry } from '../../base/job-start.js';
 import { show } from '../../base/wording.js';
 import { KEPT } from '../../insight/control/desk.js';
 import { applicationOf } from './application.js';
 import type { InsightOptions } from './module-options.js';
+import type { RetryOptions } from './lock-options.js';
 import type { OnHeld, SchedulerLockOptions } from './options.js';
 import { readOptions, unknownOptions } from './table.js';
 
@@ -74,6 +76,17 @@ export function readQueue(
   problems.push(...unknownOptions(given, 'queue').map((problem) => `queue.${problem}`));
   const key = readKey(given.key, onHeld, problems);
   return { key, ...readOptions('queue', (option) => given[option], problems, 'queue.') };
+}
+
+/** Reads and checks `retry`. Adds the problems, one sentence each. Returns `undefined` if a run that fails is not tried again. */
+export function readRetry(retry: RetryOptions | undefined, problems: string[]): Retry | undefined {
+  if (retry === undefined) return undefined;
+  if (typeof retry !== 'object' || retry === null) {
+    problems.push(`retry: ${show(retry)} is no object. Give { attempts, delay, factor }, or some of them.`);
+    return undefined;
+  }
+  problems.push(...unknownOptions(retry, 'retry').map((problem) => `retry.${problem}`));
+  return readOptions('retry', (option) => retry[option], problems, 'retry.');
 }
 
 function readKey(

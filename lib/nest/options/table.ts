@@ -19,7 +19,16 @@ import {
 
 /** The scopes in which options are given: `forRoot()` and its parts, the decorators, and the methods of the service. */
 type Scope =
-  'module' | 'decorator' | 'run' | 'cron' | 'interval' | 'leader' | 'election' | 'queue' | 'insight';
+  | 'module'
+  | 'decorator'
+  | 'run'
+  | 'cron'
+  | 'interval'
+  | 'leader'
+  | 'election'
+  | 'queue'
+  | 'retry'
+  | 'insight';
 
 const { keep, beat, error } = PARTS.insight;
 
@@ -74,10 +83,14 @@ export const OPTIONS = {
     default: 0,
     at: 'module decorator cron',
   },
+  retry: { at: 'decorator cron' },
   catchUp: { read: duration({ or: false }), default: false, at: 'module decorator cron' },
   overdue: { read: duration({ or: false }), default: 60_000, at: 'module decorator cron interval' },
   max: { read: count(1, 10_000), default: PARTS.queue.max, at: 'queue' },
   redeliver: { read: count(0, 10_000), default: PARTS.queue.redeliver, at: 'queue' },
+  attempts: { read: count(2, 100), default: 3, at: 'retry' },
+  delay: { read: duration(), default: 60_000, at: 'retry' },
+  factor: { read: count(1, 10), default: 2, at: 'retry' },
   keep: { read: count(1, 10_000), default: keep, at: 'insight' },
   beat: {
     read: duration({ least: 1_000, most: HOUR, or: 'with-ticks' as const }),

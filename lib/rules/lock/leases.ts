@@ -130,7 +130,7 @@ function start(
   request: AcquireRequest,
 ): { starts: Starts; attempt?: number; previousSchedule?: string } {
   const { tick, interval } = request;
-  if (tick !== undefined) return startTick(starts, { ...request, tick });
+  if (tick !== undefined) return startTick(starts, now, { ...request, tick });
   return { starts: interval === undefined ? starts : startInterval(starts, now, { ...request, interval }) };
 }
 
@@ -203,12 +203,14 @@ export function release(
   document: LockDocument | undefined,
   now: number,
   lease: LeaseRef,
-  options: Pick<ReleaseOptions, 'outcome' | 'keepFor'> = {},
+  options: Pick<ReleaseOptions, 'outcome' | 'keepFor' | 'retryIn'> = {},
 ): Decision<ReleaseResult> {
   if (document === undefined || !isOf(document, lease)) return notOwn(document, now, lease, options);
   if (document.ended !== undefined) return { answer: { released: false, reason: 'ended' } };
-  const { outcome = 'completed', keepFor = 0 } = options;
-  const kept = { ...document, ended: outcome, starts: endStart(document.starts, lease, outcome) };
+  const { outcome = 'completed', keepFor = 0, retryIn } = options;
+  const retryAt = retryIn === undefined ? undefined : Math.trunc(now) + retryIn;
+  const starts = endStart(document.starts, lease, outcome, retryAt);
+  const kept = { ...document, ended: outcome, starts };
   // One that has run out is recorded as well, or `extend` would restore it.
   if (!isTaken(document, now))
     return { answer: { released: false, reason: 'expired' }, change: { kept, end: FREE } };

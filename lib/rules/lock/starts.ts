@@ -1,5 +1,6 @@
 import type { AcquireRefusal, AcquireRequest, LeaseRef, ReleaseOutcome } from '../../contract/lock-store.js';
 import type { JobInfo } from '../../contract/lock-info.js';
+import { given } from '../../base/shared.js';
 import {
   INTERVAL_ALLOWANCE,
   INTERVAL_ROUNDING,
@@ -21,6 +22,8 @@ interface TickStart {
   readonly schedule: string;
   /** How that run has ended. */
   readonly outcome?: ReleaseOutcome | undefined;
+  /** From when on it may be tried again, by the database's clock, epoch milliseconds. */
+  readonly retryAt?: number | undefined;
 }
 
 interface IntervalStart {
@@ -72,8 +75,8 @@ export function startedBy(
 export function jobInfos(starts: Starts): JobInfo[] {
   return [...starts].map(([job, start]) => {
     if ('due' in start) return { job, due: start.due };
-    const { tick, attempt, outcome } = start;
-    return outcome === undefined ? { job, tick, attempt } : { job, tick, attempt, outcome };
+    const { tick, attempt, outcome, retryAt } = start;
+    return { job, tick, attempt, ...given({ outcome, retryAt }) };
   });
 }
 
@@ -84,10 +87,12 @@ type TickRequest = AcquireRequest & { readonly tick: number };
 export function refusedTick(starts: Starts, now: number, request: TickRequest): AcquireRefusal | undefined {
   const { job, tick, maxClockSkew = Infinity, only } = request;
   if (tick > now + maxClockSkew) return { acquired: false, reason: 'clock-skew', storeTime: Math.trunc(now) };
-  if (isRerun(starts, request)) return undefined;
+  if (isRepeated(starts, now, request)) return undefined;
   const last = tickOf(starts, job);
   const refusal = { acquired: false, reason: 'already-ran' } as const;
-  if (last !== undefined && last.tick >= tick) return { ...refusal, ...lastTick(starts, job) };
+  const { retryAt } = last ?? {};
+  const wait = last?.tick === tick && retryAt !== undefined && { expiresIn: Math.ceil(retryAt - now) };
+  if (last !== undefined && last.tick >= tick) return { ...refusal, ...lastTick(starts, job), ...wait };
   const isUnwanted = only === 'interrupted' || (only === 'known' && last === undefined);
   return isUnwanted ? refusal : undefined;
 }
@@ -95,11 +100,12 @@ export function refusedTick(starts: Starts, now: number, request: TickRequest): 
 /** Rule 4: the start of a tick that may start: which run of it this is, and the schedule of the start before if that was another. */
 export function startTick(
   starts: Starts,
+  now: number,
   request: TickRequest,
 ): { starts: Starts; attempt: number; previousSchedule?: string } {
   const { job, tick, schedule = '' } = request;
   const last = tickOf(starts, job);
-  const attempt = last !== undefined && isRerun(starts, request) ? last.attempt + 1 : 1;
+  const attempt = last !== undefined && isRepeated(starts, now, request) ? last.attempt + 1 : 1;
   const started = { starts: withStart(starts, request, { tick, attempt, schedule }), attempt };
   const earlier = last?.schedule ?? '';
   return earlier === '' || earlier === schedule ? started : { ...started, previousSchedule: earlier };
@@ -108,7 +114,7 @@ export function startTick(
 /** The job's newest tick that was started, for a refusal. */
 export function lastTick(starts: Starts, job?: string): Pick<AcquireRefusal, 'tick' | 'finished'> {
   const last = tickOf(starts, job);
-  return last === undefined ? {} : lastStart(last.tick, last.outcome);
+  return last === undefined ? {} : lastStart(last.tick, last.outcome, last.retryAt);
 }
 
 /** An attempt for an interval. */
@@ -143,30 +149,34 @@ function dueOf(last: Start | undefined, interval: number, now: number): number {
 
 /**
  * Rule 4: whether an attempt repeats the job's last tick, whose run was interrupted: it was aborted, or its holder died before it
- * could say how it ended. At most `rerun` times.
+ * could say how it ended. At most `rerun` times. Or it failed, and the time has come to try it again.
  */
-export function isRerun(starts: Starts, { job, tick, rerun = 0 }: AcquireRequest): boolean {
+function isRepeated(starts: Starts, now: number, { job, tick, rerun = 0 }: AcquireRequest): boolean {
   const last = tickOf(starts, job);
-  return last !== undefined && last.tick === tick && last.attempt <= rerun && isInterrupted(last.outcome);
+  if (last === undefined || last.tick !== tick) return false;
+  if (last.retryAt !== undefined) return last.retryAt <= now;
+  return last.attempt <= rerun && isInterrupted(last.outcome);
 }
 
 /**
  * Rule 4: the run of a lease has ended. A tick keeps how. If nothing ran, the start that it had replaced comes back. Nothing changes if
  * the end of the run is known, or if the job was started again since.
  *
+ * @param retryAt from when on a failed run may be tried again, by the database's clock
  * @returns the same object if nothing changes
  */
 export function endStart(
   starts: Starts,
   { job = '', token }: Pick<LeaseRef, 'job' | 'token'>,
   outcome: ReleaseOutcome,
+  retryAt?: number,
 ): Starts {
   const start = starts.get(job);
   if (start?.by !== token) return starts;
   const after = new Map(starts);
   if (outcome !== NOTHING_RAN) {
     const ended = withoutUndo(start);
-    return after.set(job, 'tick' in ended ? { ...ended, outcome } : ended);
+    return after.set(job, 'tick' in ended ? { ...ended, outcome, ...given({ retryAt }) } : ended);
   }
   if (start.before === undefined) after.delete(job);
   else after.set(job, start.before);

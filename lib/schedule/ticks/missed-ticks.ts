@@ -5,19 +5,20 @@
  */
 import type { Clock, Timer } from '../../base/clock.js';
 import type { SkipReason } from '../../base/errors.js';
-import type { JobStart } from '../../base/job-start.js';
+import type { JobStart, Retry } from '../../base/job-start.js';
 import type { JobSchedule } from '../job-schedule.js';
 import type { JobState } from '../cron-job-state.js';
 import type { RefusalFacts } from '../../contract/lock-store.js';
 
 /** A job that the scheduler fires. */
 export interface TickedJob {
-  readonly schedule: Pick<JobSchedule, 'startAt' | 'isCron' | 'initialDelay'> | undefined;
+  readonly schedule: Pick<JobSchedule, 'startAt' | 'next' | 'isCron' | 'initialDelay'> | undefined;
   /** Its options, checked, whole milliseconds; `ttl` is that of its lock. */
   readonly settings: {
     readonly ttl: number;
     readonly oncePerTick: boolean;
     readonly rerun: number;
+    readonly retry?: Retry | undefined;
     readonly catchUp: number | false;
   };
   /** Fires the job as the scheduler does, for a given start. */
@@ -27,7 +28,7 @@ export interface TickedJob {
 }
 
 /** The outcome of a call, as far as it decides whether to try again. */
-export type TickResult = { readonly ran: true } | Refused;
+export type TickResult = { readonly ran: true; readonly retryIn?: number | undefined } | Refused;
 type Refused = RefusalFacts & { readonly ran: false; readonly reason: SkipReason };
 
 interface Tick extends JobStart {
@@ -57,6 +58,8 @@ const WAIT_FOR_JOBS = 1_000;
 const MAX_WAITS = 60;
 /** How often a tick is asked for that may begin behind a pause, ms: a person may end that at any time, and nobody tells. */
 const PAUSED = 30_000;
+/** How much later than the instance on which a run has failed the others try it again, ms: they do if that one has died meanwhile. */
+const BEHIND_OWN = 1_000;
 /** For how long a new leader searches for ticks before it yields to the event loop, ms. */
 const STRETCH = 10;
 
@@ -67,6 +70,7 @@ const STRETCH = 10;
  * - An instance asks for the newest tick of a job when it starts, and when it is elected.
  * - If another lease keeps a tick from its start, the instance asks again as soon as that lease may have ended; if the store is away, as
  *   soon as it may be back.
+ * - A run that fails is tried again (`retry`): the instance asks for its tick when the time has come, and so do those that were refused it.
  * - It asks again only while the tick is the newest of its job and the job is not stopped. To begin, the tick must be within the
  *   `catchUp` of its job: a new leader gives each job a minimum.
  *
@@ -101,7 +105,8 @@ export class MissedTicks {
   /** Takes note of a call's outcome, and plans another try if one may be worthwhile. */
   ended(job: TickedJob, start: JobStart & Partial<Followed>, result: TickResult): void {
     const { tick, failures = 0 } = start;
-    if (result.ran || tick === undefined) return;
+    if (tick === undefined) return;
+    if (result.ran) return this.#repeat(job, { ...start, tick }, result.retryIn);
     const obstacle = obstacleOf(tick, result);
     const next = obstacle && this.#next(job, { ...start, tick }, obstacle);
     if (next === undefined) return;
@@ -109,11 +114,18 @@ export class MissedTicks {
     if (obstacle === 'own-lock' || obstacle === 'outage')
       return this.#timers.afterOutage(job, tick, failures, again(failures + 1));
     const { expiresIn = 0, reason } = result;
-    const mayEnd = reason === 'paused' && beginsTick(next.ask) ? Math.min(expiresIn, PAUSED) : expiresIn;
-    this.#timers.afterLease(job, tick, mayEnd, again(0));
+    const mayEnd = reason === 'paused' ? Math.min(expiresIn, PAUSED) : expiresIn;
+    this.#timers.afterLease(job, tick, reason === 'already-ran' ? mayEnd + BEHIND_OWN : mayEnd, again(0));
   }
 
-  /** An instance, or the job itself, has started: fires the newest tick if nobody has started it (`catchUp`), or it was interrupted (`rerun`). */
+  /** A run here has failed. @param delay until it is tried again, ms; `undefined`: it is not */
+  #repeat(job: TickedJob, start: Tick & Partial<Followed>, delay: number | undefined): void {
+    if (delay === undefined) return;
+    const next = this.#next(job, { ...start, ask: 'known' }, 'running');
+    if (next !== undefined) this.#timers.afterLease(job, start.tick, delay, () => this.#again(job, next));
+  }
+
+  /** An instance, or the job itself, has started: fires the newest tick if nobody has started it (`catchUp`), or it is to be repeated. */
   catchUp(job: TickedJob): void {
     this.#begin(job, undefined);
   }
@@ -142,8 +154,8 @@ export class MissedTicks {
   }
 
   #begin(job: TickedJob, term: Term | undefined): void {
-    const { oncePerTick, rerun, catchUp } = job.settings;
-    const asked = rerun > 0 || catchUp !== false || term !== undefined;
+    const { oncePerTick, catchUp } = job.settings;
+    const asked = isRepeated(job) || catchUp !== false || term !== undefined;
     if (!job.schedule?.isCron || !oncePerTick || !asked) return;
     const { initialDelay } = job.schedule;
     // Most leaders are elected long after their start: then the scheduler has started the job.
@@ -172,7 +184,7 @@ export class MissedTicks {
 
   /** The next try for a tick that was refused. */
   #next(job: TickedJob, start: Tick & Partial<Followed>, obstacle: Obstacle): Followed | undefined {
-    const ask = nextAsk(start.ask ?? 'begin', obstacle, job.settings.rerun > 0);
+    const ask = nextAsk(start.ask ?? 'begin', obstacle, isRepeated(job));
     if (ask === undefined) return undefined;
     const next = this.#asking(job, { ...start, stopped: start.stopped ?? job.state() === 'stopped' }, ask);
     // What the scheduler fires, and is too old from the start, is skipped.
@@ -190,10 +202,10 @@ export class MissedTicks {
     if (asking !== undefined) this.#fire(job, asking);
   }
 
-  /** A start that asks for this. A tick that is too old to begin can only be repeated, with `rerun`. */
+  /** A start that asks for this. A tick that is too old to begin can only be repeated. */
   #asking(job: TickedJob, start: Tick & Partial<Followed>, wanted: Ask): Followed | undefined {
     const isOld = beginsTick(wanted) && !this.#mayBegin(job, start.tick);
-    if (isOld && job.settings.rerun === 0) return undefined;
+    if (isOld && !isRepeated(job)) return undefined;
     const ask = isOld ? 'interrupted' : wanted;
     const only = onlyOf(ask);
     const { only: _, ...rest } = start;
@@ -222,12 +234,16 @@ export class MissedTicks {
       .catch((error: unknown) => this.onError(error));
   }
 
-  #newStart({ schedule, settings: { rerun } }: TickedJob, at: number): JobStart | undefined {
+  #newStart({ schedule, settings: { rerun, retry } }: TickedJob, at: number): JobStart | undefined {
     const start = schedule?.startAt(at);
-    if (start?.tick === undefined) return start;
-    return rerun > 0 ? { ...start, rerun } : start;
+    if (schedule === undefined || start?.tick === undefined || (rerun === 0 && !retry)) return start;
+    const before = schedule.next(start.tick);
+    return { ...start, ...(rerun > 0 && { rerun }), ...(retry && { retry: { ...retry, before } }) };
   }
 }
+
+/** Whether a run of a tick may be repeated: one that was interrupted, or one that failed. */
+const isRepeated = ({ settings: { rerun, retry } }: TickedJob): boolean => rerun > 0 || retry !== undefined;
 
 /** Why the tick was refused, if it may run later. */
 function obstacleOf(
@@ -250,9 +266,9 @@ export type Ask =
   | 'known'
   /** Begin it once, if its job ran before: the instance that runs the tick may give it back before the job begins. */
   | 'given-back'
-  /** Run it if the instance that runs it is interrupted, or gives it back. */
+  /** Run it if the instance that runs it is interrupted, or fails, or gives it back. */
   | 'watch'
-  /** Run it if its run was interrupted. */
+  /** Run it if its run was interrupted, or has failed. */
   | 'interrupted';
 
 /** Why a tick was refused that may run later. */
@@ -279,10 +295,10 @@ const NEXT: Record<Ask, Record<Exclude<Obstacle, 'running'>, Ask | undefined>> =
   interrupted: { locked: undefined, 'own-lock': 'interrupted', outage: 'interrupted' },
 };
 
-/** @param rerun whether an interrupted run of the tick may be repeated */
-export function nextAsk(ask: Ask, obstacle: Obstacle, rerun: boolean): Ask | undefined {
+/** @param repeated whether a run of the tick may be repeated */
+export function nextAsk(ask: Ask, obstacle: Obstacle, repeated: boolean): Ask | undefined {
   if (obstacle !== 'running') return NEXT[ask][obstacle];
-  if (rerun) return 'watch';
+  if (repeated) return 'watch';
   return ask === 'begin' || ask === 'known' ? 'given-back' : undefined;
 }
 

@@ -15,8 +15,12 @@ local function start(spec, before, now)
   if tick ~= '-' then
     local last, tries, outcome, earlier = string.match(before, '^(%d+) (%d+) (%S+) (.*)$')
     if skew ~= '-' and tonumber(tick) > now + skew then return { 'clock-skew', '', -2, ms(now), '' } end
+    local retry = last == tick and string.match(outcome, '^failed@(%d+)$')
     local again = last == tick and (outcome == '-' or outcome == '${INTERRUPTED}') and tonumber(tries) <= (tonumber(rerun) or 0)
-    if last and tonumber(last) >= tonumber(tick) and not again then return { 'already-ran', '', -2, last, outcome } end
+      or retry and tonumber(retry) <= now
+    if last and tonumber(last) >= tonumber(tick) and not again then
+      return { 'already-ran', '', retry and retry - now or -2, last, outcome }
+    end
     if not again and (only == 'interrupted' or (only == 'known' and not last)) then return { 'already-ran', '', -2, '', '' } end
     local attempt = again and tries + 1 or 1
     return nil, tick .. ' ' .. attempt .. ' - ' .. schedule, attempt, earlier and earlier ~= '' and earlier ~= schedule and earlier

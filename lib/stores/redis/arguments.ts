@@ -13,13 +13,15 @@ export const flags = (...all: readonly boolean[]): string[] => all.map((flag) =>
 
 export function releaseArguments(
   lease: LeaseRef,
-  { outcome = 'completed', keepFor = 0 }: ReleaseOptions,
+  { outcome = 'completed', keepFor = 0, retryIn }: ReleaseOptions,
 ): string[] {
   const { token, fencingToken, holder, tick, job = '' } = lease;
   const args = [token, String(fencingToken)];
   if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
   // A lock that stays taken has to show its last holder.
   if (keepFor > 0) args.push(String(keepFor), holder);
+  else if (retryIn !== undefined) args.push('', '');
+  if (retryIn !== undefined) args.push(String(retryIn));
   return args;
 }
 

@@ -1,4 +1,5 @@
 import { SchedulerLockConfigError } from '../../base/errors.js';
+import { given } from '../../base/shared.js';
 import type { ReleaseOutcome } from '../../contract/lock-store.js';
 import { MOST_SHOWN, shownLine, type Standing } from '../../contract/line.js';
 import type { JobInfo, LockInfo } from '../../contract/lock-info.js';
@@ -8,6 +9,7 @@ import { LeaseCalls, type LeaseCommands } from './lease-commands.js';
 import { failure, translate } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import { readPause } from './pause-scripts.js';
+import { endOf } from './replies.js';
 import { leaseScript } from './script.js';
 
 type Answer = [
@@ -206,6 +208,7 @@ function jobOf(job: string, start: string): JobInfo[] {
   const [, tick, attempt, outcome = '-'] = /^(\d+) (\d+) (\S+) /.exec(start) ?? [];
   // An abandoned lease has left the field empty.
   if (tick === undefined) return [];
-  const started = { job, tick: Number(tick), attempt: Number(attempt) };
-  return [outcome === '-' ? started : { ...started, outcome: outcome as ReleaseOutcome }];
+  const [how, retryAt] = endOf(outcome);
+  const end = given({ outcome: how as ReleaseOutcome | undefined, retryAt });
+  return [{ job, tick: Number(tick), attempt: Number(attempt), ...end }];
 }

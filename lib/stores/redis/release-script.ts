@@ -7,9 +7,10 @@ import { KEEP, leaseScript } from './script.js';
  * Releases a lease and records it as ended, so that no late renewal restores it.
  *
  * KEYS: lock, state
- * ARGV: token, fence, outcome?, job?, stay?, holder?
+ * ARGV: token, fence, outcome?, job?, stay?, holder?, retry?
  *
- * The outcome is '' for a run without a tick that completed. Only for a lock that stays taken there are stay, in ms, and the holder.
+ * The outcome is '' for a run without a tick that completed. Only for a lock that stays taken there are stay, in ms, and the holder. Retry is for
+ * a tick that failed: in how many ms it may be tried again.
  *
  * Returns 1 released, 2 the lease had ended before, 0 the lock is free, -1 another lease has it. If the server forgot the lease,
  * its end is recorded all the same, over nothing or an older lease, which loses the lock: the state of a newer one is not touched.
@@ -43,6 +44,10 @@ if outcome == '' then
 end
 local job, stay = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
 local record = 'job:' .. job
+if width > 6 and ARGV[i + 6] ~= '' then
+  local t = redis.call('TIME')
+  outcome = string.format('%s@%.0f', outcome, t[1] * 1000 + math.floor(t[2] / 1000) + ARGV[i + 6])
+end
 if current == lease and outcome == 'completed' and stay == '' then
   local s = redis.call('HMGET', state, 'by:' .. job, record, 'line')
   if s[1] == token and s[2] then

@@ -38,10 +38,15 @@ export function readAcquire(reply: unknown): AcquireResult {
   // -1: a key without an expiry, which another client has set.
   if (Number(left) >= 0) refusal.expiresIn = Number(left);
   if (reason === 'clock-skew') refusal.storeTime = Number(detail);
-  else if (outcome !== '')
-    Object.assign(refusal, lastStart(Number(detail), outcome === '-' ? undefined : outcome));
+  else if (outcome !== '') Object.assign(refusal, lastStart(Number(detail), ...endOf(outcome)));
   if (place !== undefined) refusal.waiting = { place: Number(place), ahead: Number(ahead) };
   return refusal;
+}
+
+/** How the run of a tick has ended, and from when on it may be tried again, as the record of its start says. */
+export function endOf(text: string): [outcome: string | undefined, retryAt: number | undefined] {
+  const [outcome, retryAt] = text.split('@');
+  return [outcome === '-' ? undefined : outcome, retryAt === undefined ? undefined : Number(retryAt)];
 }
 
 function readGrant([, fence, attempt, schedule, lost]: Grant): AcquireResult {

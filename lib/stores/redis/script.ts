@@ -17,7 +17,7 @@ import { type KeysOf, OF_LOCK } from './keys.js';
  *   kept     until when the hash is kept, epoch ms
  *   paused   '<until, epoch ms> <since> <id> <who and why, JSON>' of a pause
  *   job:<job>  a job's last start: '<tick> <attempt> <outcome> <schedule>', outcome '-' until it has
- *            ended, or 'next <ms> <interval>'
+ *            ended, 'failed@<epoch ms>' if it may be tried again from then on; or 'next <ms> <interval>'
  *   by:<job>      token of the lease that has recorded that start
  *   before:<job>  the record that it has overwritten, restored if nothing ran
  *   line     '<token> <channel>' of the first in line, while calls wait: so a release knows which call to call

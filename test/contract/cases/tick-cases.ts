@@ -166,6 +166,55 @@ export const tickCases: readonly CaseDefinition[] = [
     },
   },
   {
+    rule: '4.9',
+    sentence:
+      'a run that failed is tried again once `retryIn` has passed, as its next attempt, and not before',
+    async run(kit) {
+      const failed = (retryIn: number) => ({ outcome: 'failed', retryIn }) as const;
+      const early = kit.name('early');
+      await start(kit, early, { rerun: 5 }, failed(HOUR));
+      const [refused] = await attempt(kit, early, { rerun: 5 });
+      answers(
+        refused,
+        { acquired: false, reason: 'already-ran', tick: TICK, finished: false },
+        'an attempt before its time',
+      );
+      const left = refused.acquired ? undefined : refused.expiresIn;
+      check(
+        left !== undefined && left > HOUR / 2 && left <= HOUR,
+        () => `expiresIn should be what is left of retryIn, but is ${String(left)}`,
+      );
+      const due = kit.name('due');
+      await start(kit, due, {}, failed(SHORT));
+      await kit.wait(2 * SHORT);
+      const [second, lease] = await attempt(kit, due, { only: 'interrupted' });
+      answers(second, { acquired: true, attempt: 2 }, 'an attempt when its time has come');
+      await kit.store.release(lease, { outcome: 'failed' });
+      const [third] = await attempt(kit, due, {});
+      answers(third, { reason: 'already-ran', finished: true }, 'an attempt after the last one');
+    },
+  },
+  {
+    rule: '4.9',
+    sentence:
+      'a tick whose run is to be tried again is not finished where its lock is taken, and over where a newer one began',
+    async run(kit) {
+      const name = kit.name();
+      await start(kit, name, {}, { outcome: 'failed', retryIn: SHORT });
+      const other = await kit.take(name);
+      answers(
+        (await attempt(kit, name, {}))[0],
+        { reason: 'held', tick: TICK, finished: false },
+        'an attempt while somebody else has the lock',
+      );
+      await kit.store.release(other);
+      await start(kit, name, { tick: TICK + 1 });
+      await kit.wait(2 * SHORT);
+      const [late] = await attempt(kit, name, {});
+      answers(late, { reason: 'already-ran', tick: TICK + 1 }, 'an attempt after a newer tick');
+    },
+  },
+  {
     rule: '4.5',
     sentence: 'an acquire of a rerun that is sent again answers with its attempt',
     async run(kit) {

@@ -46,6 +46,8 @@ export interface StartEntry {
   readonly attempt: number;
   readonly schedule: string;
   readonly outcome: string | undefined;
+  /** From when on it may be tried again. */
+  readonly retryAt?: number | undefined;
   readonly before: StartEntry | undefined;
 }
 
@@ -97,7 +99,8 @@ export abstract class ReferenceLeases {
     }
     const owner = lock !== undefined && lock.kept !== true && this.owns(lease, lock);
     if (owner) this.free(lease, options);
-    if (this.endsStart(lease, state, options.outcome)) this.noteEnd(lease, options.outcome ?? 'completed');
+    if (this.endsStart(lease, state, options.outcome))
+      this.noteEnd(lease, options.outcome ?? 'completed', options.retryIn);
     const unknown = lock === undefined && lease.fencingToken !== 0;
     if (newest || (this.isBehind(lease, state) && (unknown || owner))) this.recordEnd(lease, state, options);
     if (owner) return { released: true };
@@ -165,7 +168,8 @@ export abstract class ReferenceLeases {
     if (tick === undefined) return undefined;
     if (tick > now + maxClockSkew) return { reason: 'clock-skew', storeTime: now };
     if (this.isRerun(request, last)) return undefined;
-    if (last?.tick !== undefined && last.tick >= tick) return { reason: 'already-ran', ...this.tickOf(last) };
+    if (last?.tick !== undefined && last.tick >= tick)
+      return { reason: 'already-ran', ...this.tickOf(last), ...this.retryOf(last, tick) };
     if (only === 'interrupted' || (only === 'known' && last?.tick === undefined))
       return { reason: 'already-ran' };
     return undefined;
@@ -188,11 +192,21 @@ export abstract class ReferenceLeases {
   }
 
   protected isRerun({ tick, rerun = 0 }: AcquireRequest, last: StartEntry | undefined): boolean {
-    return last !== undefined && last.tick === tick && last.attempt <= rerun && !this.isFinished(last);
+    if (last === undefined || last.tick !== tick) return false;
+    if (last.retryAt !== undefined) return this.isTimeFor(last.retryAt);
+    return last.attempt <= rerun && !this.isFinished(last);
   }
 
-  protected isFinished({ outcome }: StartEntry): boolean {
-    return outcome !== undefined && outcome !== 'aborted';
+  protected isTimeFor(retryAt: number): boolean {
+    return retryAt <= this.clock.now();
+  }
+
+  protected retryOf({ tick: last, retryAt }: StartEntry, tick: number): { expiresIn?: number } {
+    return last === tick && retryAt !== undefined ? { expiresIn: retryAt - this.clock.now() } : {};
+  }
+
+  protected isFinished({ outcome, retryAt }: StartEntry): boolean {
+    return outcome !== undefined && outcome !== 'aborted' && retryAt === undefined;
   }
 
   protected tickOf(last: StartEntry): { tick?: number; finished: boolean } {
@@ -224,10 +238,11 @@ export abstract class ReferenceLeases {
     return state?.token === token || outcome === 'abandoned';
   }
 
-  protected noteEnd(lease: LeaseRef, outcome: string): void {
+  protected noteEnd(lease: LeaseRef, outcome: string, retryIn?: number): void {
     const start = this.starts.get(this.startKey(lease));
     if (start?.token !== lease.token || start.outcome !== undefined) return;
-    if (outcome !== 'abandoned') this.starts.set(this.startKey(lease), { ...start, outcome });
+    const retryAt = retryIn === undefined ? undefined : this.clock.now() + retryIn;
+    if (outcome !== 'abandoned') this.starts.set(this.startKey(lease), { ...start, outcome, retryAt });
     else if (start.before === undefined) this.starts.delete(this.startKey(lease));
     // Whoever had started that cannot take it back any more.
     else this.starts.set(this.startKey(lease), { ...start.before, token: '' });

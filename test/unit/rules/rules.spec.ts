@@ -140,7 +140,7 @@ describe('rule 4', () => {
       property(starts, integer({ min: 0, max: 9 }), integer({ min: 0, max: 2 }), (found, tick, rerun) => {
         const asked = { ...request({ job: 'job', rerun }), tick };
         if (refusedTick(found, NOW, asked) !== undefined) return;
-        const begun = startTick(found, asked).starts;
+        const begun = startTick(found, NOW, asked).starts;
         const undone = endStart(begun, asked, 'abandoned');
         const plain = [...found].map(([job, { by: _by, before: _before, ...rest }]) => [job, rest]);
         expect([...undone]).toEqual(plain);

@@ -50,8 +50,8 @@ class EndsWhateverStartedLast extends ReferenceStore {
 }
 
 class EndsNoTickWithoutAJob extends ReferenceStore {
-  protected override noteEnd(lease: LeaseRef, outcome: string): void {
-    if (lease.job !== undefined) super.noteEnd(lease, outcome);
+  protected override noteEnd(lease: LeaseRef, outcome: string, retryIn?: number): void {
+    if (lease.job !== undefined) super.noteEnd(lease, outcome, retryIn);
   }
 }
 
@@ -131,9 +131,9 @@ class ForgetsTheAttempt extends ReferenceStore {
 }
 
 class ForgetsWhatWasBefore extends ReferenceStore {
-  protected override noteEnd(lease: LeaseRef, outcome: string): void {
+  protected override noteEnd(lease: LeaseRef, outcome: string, retryIn?: number): void {
     if (outcome === 'abandoned') this.starts.delete(this.startKey(lease));
-    else super.noteEnd(lease, outcome);
+    else super.noteEnd(lease, outcome, retryIn);
   }
 }
 
@@ -152,9 +152,21 @@ class GivesBackOfTheNewestLeaseOnly extends ReferenceStore {
 }
 
 class GivesBackWhateverStartedLast extends ReferenceStore {
-  protected override noteEnd(lease: LeaseRef, outcome: string): void {
+  protected override noteEnd(lease: LeaseRef, outcome: string, retryIn?: number): void {
     if (outcome === 'abandoned') this.starts.delete(this.startKey(lease));
-    else super.noteEnd(lease, outcome);
+    else super.noteEnd(lease, outcome, retryIn);
+  }
+}
+
+class TriesAgainAtOnce extends ReferenceStore {
+  protected override isTimeFor(): boolean {
+    return true;
+  }
+}
+
+class EndsWhatIsToBeTriedAgain extends ReferenceStore {
+  protected override isFinished(last: StartEntry): boolean {
+    return super.isFinished({ ...last, retryAt: undefined });
   }
 }
 
@@ -233,6 +245,16 @@ export const brokenTicks: readonly BrokenStore[] = [
     'an interval whose due time lies further ahead than an interval can put it may start at once',
     "an attempt after three hours back should answer {'acquired':true}, but answered {'acquired':false,'reason':'already-ran','expiresIn':14220000}",
     BelievesEveryDueTime,
+  ),
+  broken(
+    'a run that failed is tried again once `retryIn` has passed, as its next attempt, and not before',
+    "an attempt before its time should answer {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':false}, but answered {'acquired':true,'fencingToken':1767225600000001,'attempt':2}",
+    TriesAgainAtOnce,
+  ),
+  broken(
+    'a tick whose run is to be tried again is not finished where its lock is taken, and over where a newer one began',
+    "an attempt while somebody else has the lock should answer {'reason':'held','tick':1760000000000,'finished':false}, but answered {'tick':1760000000000,'finished':true,'acquired':false,'reason':'held','holder':'<holder>','expiresIn':3600000}",
+    EndsWhatIsToBeTriedAgain,
   ),
   broken(
     'an acquire of a rerun that is sent again answers with its attempt',

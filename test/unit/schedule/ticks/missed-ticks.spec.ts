@@ -28,7 +28,12 @@ beforeEach(() => {
 /** A job whose newest tick was a minute ago; `fired` has what it is fired for. */
 function job(settings: Partial<TickedJob['settings']> = {}, more: Partial<TickedJob> = {}): TickedJob {
   return {
-    schedule: { startAt: () => ({ tick, schedule: 'nightly' }), isCron: true, initialDelay: 0 },
+    schedule: {
+      startAt: () => ({ tick, schedule: 'nightly' }),
+      next: () => Infinity,
+      isCron: true,
+      initialDelay: 0,
+    },
     settings: { ttl: 10_000, oncePerTick: true, rerun: 0, catchUp: false, ...settings },
     fire: (start) => void fired.push(start),
     state: () => 'started',
@@ -67,7 +72,12 @@ describe('a call by the scheduler', () => {
   });
 
   test('begins an interval as it is', () => {
-    const schedule = { startAt: () => ({ interval: 500 }), isCron: false, initialDelay: 0 };
+    const schedule = {
+      startAt: () => ({ interval: 500 }),
+      next: () => Infinity,
+      isCron: false,
+      initialDelay: 0,
+    };
     const start = missedTicks.begin(job({ rerun: 1, catchUp: HOUR }, { schedule }), undefined);
     expect(start).toEqual({ interval: 500 });
   });
@@ -370,7 +380,10 @@ describe('at the start of an instance', () => {
   test('nothing is fired before the initialDelay of the job has passed', async () => {
     const startAt = () => ({ tick });
     missedTicks.catchUp(
-      job({ catchUp: HOUR }, { schedule: { startAt, isCron: true, initialDelay: 90_000 } }),
+      job(
+        { catchUp: HOUR },
+        { schedule: { startAt, next: () => Infinity, isCron: true, initialDelay: 90_000 } },
+      ),
     );
     await clock.advance(89_999);
     expect(fired).toEqual([]);
@@ -379,7 +392,12 @@ describe('at the start of an instance', () => {
   });
 
   test('an interval is not caught up', async () => {
-    const schedule = { startAt: () => ({ interval: 500 }), isCron: false, initialDelay: 0 };
+    const schedule = {
+      startAt: () => ({ interval: 500 }),
+      next: () => Infinity,
+      isCron: false,
+      initialDelay: 0,
+    };
     missedTicks.catchUp(job({ rerun: 1, catchUp: HOUR }, { schedule }));
     await clock.advance(HOUR);
     expect(fired).toEqual([]);
@@ -387,7 +405,12 @@ describe('at the start of an instance', () => {
 
   test('a job that the scheduler makes late is waited for, a minute at most', async () => {
     let made = false;
-    const schedule = { startAt: () => (made ? { tick } : {}), isCron: true, initialDelay: 0 };
+    const schedule = {
+      startAt: () => (made ? { tick } : {}),
+      next: () => Infinity,
+      isCron: true,
+      initialDelay: 0,
+    };
     missedTicks.catchUp(job({ catchUp: HOUR }, { schedule }));
     await clock.advance(10_000);
     made = true;
@@ -407,7 +430,12 @@ describe('at the start of an instance', () => {
     'an instance that was %s finds a job that is made in the last second of that minute',
     async (_, begin) => {
       let made = false;
-      const schedule = { startAt: () => (made ? { tick } : {}), isCron: true, initialDelay: 0 };
+      const schedule = {
+        startAt: () => (made ? { tick } : {}),
+        next: () => Infinity,
+        isCron: true,
+        initialDelay: 0,
+      };
       begin(missedTicks, job({ catchUp: HOUR }, { schedule }));
       await clock.advance(59_500);
       made = true;
@@ -425,7 +453,7 @@ describe('at the start of an instance', () => {
     ] as const) {
       fired = [];
       let state: JobState = 'stopped';
-      const schedule = { startAt: () => ({ tick }), isCron: true, initialDelay };
+      const schedule = { startAt: () => ({ tick }), next: () => Infinity, isCron: true, initialDelay };
       missedTicks.catchUp(job({ catchUp: HOUR }, { schedule, state: () => state }));
       await clock.advance(initialDelay);
       expect(fired).toEqual([]);
@@ -437,7 +465,7 @@ describe('at the start of an instance', () => {
   });
 
   test('a job that was deleted is not looked at again', async () => {
-    const schedule = { startAt: () => ({ tick }), isCron: true, initialDelay: 5_000 };
+    const schedule = { startAt: () => ({ tick }), next: () => Infinity, isCron: true, initialDelay: 5_000 };
     missedTicks.catchUp(job({ catchUp: HOUR }, { schedule, state: () => 'gone' }));
     await clock.advance(5_000);
     expect(clock.pending).toBe(0);

@@ -36,7 +36,12 @@ export class Harness {
 
   job(settings: Partial<TickedJob['settings']> = {}, initialDelay = 0): TickedJob {
     return {
-      schedule: { startAt: () => ({ tick: this.tick, schedule: 'nightly' }), isCron: true, initialDelay },
+      schedule: {
+        startAt: () => ({ tick: this.tick, schedule: 'nightly' }),
+        next: () => Infinity,
+        isCron: true,
+        initialDelay,
+      },
       settings: {
         ttl: JOB_TTL,
         oncePerTick: true,
