@@ -4,7 +4,7 @@ export type { SchedulerLockOptionsFactory } from './nest/module-definition.js';
 export { SchedulerLock, type SchedulerLockDecorator } from './nest/decorators/scheduler-lock.decorator.js';
 export type { OnHeld, QueueOptions, RunOptions, SchedulerLockOptions } from './nest/options/options.js';
 export type { InsightOptions, SchedulerLockModuleOptions } from './nest/options/module-options.js';
-export type { LockOptions, OnSkip, OnStoreError } from './nest/options/lock-options.js';
+export type { LockOptions, OnSkip, OnStoreError, RetryOptions } from './nest/options/lock-options.js';
 export type { Duration } from './base/duration.js';
 
 // Leader election

@@ -1,0 +1,213 @@
+import 'reflect-metadata';
+import { expect, jest, test } from '@jest/globals';
+import { Injectable, Logger } from '@nestjs/common';
+import { Cron, Interval } from '@nestjs/schedule';
+import {
+  currentLock,
+  type RetryOptions,
+  SchedulerLock,
+  SchedulerLockControl,
+  type SchedulerLockEvent,
+  SchedulerLockService,
+} from '../../lib/index.js';
+import { until } from '../support/until.js';
+import { startApp, type TestApp } from './app.js';
+import { acquired, daily, fireAndWait, fleetsOnRedis, plainStore, request, skipped } from './tick-support.js';
+
+/* What becomes of the tick of a run that throws (`retry`). */
+
+const shared = fleetsOnRedis();
+const quiet = (): void => void jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+
+/** A job of one tick that was due half a minute ago. Its first runs fail, so many. */
+function nightly(
+  failures: number,
+  retry: RetryOptions | undefined,
+  more: { timeout?: string; work?: () => Promise<void> } = {},
+) {
+  const { expression, tick } = daily();
+  const runs: { attempt: number; holder: string; tick: number | undefined }[] = [];
+  const { work, ...options } = more;
+  @Injectable()
+  class Nightly {
+    @Cron(expression, { name: 'nightly', timeZone: 'UTC' })
+    @SchedulerLock({ name: 'nightly', job: 'nightly', ttl: '2s', retry, ...options })
+    async run(): Promise<void> {
+      const { attempt, holder, tick: own } = currentLock();
+      runs.push({ attempt, holder, tick: own });
+      await work?.();
+      if (runs.length <= failures) throw new Error(`failure ${runs.length}`);
+    }
+  }
+  return { Nightly, tick, runs };
+}
+
+type Released = Extract<SchedulerLockEvent, { type: 'released' }>;
+const released = (...apps: TestApp[]): Released[] =>
+  apps.flatMap(({ events }) => events.filter((event): event is Released => event.type === 'released'));
+
+test('a run that throws is tried again on its instance, later each time, until it completes', async () => {
+  quiet();
+  const { Nightly, tick, runs } = nightly(2, { attempts: 3, delay: '300ms', factor: 2 });
+  const options = shared();
+  const apps = await Promise.all([startApp([Nightly], options), startApp([Nightly], options)]);
+  await Promise.all(apps.map((app) => app.fire('nightly')));
+  await until(() => released(...apps).length === 3);
+  const { holder } = runs[0]!;
+  expect(runs).toEqual([1, 2, 3].map((attempt) => ({ attempt, holder, tick })));
+  expect(released(...apps)).toMatchObject([
+    { outcome: 'failed', attempt: 1, retryIn: 300 },
+    { outcome: 'failed', attempt: 2, retryIn: 600 },
+    { outcome: 'completed', attempt: 3 },
+  ]);
+  const [first, second, third] = acquired(...apps).map(({ at }) => at);
+  expect(second! - first!).toBeGreaterThanOrEqual(299);
+  expect(third! - second!).toBeGreaterThanOrEqual(599);
+  // And it stays so, whoever asks.
+  for (const app of apps) await fireAndWait(app, 'nightly');
+  expect(runs).toHaveLength(3);
+});
+
+test('the log says that a run has failed and is tried again; after the last attempt nothing runs any more', async () => {
+  quiet();
+  const { Nightly, runs } = nightly(9, { attempts: 2, delay: 1 });
+  const app = await startApp([Nightly], shared());
+  await app.fire('nightly');
+  await until(() => released(app).length === 2);
+  expect(app.logs.own).toContainEqual(
+    expect.stringMatching(/^warn: nightly: failed after [^(]+ \(attempt 1\), tried again in 1 ?ms, released$/),
+  );
+  await fireAndWait(app, 'nightly');
+  expect(skipped(app).at(-1)).toMatchObject({ reason: 'already-ran', finished: true });
+  expect(runs).toHaveLength(2);
+});
+
+test('between two attempts the lock is free, and a call by hand that throws is not tried again', async () => {
+  quiet();
+  const { Nightly, runs } = nightly(9, { attempts: 2, delay: '2s' });
+  const app = await startApp([Nightly], shared());
+  await app.fire('nightly');
+  await until(() => released(app).length === 1);
+  const locks = app.module.get(SchedulerLockService);
+  expect(await locks.run('nightly', () => 'by hand')).toEqual({ ran: true, value: 'by hand' });
+  await expect(app.module.get(Nightly).run()).rejects.toThrow('failure 2');
+  expect(released(app).at(-1)).not.toHaveProperty('retryIn');
+  await until(() => runs.length === 3);
+  expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1, 2]);
+});
+
+test('if the instance of the failed run is gone, another one tries it again; so does one that starts later', async () => {
+  const { Nightly, tick, runs } = nightly(0, { attempts: 3, delay: '1h' });
+  const options = shared();
+  const store = await plainStore(options);
+  const app = await startApp([Nightly], options);
+  await until(() => skipped(app).length === 1);
+  const fail = async (retryIn: number): Promise<void> => {
+    const given = request('nightly', tick, { ttl: 60_000 });
+    const answer = await store.acquire(given);
+    if (!answer.acquired) throw new Error(answer.reason);
+    await store.release({ ...given, fencingToken: answer.fencingToken }, { outcome: 'failed', retryIn });
+  };
+  await fail(500);
+  await fireAndWait(app, 'nightly');
+  expect(skipped(app).at(-1)).toMatchObject({ reason: 'already-ran', finished: false });
+  await until(() => runs.length === 1);
+  expect(runs).toMatchObject([{ tick, attempt: 2 }]);
+
+  const later = nightly(0, { attempts: 3, delay: '1h' });
+  const others = shared();
+  const store2 = await plainStore(others);
+  const given = request('nightly', later.tick, { ttl: 60_000 });
+  const answer = await store2.acquire(given);
+  if (!answer.acquired) throw new Error(answer.reason);
+  await store2.release({ ...given, fencingToken: answer.fencingToken }, { outcome: 'failed', retryIn: 100 });
+  await startApp([later.Nightly], others);
+  await until(() => later.runs.length === 1);
+  expect(later.runs).toMatchObject([{ tick: later.tick, attempt: 2 }]);
+});
+
+test.each<[string, number, RetryOptions, object]>([
+  ['past the next tick', 9, { delay: '2d' }, {}],
+  [
+    'after its timeout',
+    0,
+    { delay: 1 },
+    {
+      timeout: '50ms',
+      work: async (): Promise<void> => {
+        const { signal } = currentLock();
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        signal.throwIfAborted();
+      },
+    },
+  ],
+])('a run is not tried again %s', async (_, failures, retry, more) => {
+  quiet();
+  const { Nightly, runs } = nightly(failures, retry, more);
+  const app = await startApp([Nightly], shared());
+  await app.fire('nightly');
+  await until(() => released(app).length === 1);
+  expect(released(app)[0]).not.toHaveProperty('retryIn');
+  await fireAndWait(app, 'nightly');
+  expect(skipped(app).at(-1)).toMatchObject({ reason: 'already-ran', finished: true });
+  expect(runs).toHaveLength(1);
+});
+
+test('while its lock is paused, a failed run is not tried again; after that it is', async () => {
+  quiet();
+  const { Nightly, runs } = nightly(1, { attempts: 2, delay: '200ms' });
+  const app = await startApp([Nightly], shared());
+  const control = app.module.get(SchedulerLockControl);
+  await app.fire('nightly');
+  await until(() => released(app).length === 1);
+  await control.pause({ job: 'nightly', actor: 'anna', reason: 'migration', for: '1s' });
+  await until(() => skipped(app).some(({ reason }) => reason === 'paused'));
+  expect(runs).toHaveLength(1);
+  await until(() => runs.length === 2);
+  expect(runs).toMatchObject([{ attempt: 1 }, { attempt: 2 }]);
+});
+
+test('an instance that is shut down before the next attempt leaves it to the others', async () => {
+  quiet();
+  const { Nightly, runs } = nightly(1, { attempts: 2, delay: '1s' });
+  const options = shared();
+  const [one, other] = await Promise.all([startApp([Nightly], options), startApp([Nightly], options)]);
+  await one.fire('nightly');
+  await until(() => released(one).length === 1);
+  await other.fire('nightly');
+  await one.close();
+  await until(() => runs.length === 2);
+  expect(runs.map(({ attempt }) => attempt)).toEqual([1, 2]);
+  expect(runs[1]!.holder).not.toBe(runs[0]!.holder);
+});
+
+test.each<[string, unknown, RegExp]>([
+  ['no object', 3, /retry: 3 is no object\. Give \{ attempts, delay, factor \}/],
+  ['one attempt', { attempts: 1 }, /retry\.attempts: 1 is no whole number from 2 to 100/],
+  ['an unknown name', { times: 3 }, /retry\.times: there is no such option here/],
+  ['no duration', { delay: 'soon' }, /retry\.delay: 'soon' is no duration/],
+])('retry that is wrong stops the start: %s', async (_, retry, problem) => {
+  const { Nightly } = nightly(0, retry as RetryOptions);
+  await expect(startApp([Nightly], shared())).rejects.toThrow(problem);
+});
+
+test('retry is for @Cron() only, and not with oncePerTick: false', async () => {
+  @Injectable()
+  class Often {
+    @Interval(60_000)
+    @SchedulerLock({ name: 'often', retry: {} })
+    async run(): Promise<void> {}
+  }
+  await expect(startApp([Often], shared())).rejects.toThrow(
+    /Often\.run: retry: it is for methods with @Cron\(\)/,
+  );
+  @Injectable()
+  class Unticked {
+    @Cron('0 3 * * *', { timeZone: 'UTC' })
+    @SchedulerLock({ name: 'unticked', retry: {}, oncePerTick: false })
+    async run(): Promise<void> {}
+  }
+  await expect(startApp([Unticked], shared())).rejects.toThrow(
+    /retry: it has no effect with oncePerTick: false/,
+  );
+});
