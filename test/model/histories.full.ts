@@ -25,6 +25,7 @@ const STEP: Omit<HistoryStep, 'what'> = {
   outcome: 'completed',
   recorded: false,
   flag: false,
+  again: false,
   ms: 0,
 };
 

@@ -80,10 +80,15 @@ export class HistoryModel {
     return run === this.#last && this.#has === 'live';
   }
 
-  /** Returns whether the lease was live. @param record what is to be told of its run @param keeps whether the lock stays taken */
-  release(run: ModelRun, outcome: ReleaseOutcome, record: object | undefined, keeps: boolean): boolean {
+  /** Returns whether the lease was live. @param keeps whether the lock stays taken @param again whether its tick may be tried again */
+  release(
+    run: ModelRun,
+    { outcome, record }: { readonly outcome: ReleaseOutcome; readonly record: object | undefined },
+    keeps: boolean,
+    again: boolean,
+  ): boolean {
     const wasLive = this.isLive(run);
-    if (run === this.#last || outcome === 'abandoned') this.starts.end(startOf(run), outcome);
+    if (run === this.#last || outcome === 'abandoned') this.starts.end(startOf(run), outcome, again);
     if (run === this.#last) this.#ended = true;
     if (wasLive) this.#has = keeps ? 'kept' : undefined;
     const known = this.#find(idOf(run));

@@ -101,15 +101,18 @@ export class HistoryPlay {
 
   async #end(store: LockStore, held: Held | undefined, step: HistoryStep): Promise<void> {
     if (held === undefined || this.#model.isUnsure(idOf(held.run))) return;
-    const { outcome, record } = (held.told ??= {
+    const told = (held.told ??= {
       outcome: step.outcome,
       record: step.recorded ? this.#record() : undefined,
     });
+    const { outcome, record } = told;
     const keepFor = step.flag ? TTL : 0;
-    const expected = this.#model.release(held.run, outcome, record, keepFor > 0);
+    const again = outcome === 'failed' && step.again;
+    const expected = this.#model.release(held.run, told, keepFor > 0, again);
     const answer = await store.release(held.ref, {
       outcome,
       keepFor,
+      ...(again && { retryIn: 0 }),
       ...(record && {
         record: {
           kept: KEPT,

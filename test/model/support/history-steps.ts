@@ -34,6 +34,8 @@ export interface HistoryStep {
   readonly recorded: boolean;
   /** Whether the lock stays taken after its release; whether a miss is told late; whether an instance leaves. */
   readonly flag: boolean;
+  /** Whether the tick of a run that failed may be tried again. */
+  readonly again: boolean;
   /** By how much all gets older, ms. */
   readonly ms: number;
 }
@@ -57,6 +59,7 @@ export const historySteps = array(
       { weight: 1, arbitrary: constantFrom(false) },
     ),
     flag: boolean(),
+    again: boolean(),
     // Three short ones are more than anything is kept for, two are less; a long one is more than an instance is remembered for.
     ms: constantFrom(9 * HOURS, 9 * HOURS, 8 * 24 * HOURS),
   }),

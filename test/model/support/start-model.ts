@@ -9,6 +9,8 @@ interface Start {
   readonly tick: number | undefined;
   readonly attempt: number;
   readonly outcome: ReleaseOutcome | undefined;
+  /** Whether it may be tried once more, at any time. */
+  readonly again?: boolean;
   /** Token of the lease that has begun it, as long as nothing is known of its end. */
   readonly by: string | undefined;
   /** What it has replaced. */
@@ -20,7 +22,8 @@ type Run = StartFields & { readonly token: string };
 
 type Refusal = Pick<AcquireRefusal, 'reason' | 'tick' | 'finished'>;
 
-const isFinished = ({ outcome }: Start): boolean => outcome !== undefined && outcome !== 'aborted';
+const isFinished = ({ outcome, again = false }: Start): boolean =>
+  !again && outcome !== undefined && outcome !== 'aborted';
 
 /** The simplest model of what a store knows about the jobs under one lock. */
 export class StartModel {
@@ -56,10 +59,10 @@ export class StartModel {
   }
 
   /** A lease has ended: the newest one, or one of which nothing ran. */
-  end({ job = '', token }: Run, outcome: ReleaseOutcome): void {
+  end({ job = '', token }: Run, outcome: ReleaseOutcome, again = false): void {
     const start = this.#starts.get(job);
     if (start?.by !== token) return;
-    if (outcome !== 'abandoned') this.#starts.set(job, { ...start, outcome, by: undefined });
+    if (outcome !== 'abandoned') this.#starts.set(job, { ...start, outcome, again, by: undefined });
     else if (start.before === undefined) this.#starts.delete(job);
     else this.#starts.set(job, { ...start.before, by: undefined });
   }
@@ -84,6 +87,7 @@ export class StartModel {
 
   #isRerun({ job = '', tick, rerun = 0 }: StartFields): boolean {
     const last = this.#starts.get(job);
-    return last?.tick !== undefined && last.tick === tick && last.attempt <= rerun && !isFinished(last);
+    if (last?.tick === undefined || last.tick !== tick) return false;
+    return last.again === true || (last.attempt <= rerun && !isFinished(last));
   }
 }
