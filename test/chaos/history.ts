@@ -22,6 +22,8 @@ export interface JobFacts {
   readonly heartbeat: number;
   readonly storeTimeout: number;
   readonly rerun: number;
+  /** How many runs of a tick there may be if they fail, and how long after each the next one begins, ms. Absent: one. */
+  readonly retry?: { readonly attempts: number; readonly delay: number };
   readonly atLeast: number;
   /** How old a tick may be to run late, after its obstacle is gone, ms; 0: never. */
   readonly catchUp: number;

@@ -74,6 +74,8 @@ export const JOBS = {
   long: job('long', 1_000),
   /** Its period is longer than its ttl: an interrupted run is repeated before the next one is due. */
   again: job('again', 5_000, { ttl: 1_500, rerun: 2 }),
+  /** Fails now and then, and is tried again long before its next tick. */
+  flaky: job('flaky', 10_000, { ttl: 1_500, retry: { attempts: 3, delay: 1_000 } }),
   /** Two jobs under one lock; the second leaves it taken for a while. */
   left: job('left', 2_000, { lock: 'shared' }),
   right: job('right', 3_000, { lock: 'shared', atLeast: 800 }),

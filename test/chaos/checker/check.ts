@@ -11,6 +11,7 @@ import { checkLosses } from './losses.js';
 import { buildModel } from './model.js';
 import { checkOverlaps } from './overlaps.js';
 import { checkRecorded } from './recorded.js';
+import { checkRetries } from './retries.js';
 import { checkSwitches } from './switches.js';
 import { checkTakeOver } from './take-over.js';
 import { checkUnrun } from './unrun.js';
@@ -31,6 +32,7 @@ export const CHECKS = {
   'queued-calls': checkQueuedCalls,
   recorded: checkRecorded,
   alarms: checkAlarms,
+  retries: checkRetries,
   switches: checkSwitches,
 } as const;
 

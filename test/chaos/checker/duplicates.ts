@@ -3,7 +3,7 @@ import { groupBy, type Model, type Run } from './model.js';
 import { dueAt } from './ticks.js';
 
 /**
- * No tick is started twice, save counted reruns: attempts 2 to `rerun` + 1, each once. Starts within `clocksApart`
+ * No tick is started twice, save counted reruns: attempts 2 to `rerun` + 1, or to those of `retry`, each once. Starts within `clocksApart`
  * of an injected data loss are counted apart, if it is one that forgot the first; and those that `catchUp` allows for as long as the tick
  * is young enough.
  */
@@ -29,14 +29,14 @@ export function checkDuplicates(model: Model): Finding {
     for (const run of starts) {
       const before = seen.get(run.attempt);
       seen.set(run.attempt, run);
-      if (before === undefined && run.attempt <= run.facts.rerun + 1) {
+      if (before === undefined && run.attempt <= mostAttempts(run)) {
         // One before it may be missing: its process died before its first line.
         if (run.attempt > 1) reruns += 1;
         continue;
       }
       if (afterLoss(run, before)) forgotten += 1;
       else if (before === undefined)
-        violations.push(`${describeRun(run)}: only ${run.facts.rerun} reruns are allowed`);
+        violations.push(`${describeRun(run)}: only ${mostAttempts(run) - 1} reruns are allowed`);
       else violations.push(`${describeRun(run)}, although ${describeRun(before)}`);
     }
   }
@@ -51,3 +51,5 @@ export function checkDuplicates(model: Model): Finding {
     },
   };
 }
+
+const mostAttempts = ({ facts: { rerun, retry } }: Run): number => Math.max(rerun + 1, retry?.attempts ?? 1);

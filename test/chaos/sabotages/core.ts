@@ -36,6 +36,15 @@ export const CORE_SABOTAGES: Sabotages = {
     // Clocks that differ by less than half a second: the lock is taken at the tick of each instance.
     seed: 1527,
   },
+  'failure-that-nobody-tries-again': {
+    file: 'lock/releases.js',
+    search: /if \(retryIn !== undefined\)\s+options\.retryIn = retryIn;/,
+    replace: ';',
+    caughtBy: 'retries',
+    only: ['cut'],
+    seconds: 40,
+    seed: 3,
+  },
   'release-without-a-record': {
     file: 'lock/recorder.js',
     search: /if \(!lease\.isRemembered\)\s+return undefined/,

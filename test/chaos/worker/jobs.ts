@@ -4,7 +4,7 @@ import { Cron, Interval } from '@nestjs/schedule';
 import { currentLock, SchedulerLock } from 'nestjs-scheduler-lock';
 import { type JobFacts, monotonic, type StartLine } from '../history.js';
 import { JOBS } from '../jobs.js';
-import type { Recorder } from './recorder.js';
+import { ON_PURPOSE, type Recorder } from './recorder.js';
 
 /** A provider with jobs. */
 export interface Recording {
@@ -28,16 +28,20 @@ function Recorded(facts: JobFacts) {
   };
 }
 
-const options = ({ job, lock: name, ttl, rerun, atLeast, catchUp, wait, priority, overdue }: JobFacts) => ({
-  job,
-  name,
-  ttl,
-  rerun,
-  overdue,
-  ...(atLeast > 0 ? { atLeast } : undefined),
-  ...(catchUp > 0 ? { catchUp } : undefined),
-  ...(wait > 0 ? { wait, priority } : undefined),
-});
+const options = ({ job, lock: name, ttl, rerun, retry, ...facts }: JobFacts) => {
+  const { atLeast, catchUp, wait, priority, overdue } = facts;
+  return {
+    job,
+    name,
+    ttl,
+    rerun,
+    overdue,
+    ...(retry && { retry: { ...retry, factor: 1 } }),
+    ...(atLeast > 0 ? { atLeast } : undefined),
+    ...(catchUp > 0 ? { catchUp } : undefined),
+    ...(wait > 0 ? { wait, priority } : undefined),
+  };
+};
 
 /** See ../jobs.ts for the purpose of each job. */
 @Injectable()
@@ -63,6 +67,14 @@ export class Jobs implements Recording {
   @SchedulerLock(options(JOBS.again))
   again(): Promise<void> {
     return run(this, JOBS.again, 500, 2_500);
+  }
+
+  @Cron('*/10 * * * * *', UTC)
+  @Recorded(JOBS.flaky)
+  @SchedulerLock(options(JOBS.flaky))
+  async flaky(): Promise<void> {
+    await run(this, JOBS.flaky, 5, 800);
+    if (Math.random() < 0.6) throw new Error(ON_PURPOSE);
   }
 
   @Cron('*/2 * * * * *', UTC)

@@ -8,6 +8,8 @@ type WithoutLife<T> = T extends unknown ? Omit<T, 'i' | 'n' | 'w'> : never;
 /** A later event loop is recorded, ms: it explains what would otherwise be a mistake of the library. */
 const STALL = 150;
 const BEAT = 50;
+/** What a job throws that is to be tried again. */
+export const ON_PURPOSE = 'it fails on purpose';
 
 /** A call without an outcome so far. */
 interface OpenCall {
@@ -69,6 +71,7 @@ export class Recorder {
     try {
       await this.#calls.run(call, run);
     } catch (error) {
+      if (error instanceof Error && error.message === ON_PURPOSE) return;
       // Does not pass the error to the scheduler, whose reaction is not tested here.
       this.write({ k: 'rejected', m: monotonic(), job: open.job, call, error: String(error) });
     } finally {

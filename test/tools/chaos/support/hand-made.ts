@@ -24,6 +24,8 @@ export interface HandMadeRun {
   /** `null`: it never ended. */
   readonly ends?: number | null;
   readonly held?: number;
+  /** @default 'completed' */
+  readonly outcome?: string;
   readonly lost?: number;
   readonly lostReason?: string;
   /** The last deadlines that were confirmed: when, and until when. */
@@ -92,7 +94,13 @@ export class HandMade {
     if (ends === null) return this;
     return this.add(
       { k: 'end', m: ends, ...lease, held: given.held ?? Math.min(ends, lost ?? ends, deadline) },
-      { k: 'released', m: ends, ...lease, confirmed: lost === undefined, outcome: 'completed' },
+      {
+        k: 'released',
+        m: ends,
+        ...lease,
+        confirmed: lost === undefined,
+        outcome: given.outcome ?? 'completed',
+      },
     );
   }
 
