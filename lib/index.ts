@@ -15,6 +15,7 @@ export { SchedulerLeader } from './nest/scheduler-leader.js';
 // Inside a job, and without a decorator
 export { assertLocked, currentLock, type Lock } from './lock/current-lock.js';
 export type { AcquiredLock } from './lock/current-lock.js';
+export type { Bounds, Expect } from './lock/report.js';
 export type { Around } from './lock/job.js';
 export type { QueuedCallFacts, RunResult, Skipped } from './lock/lock-call.js';
 export type { PingResult } from './lock/access/ping.js';

@@ -66,6 +66,9 @@ export interface Annotation {
   readonly by?: ControlAct;
 }
 
+/** What a run says of what it has done: up to eight numbers or short texts, by name. */
+export type Report = Readonly<Record<string, number | string>>;
+
 /** How a run went, as its holder knows it. Kept once it is released, or not at all. Plain data. */
 export interface RunRecord extends Annotation {
   readonly kept: Retention;
@@ -75,6 +78,10 @@ export interface RunRecord extends Annotation {
   readonly error?: string;
   /** Id of the trace that the run belongs to, if there is one. */
   readonly traceId?: string;
+  /** What it has reported, if anything. */
+  readonly report?: Report;
+  /** For `hollow`: what was missing, a part of a sentence. */
+  readonly shortfall?: string;
 }
 
 /** A run whose lease ended by itself. With `by`: an act of a person on the lock, with a fencing token that only says when. */
@@ -101,7 +108,7 @@ export interface RunEntry
   extends
     Annotation,
     Pick<LeaseRef, 'fencingToken' | 'job' | 'tick' | 'attempt'>,
-    Partial<Pick<RunRecord, 'duration' | 'error' | 'traceId'>> {
+    Partial<Pick<RunRecord, 'duration' | 'error' | 'traceId' | 'report' | 'shortfall'>> {
   readonly type: 'run';
   readonly lock: string;
   /** Instance id of its holder. */

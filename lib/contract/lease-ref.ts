@@ -38,5 +38,5 @@ export interface WaitRequest {
   readonly drains?: boolean;
 }
 
-/** How a run ended. `abandoned`: nothing ran. */
-export type ReleaseOutcome = 'completed' | 'failed' | 'timed-out' | 'aborted' | 'abandoned';
+/** How a run ended. `hollow`: it completed, and did not report what was expected of it. `abandoned`: nothing ran. */
+export type ReleaseOutcome = 'completed' | 'hollow' | 'failed' | 'timed-out' | 'aborted' | 'abandoned';

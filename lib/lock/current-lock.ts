@@ -1,8 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { LockLostError, LockNotHeldError } from '../base/errors.js';
+import type { Report } from '../contract/history-store.js';
 import { shared } from '../base/shared.js';
 import type { Lease } from './lease.js';
 import type { QueuedCallFacts } from './lock-call.js';
+import { reported } from './report.js';
 
 /** The lock that a job runs under. */
 export interface Lock {
@@ -33,6 +35,14 @@ export interface Lock {
    * `fetch`, database drivers and timers.
    */
   readonly signal: AbortSignal;
+  /**
+   * Says what the run has done, such as `{ invoices: 120 }`: up to eight names, with finite numbers or texts of at most 100 characters. A later
+   * value of a name replaces an earlier one. Kept with the record of the run, and shown beside it: put no secrets in.
+   *
+   * @throws SchedulerLockConfigError for anything else; then nothing of it is kept
+   * @throws LockNotHeldError if the job has ended
+   */
+  report(values: Report): void;
   /**
    * Call it before a step that must not happen twice. It compares the lease with the clock at this moment, and does not rely on a timer.
    *
@@ -196,6 +206,11 @@ export class LeasedLock implements Lock {
   /** The trace that its run belongs to: kept with the record of the run. @internal */
   set traceId(id: string) {
     this.lease.traceId = id;
+  }
+
+  report(values: Report): void {
+    if (this.lease.hasEnded) throw jobEnded(this.name);
+    this.lease.report = reported(this.lease.report, values);
   }
 
   assertLocked(): void {

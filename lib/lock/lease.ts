@@ -1,11 +1,12 @@
 import type { Clock } from '../base/clock.js';
 import { LockLostError, LockTimeoutError, type LostReason } from '../base/errors.js';
+import type { Report } from '../contract/history-store.js';
 import type { ExtendResult, LeaseRef, Writable } from '../contract/lock-store.js';
 import type { Emit } from '../contract/events/events.js';
 import type { AcquiredEvent, LeaseFacts } from '../contract/events/lease-events.js';
 import type { Cause, LockSettings, QueuedCallFacts } from './lock-call.js';
 
-type LeaseTiming = Pick<LockSettings, 'heartbeat' | 'timeout' | 'atLeast' | 'history'>;
+type LeaseTiming = Pick<LockSettings, 'heartbeat' | 'timeout' | 'atLeast' | 'history' | 'shortfall'>;
 
 /** Renewals that fail are tried again after 5 % of the ttl, at most this many milliseconds. */
 const MAX_RETRY_DELAY = 1_000;
@@ -25,12 +26,16 @@ export class Lease {
   lostReason: LostReason | undefined;
   /** Whether the lease was lost or has ended, as of the last check. */
   over = false;
+  /** Whether its job has ended. */
+  hasEnded = false;
 
   // Set by others.
   /** The renewal under way, if any. Never rejects. Calls for one lease must not overtake each other. */
   renewal: Promise<unknown> | undefined;
   waited = 0;
   traceId: string | undefined;
+  /** What its run has reported so far. */
+  report: Report | undefined;
   mismatch: AcquiredEvent['mismatch'];
 
   #failing = false;
@@ -91,6 +96,11 @@ export class Lease {
 
   get hasInner(): boolean {
     return this.#inner > 0;
+  }
+
+  /** What is missing in the report of its run; `undefined`: nothing, or nothing was expected. */
+  get shortfall(): string | undefined {
+    return this.timing.shortfall?.(this.report ?? {});
   }
 
   get isRemembered(): boolean {
@@ -169,6 +179,7 @@ export class Lease {
   end(now: number): void {
     this.check(now);
     this.over = true;
+    this.hasEnded = true;
   }
 
   /** Stops renewing: the lease runs out, though its job goes on. */

@@ -9,6 +9,7 @@ import type {
   Writable,
 } from '../contract/lock-store.js';
 import { newId } from '../base/shared.js';
+import type { Shortfall } from './report.js';
 import { pauseText } from '../contract/pause.js';
 
 /** How one lock is taken and kept: checked, whole milliseconds. */
@@ -25,6 +26,8 @@ export interface LockSettings {
   readonly enabled: boolean;
   /** Whether the store remembers its runs. */
   readonly history?: boolean;
+  /** Says what is missing in the report of a run that completes. Absent: nothing is expected. */
+  readonly shortfall?: Shortfall | undefined;
   readonly onStoreError: 'skip' | 'run';
 }
 

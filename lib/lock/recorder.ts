@@ -15,6 +15,8 @@ export interface EndOfRun {
   readonly skippedTicks: number;
   /** In how many milliseconds its tick may be tried again; `undefined`: it may not. */
   readonly retryIn: number | undefined;
+  /** For `hollow`: what was missing in its report. */
+  readonly shortfall: string | undefined;
 }
 
 interface RecorderOptions {
@@ -34,13 +36,15 @@ export class Recorder {
   ) {}
 
   /** The record of a run that has ended; `undefined` if the store is not to remember it. */
-  record(lease: Lease, { duration, ended }: EndOfRun): RunRecord | undefined {
+  record(lease: Lease, { duration, ended, shortfall }: EndOfRun): RunRecord | undefined {
     if (!lease.isRemembered) return undefined;
     // Field by field, as each run takes this path.
     const record: Writable<RunRecord> = { kept: this.options.kept, duration };
     const error = 'error' in ended ? this.#textOf(ended.error) : '';
     if (error !== '') record.error = error;
     if (lease.traceId !== undefined) record.traceId = lease.traceId;
+    if (lease.report !== undefined) record.report = lease.report;
+    if (shortfall !== undefined) record.shortfall = shortfall;
     const { trigger, by } = lease.cause.started ?? {};
     if (trigger !== undefined) record.trigger = trigger;
     if (by !== undefined) record.by = by;

@@ -93,12 +93,12 @@ export const isConfirmed = (answer: ReleaseResult | Error): boolean =>
 /** @param confirmed whether the store has said in time that the lease was held up to its end. @param deleted that the lock was gone */
 export function reportReleased(
   { clock, emit, hears }: Engine,
-  { ref }: Lease,
-  { outcome, duration, ended, skippedTicks, retryIn }: EndOfRun,
+  { ref, report }: Lease,
+  { outcome, duration, ended, skippedTicks, retryIn, shortfall }: EndOfRun,
   confirmed: boolean,
   deleted = false,
 ): void {
-  if (!deleted && retryIn === undefined && !hears('released')) return;
+  if (!deleted && retryIn === undefined && shortfall === undefined && !hears('released')) return;
   const event: Writable<ReleasedEvent> = {
     type: 'released',
     lock: ref.name,
@@ -112,6 +112,8 @@ export function reportReleased(
   if ('error' in ended) event.error = ended.error;
   if (skippedTicks > 0) event.skippedTicks = skippedTicks;
   if (retryIn !== undefined) event.retryIn = retryIn;
+  if (report !== undefined) event.report = report;
+  if (shortfall !== undefined) event.shortfall = shortfall;
   if (deleted) event.deleted = true;
   emit(ofRun(event, ref));
 }

@@ -127,14 +127,23 @@ export class Run {
     this.#lease = undefined;
     lease.end(now);
     const duration = Math.round(now - lease.startedAt);
-    const outcome = outcomeOf(lease, 'error' in ended);
+    const how = outcomeOf(lease, 'error' in ended);
+    const shortfall = how === 'completed' ? lease.shortfall : undefined;
+    const outcome = shortfall === undefined ? how : 'hollow';
     // Nested calls that the job did not await: from now on another instance may take the lock.
     if (lease.hasInner) lease.abort(jobEnded(lease.ref.name));
     engine.heartbeat.delete(lease);
     const isOver = outcome !== 'failed' || !lease.confirmed;
     const again = isOver ? undefined : retryIn(this.call.start, lease.ref.attempt, engine.clock.now());
     if (again === undefined) noteFailure(engine.failing, lease.ref.job, outcome);
-    return { outcome, duration, ended, skippedTicks: this.#overruns?.skippedTicks ?? 0, retryIn: again };
+    return {
+      outcome,
+      duration,
+      ended,
+      skippedTicks: this.#overruns?.skippedTicks ?? 0,
+      retryIn: again,
+      shortfall,
+    };
   }
 
   /** Gives the lease back. @param end how its run has ended, if the store does not know */
@@ -177,7 +186,7 @@ export class Run {
 export function outcomeOf(
   { abortReason }: { readonly abortReason: unknown },
   failed: boolean,
-): Exclude<ReleaseOutcome, 'abandoned'> {
+): Exclude<ReleaseOutcome, 'abandoned' | 'hollow'> {
   if (abortReason instanceof LockTimeoutError) return 'timed-out';
   if (abortReason !== undefined) return 'aborted';
   return failed ? 'failed' : 'completed';

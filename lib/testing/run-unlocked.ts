@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { withScope, type Lock } from '../lock/current-lock.js';
+import type { Report } from '../contract/history-store.js';
 import { refuseUndone } from '../lock/job.js';
+import { reported } from '../lock/report.js';
 import { setBypass } from '../nest/decorators/locked-method.js';
 import { shared } from '../base/shared.js';
 
@@ -14,6 +16,8 @@ export interface PretendedLock {
   readonly tick?: number;
   /** @default 1 */
   readonly attempt?: number;
+  /** Receives all that a job has reported so far, each time it reports. */
+  readonly onReport?: (report: Report) => void;
 }
 
 const unlocked = shared('unlocked', () => new AsyncLocalStorage<PretendedLock>());
@@ -63,7 +67,8 @@ export function runAllUnlocked(pretended: PretendedLock = {}): () => void {
 setBypass((proceed, job) => {
   const pretended = unlocked.getStore() ?? all.pretended;
   if (pretended === undefined) return undefined;
-  const { signal = new AbortController().signal, fencingToken = 1, tick, attempt = 1 } = pretended;
+  const { signal = new AbortController().signal, fencingToken = 1, tick, attempt = 1, onReport } = pretended;
+  let report: Report | undefined;
   const lock: Lock = {
     name: job,
     job,
@@ -74,6 +79,7 @@ setBypass((proceed, job) => {
     waited: 0,
     queuedCall: undefined,
     signal,
+    report: (values) => onReport?.((report = reported(report, values))),
     assertLocked: () => signal.throwIfAborted(),
   };
   return Promise.resolve(withScope(owner, lock, undefined, proceed)).then((value) => {

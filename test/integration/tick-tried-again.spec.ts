@@ -4,6 +4,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Cron, Interval } from '@nestjs/schedule';
 import {
   currentLock,
+  type Duration,
   type RetryOptions,
   SchedulerLock,
   SchedulerLockControl,
@@ -23,7 +24,7 @@ const quiet = (): void => void jest.spyOn(Logger.prototype, 'error').mockReturnV
 function nightly(
   failures: number,
   retry: RetryOptions | undefined,
-  more: { timeout?: string; work?: () => Promise<void> } = {},
+  more: { timeout?: Duration; work?: () => Promise<void> } = {},
 ) {
   const { expression, tick } = daily();
   const runs: { attempt: number; holder: string; tick: number | undefined }[] = [];
@@ -75,7 +76,9 @@ test('the log says that a run has failed and is tried again; after the last atte
   await app.fire('nightly');
   await until(() => released(app).length === 2);
   expect(app.logs.own).toContainEqual(
-    expect.stringMatching(/^warn: nightly: failed after [^(]+ \(attempt 1\), tried again in 1 ?ms, released$/),
+    expect.stringMatching(
+      /^warn: nightly: failed after [^(]+ \(attempt 1\), tried again in 1 ?ms, released$/,
+    ),
   );
   await fireAndWait(app, 'nightly');
   expect(skipped(app).at(-1)).toMatchObject({ reason: 'already-ran', finished: true });

@@ -1,4 +1,5 @@
 import type { LostReason } from '../../base/errors.js';
+import type { Report } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 
 /** Fields of every event about one lock. */
@@ -68,6 +69,10 @@ export interface ReleasedEvent extends LeaseFacts {
   readonly error?: unknown;
   /** For the outcome `failed`: the tick is tried again so many milliseconds later (`retry`). Absent: it is not. */
   readonly retryIn?: number;
+  /** What the run has reported, if anything. */
+  readonly report?: Report;
+  /** For the outcome `hollow`: what was missing in its report, a part of a sentence. */
+  readonly shortfall?: string;
   /** How many ticks of its job this instance skipped because of the run; absent if none: see {@link OverrunEvent}. */
   readonly skippedTicks?: number;
   /** Whether the store confirmed it. `false`: the lease was no longer ours, or the release is tried again until the lease has expired. */

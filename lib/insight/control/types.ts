@@ -110,7 +110,7 @@ export type RunNowResult =
       readonly lock: string;
       readonly fencingToken: number;
       readonly instance: string;
-      readonly outcome?: 'completed' | 'failed' | 'timed-out' | 'aborted' | 'interrupted';
+      readonly outcome?: 'completed' | 'hollow' | 'failed' | 'timed-out' | 'aborted' | 'interrupted';
       readonly error?: string;
     }
   | {

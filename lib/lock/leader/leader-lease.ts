@@ -1,3 +1,4 @@
+import { SchedulerLockConfigError } from '../../base/errors.js';
 import { type Abortable, type AcquiredLock, type Lock, withRootScope } from '../current-lock.js';
 import { UnderWay } from '../under-way.js';
 
@@ -35,6 +36,13 @@ export class LeaderLease implements Lock, Abortable {
   /** Whether this instance leads, judged by the clock at this moment. */
   get live(): boolean {
     return this.#reason === undefined && this.grant.live;
+  }
+
+  /** The leader's lease has no run of its own. @throws SchedulerLockConfigError */
+  report(): void {
+    throw new SchedulerLockConfigError([
+      `report(): ${JSON.stringify(this.name)} is the lease of a leader, which keeps no record of a run. Report inside of a job.`,
+    ]);
   }
 
   assertLocked(): void {

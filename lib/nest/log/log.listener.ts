@@ -50,10 +50,11 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<SchedulerLockEve
   },
   released: {
     level: ({ deleted: isGone, outcome, retryIn }) =>
-      isGone || outcome === 'aborted' || retryIn !== undefined ? 'warn' : 'debug',
+      isGone || outcome === 'aborted' || outcome === 'hollow' || retryIn !== undefined ? 'warn' : 'debug',
     text(event) {
       if (event.deleted) return `${subject(event)}: ${deleted('release')}`;
-      const { attempt = 1, retryIn } = event;
+      const { attempt = 1, retryIn, shortfall } = event;
+      if (shortfall !== undefined) return `${subject(event)}: it ran and completed, but ${shortfall}`;
       const again =
         retryIn === undefined ? '' : ` (attempt ${attempt}), tried again in ${formatDuration(retryIn)}`;
       const ran = `${event.outcome} after ${formatDuration(event.duration)}${again}`;

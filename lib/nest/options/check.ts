@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../base/clock.js';
 import { formatDuration } from '../../base/duration.js';
 import type { Retry } from '../../base/job-start.js';
 import type { LockSettings } from '../../lock/lock-call.js';
+import { readExpect } from '../../lock/report.js';
 import { nameProblem } from '../../base/lock-name.js';
 import { type LockStore, undeclared } from '../../contract/lock-store.js';
 import { connectionProblem } from '../../stores/redis/connection-options.js';
@@ -129,7 +130,7 @@ export function checkElection(
 
 /** Reads and checks the options of one lock, on top of the module's. @param name of a lock that belongs to a job */
 export function checkLockOptions(
-  given: LockOptions & Pick<SchedulerLockOptions, 'history' | 'onHeld' | 'retry'>,
+  given: LockOptions & Pick<SchedulerLockOptions, 'history' | 'onHeld' | 'retry' | 'expect'>,
   module: ModuleSettings,
   name?: unknown,
 ): Checked<JobSettings> {
@@ -145,6 +146,7 @@ export function checkLockOptions(
   const settings: JobSettings = {
     ...values,
     retry: readRetry(given.retry, problems),
+    shortfall: readExpect(given.expect, problems),
     atLeast: values.atLeast ?? 0,
     heartbeat: values.heartbeat ?? Math.max(1, Math.floor(ttl * OPTIONS.heartbeat.ofTtl)),
     storeTimeout: Math.min(module.storeTimeout, Math.floor(ttl / 3)),

@@ -3,7 +3,8 @@ import type { LockOptions } from './lock-options.js';
 import type { SchedulerLockOptions } from './options.js';
 
 /** Options of `SchedulerLockService.interval()`. */
-export interface IntervalJobOptions extends Omit<LockOptions, 'onSkip' | 'rerun' | 'catchUp'> {
+export interface IntervalJobOptions
+  extends Omit<LockOptions, 'onSkip' | 'rerun' | 'catchUp'>, Pick<SchedulerLockOptions, 'expect'> {
   /**
    * Name of the lock. Jobs that must not run side by side share a name.
    *

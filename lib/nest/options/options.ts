@@ -3,6 +3,7 @@
  * are valid.
  * May not enter: what is done with an option.
  */
+import type { Expect } from '../../lock/report.js';
 import type { LockOptions, RetryOptions } from './lock-options.js';
 
 /** What becomes of a call by hand that finds its lock taken; see {@link SchedulerLockOptions.onHeld}. */
@@ -73,6 +74,14 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
    * @default none: a run that throws has ended
    */
   readonly retry?: RetryOptions | undefined;
+  /**
+   * What a run that completes must have reported (`currentLock().report({ invoices: 120 })`): bounds for numbers, such as
+   * `{ invoices: { min: 1 } }`, or a function of the report that answers what is missing, a part of a sentence, if anything is. A run that
+   * completed without it is `hollow`, which needs attention as a failed one does; not reporting at all is hollow as well. Nothing is repeated.
+   *
+   * @default nothing is expected
+   */
+  readonly expect?: Expect | undefined;
   /**
    * Whether the store remembers its runs (see `insight` of the module).
    *

@@ -84,6 +84,7 @@ export const OPTIONS = {
     at: 'module decorator cron',
   },
   retry: { at: 'decorator cron' },
+  expect: { at: 'decorator cron interval' },
   catchUp: { read: duration({ or: false }), default: false, at: 'module decorator cron' },
   overdue: { read: duration({ or: false }), default: 60_000, at: 'module decorator cron interval' },
   max: { read: count(1, 10_000), default: PARTS.queue.max, at: 'queue' },

@@ -434,7 +434,8 @@ async function endRun(
 ): Promise<void> {
   if (queuedCall === undefined) return;
   const key = keyOfCall(name, queuedCall);
-  if (outcome === 'completed') return void (await entries.drop([{ ...key, version: takenBy(token) }]));
+  if (outcome === 'completed' || outcome === 'hollow')
+    return void (await entries.drop([{ ...key, version: takenBy(token) }]));
   const call = await firstCall(entries, { lock: name, ids: [key.id], kinds: [CALL] });
   if (call?.taken !== token) return;
   if (outcome === 'failed' || outcome === 'timed-out') await bury(entries, call, outcome);

@@ -114,7 +114,7 @@ export const tickCases: readonly CaseDefinition[] = [
     rule: '4.5',
     sentence: 'a run that has ended is not repeated, however it ended',
     async run(kit) {
-      for (const outcome of ['completed', 'failed', 'timed-out'] as const) {
+      for (const outcome of ['completed', 'hollow', 'failed', 'timed-out'] as const) {
         const name = kit.name(outcome);
         await start(kit, name, { rerun: 1 }, { outcome });
         const [result] = await attempt(kit, name, { rerun: 1 });
