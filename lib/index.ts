@@ -4,7 +4,7 @@ export type { SchedulerLockOptionsFactory } from './nest/module-definition.js';
 export { SchedulerLock, type SchedulerLockDecorator } from './nest/decorators/scheduler-lock.decorator.js';
 export type { OnHeld, QueueOptions, RunOptions, SchedulerLockOptions } from './nest/options/options.js';
 export type { InsightOptions, SchedulerLockModuleOptions } from './nest/options/module-options.js';
-export type { LockOptions, OnSkip, OnStoreError, RetryOptions } from './nest/options/lock-options.js';
+export type { LockOptions, OnSkip, OnStoreError } from './nest/options/lock-options.js';
 export type { Duration } from './base/duration.js';
 
 // Leader election
@@ -15,7 +15,6 @@ export { SchedulerLeader } from './nest/scheduler-leader.js';
 // Inside a job, and without a decorator
 export { assertLocked, currentLock, type Lock } from './lock/current-lock.js';
 export type { AcquiredLock } from './lock/current-lock.js';
-export type { Bounds, Expect } from './lock/report.js';
 export type { Around } from './lock/job.js';
 export type { QueuedCallFacts, RunResult, Skipped } from './lock/lock-call.js';
 export type { PingResult } from './lock/access/ping.js';

@@ -5,6 +5,7 @@ import { SchedulerLockEvents } from './log/scheduler-lock.events.js';
 import { Elections } from '../lock/leader/elections.js';
 import { currentLock, following, type Lock, type LockHandle } from '../lock/current-lock.js';
 import type { LockCall, RunResult } from '../lock/lock-call.js';
+import { Spreader } from '../schedule/spread.js';
 import { LockRunner } from '../lock/lock-runner.js';
 import { Recorder } from '../lock/recorder.js';
 import { type Checked, type ModuleSettings, ofModule } from './options/check.js';
@@ -39,6 +40,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   readonly queues: Queues;
   /** Calls go by {@link execute} and {@link acquire}, which open the store first. */
   readonly runner: LockRunner;
+  readonly spreader: Spreader;
   /** What is wrong with the store, for the message at the start. */
   readonly warnings: string[] = [];
   /** The record of who ran what, if the store and the options allow it. */
@@ -61,6 +63,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     this.settings = settings;
     this.problems = problems;
     this.runner = new LockRunner(store, instanceId, clock, emit, storeTimeout, hears);
+    this.spreader = new Spreader(clock, instanceId);
     if (insight !== undefined && store.keeps.histories) {
       const { keep: count, age, error } = insight;
       this.history = store.history;
@@ -163,7 +166,10 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   async onModuleDestroy(): Promise<void> {
     void this.elections.stop();
     this.queues.stop();
-    await this.runner.shutdown(this.settings.shutdownTimeout);
+    const ended = this.runner.shutdown(this.settings.shutdownTimeout);
+    // From now on each call is refused.
+    this.spreader.stop();
+    await ended;
     // The application may close its own client, which the store uses, before it lets the store close.
     const records = this.store.history.flush?.();
     if (records !== undefined) await this.#within(records, HISTORY_LIMIT).catch(() => undefined);

@@ -33,7 +33,9 @@ export function readMethod(
     ...nameProblems(job, name, scheduled),
     ...(isBound(instance, method) ? [BOUND_ALREADY] : []),
     ...(scheduled ? firingProblems(instance, key, outermost) : []),
-    ...(options.retry !== undefined && cronOptionsOf(outermost as object) === undefined ? [NO_TICKS] : []),
+    ...(['retry', 'spread'] as const)
+      .filter((option) => options[option] !== undefined && cronOptionsOf(outermost as object) === undefined)
+      .map((option) => `${option}: ${NO_TICKS}`),
     // Problems of the module's own options are reported elsewhere.
     ...problems.filter((problem) => !ofModule.includes(problem)),
   ];
@@ -61,8 +63,7 @@ function nameProblems(job: string, name: BoundJob['name'], scheduled: boolean): 
 
 const BOUND_ALREADY =
   'this very instance is already bound by another application that has not been closed. Close that one first.';
-const NO_TICKS =
-  'retry: it is for methods with @Cron(): a tick that fails is tried again until the next one comes. Leave it out.';
+const NO_TICKS = 'it is for methods with @Cron(), which have dates. Leave it out.';
 const NO_ARGUMENTS =
   'name: the scheduler calls the method without arguments, of which this function makes the name. Give a fixed name; for a lock per tenant, ' +
   'let this method call another one with @SchedulerLock(), or SchedulerLockService.run(), for each tenant. If it is called by hand too, ' +

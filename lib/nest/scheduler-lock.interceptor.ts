@@ -110,6 +110,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     if (bound.schedule?.isBeingMade) await Promise.resolve();
     const start = this.missedTicks.begin(bound, scheduled.start);
     scheduled.start = start;
+    await this.#spread(bound, scheduled);
     // Only the store knows whether a tick that is fired again was started meanwhile.
     const settings = scheduled.again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
     let attempt: number | undefined;
@@ -140,6 +141,15 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
       });
       throw error;
     }
+  }
+
+  /** A call that the scheduler itself fires waits for its moment; one that this library fires again has had it. */
+  async #spread(
+    { job, schedule, settings: { spread } }: BoundJob,
+    { start, again }: ScheduledCall,
+  ): Promise<void> {
+    if (spread === undefined || again || start?.tick === undefined || schedule === undefined) return;
+    await this.host.spreader.wait(spread, job, start.tick, schedule.next(start.tick));
   }
 
   /** Whether no facts about a refusal decide if its tick is asked for again: see `ticks/`. */

@@ -1,5 +1,6 @@
 import type { ShownJob } from '../insight/beats.js';
 import type { JobSchedule } from '../schedule/job-schedule.js';
+import { latest } from '../schedule/spread.js';
 import { AND } from '../schedule/tick-finder.js';
 import type { KnownJob } from '../contract/history-store.js';
 import type { BoundJob } from './bound-job.js';
@@ -57,11 +58,13 @@ function describe(
   return { kind: 'cron', schedule: expressions.join(AND), timeZone: first.zone };
 }
 
-/** How long after its tick a job counts as overdue, ms. A call may stand in line for all of its `wait`. */
-function overdueAfter({ settings }: BoundJob): number | false {
-  const { overdue, wait = 0, oncePerTick, history } = settings;
+/** How long after its tick a job counts as overdue, ms. A call may stand in line for all of its `wait`, and begin later by design. */
+function overdueAfter({ job, settings }: BoundJob): number | false {
+  const { overdue, wait = 0, spread, oncePerTick, history } = settings;
   // Without these, nobody knows which ticks were started, or which found a run.
-  return overdue === false || !oncePerTick || history !== true ? false : Math.max(overdue, wait);
+  return overdue === false || !oncePerTick || history !== true
+    ? false
+    : Math.max(overdue, wait) + (spread ? latest(spread, job) : 0);
 }
 
 const finite = (time: number | undefined): number | undefined =>

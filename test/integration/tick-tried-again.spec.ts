@@ -5,10 +5,10 @@ import { Cron, Interval } from '@nestjs/schedule';
 import {
   currentLock,
   type Duration,
-  type RetryOptions,
   SchedulerLock,
   SchedulerLockControl,
   type SchedulerLockEvent,
+  type SchedulerLockOptions,
   SchedulerLockService,
 } from '../../lib/index.js';
 import { until } from '../support/until.js';
@@ -16,6 +16,8 @@ import { startApp, type TestApp } from './app.js';
 import { acquired, daily, fireAndWait, fleetsOnRedis, plainStore, request, skipped } from './tick-support.js';
 
 /* What becomes of the tick of a run that throws (`retry`). */
+
+type RetryOptions = NonNullable<SchedulerLockOptions['retry']>;
 
 const shared = fleetsOnRedis();
 const quiet = (): void => void jest.spyOn(Logger.prototype, 'error').mockReturnValue();
@@ -202,7 +204,7 @@ test('retry is for @Cron() only, and not with oncePerTick: false', async () => {
     async run(): Promise<void> {}
   }
   await expect(startApp([Often], shared())).rejects.toThrow(
-    /Often\.run: retry: it is for methods with @Cron\(\)/,
+    /Often\.run: retry: it is for methods with @Cron\(\), which have dates/,
   );
   @Injectable()
   class Unticked {

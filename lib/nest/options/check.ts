@@ -8,9 +8,10 @@ import { readExpect } from '../../lock/report.js';
 import { nameProblem } from '../../base/lock-name.js';
 import { type LockStore, undeclared } from '../../contract/lock-store.js';
 import { connectionProblem } from '../../stores/redis/connection-options.js';
+import type { Spread } from '../../schedule/spread.js';
 import { keyProblems } from '../../stores/redis/keys.js';
 import { show } from '../../base/wording.js';
-import { type InsightSettings, readInsight, readRetry } from './parts.js';
+import { type InsightSettings, readInsight, readRetry, readSpread } from './parts.js';
 import type { LeaderElectionOptions, SchedulerLockModuleOptions } from './module-options.js';
 import type { LockOptions, OnSkip } from './lock-options.js';
 import type { OnHeld, SchedulerLockOptions } from './options.js';
@@ -47,6 +48,7 @@ export interface JobSettings extends LockSettings {
   readonly onHeld: OnHeld;
   readonly rerun: number;
   readonly retry: Retry | undefined;
+  readonly spread: Spread | undefined;
   readonly catchUp: number | false;
   readonly oncePerTick: boolean;
 }
@@ -147,6 +149,7 @@ export function checkLockOptions(
     ...values,
     retry: readRetry(given.retry, problems),
     shortfall: readExpect(given.expect, problems),
+    spread: readSpread(pick('spread'), problems),
     atLeast: values.atLeast ?? 0,
     heartbeat: values.heartbeat ?? Math.max(1, Math.floor(ttl * OPTIONS.heartbeat.ofTtl)),
     storeTimeout: Math.min(module.storeTimeout, Math.floor(ttl / 3)),

@@ -4,7 +4,7 @@ import type { SchedulerLockOptions } from './options.js';
 
 /** Options of `SchedulerLockService.interval()`. */
 export interface IntervalJobOptions
-  extends Omit<LockOptions, 'onSkip' | 'rerun' | 'catchUp'>, Pick<SchedulerLockOptions, 'expect'> {
+  extends Omit<LockOptions, 'onSkip' | 'rerun' | 'catchUp' | 'spread'>, Pick<SchedulerLockOptions, 'expect'> {
   /**
    * Name of the lock. Jobs that must not run side by side share a name.
    *
@@ -21,7 +21,10 @@ export interface IntervalJobOptions
 
 /** Options of `SchedulerLockService.cron()`. */
 export interface CronJobOptions
-  extends IntervalJobOptions, Pick<LockOptions, 'rerun' | 'catchUp'>, Pick<SchedulerLockOptions, 'retry'> {
+  extends
+    IntervalJobOptions,
+    Pick<LockOptions, 'rerun' | 'catchUp' | 'spread'>,
+    Pick<SchedulerLockOptions, 'retry'> {
   /**
    * Zone of the expression, such as `'Europe/Berlin'`. Give it, so that all instances agree on its dates.
    *

@@ -28,6 +28,18 @@ export interface RetryOptions {
   readonly factor?: number | undefined;
 }
 
+/** How calls of one moment are spread; see {@link LockOptions.spread}. */
+export interface SpreadOptions {
+  /** @default 'job' */
+  readonly by?: 'job' | 'instance' | undefined;
+  /**
+   * Within which time, at most 6 h.
+   *
+   * @default 1000 for instances; for jobs it has to be given
+   */
+  readonly within?: Duration | undefined;
+}
+
 /** Options that the module sets for all locks and each lock can set for itself. `undefined` means the default. */
 export interface LockOptions {
   /**
@@ -109,6 +121,15 @@ export interface LockOptions {
    * @default false
    */
   readonly catchUp?: Duration | false | undefined;
+  /**
+   * `@Cron()`: asks for the lock a while after the date, so that jobs of one minute do not all begin at once. `'2m'`: within this time, at an
+   * offset that is the same for a job on all instances and for all its dates, and never behind the middle between two dates. `{ by: 'instance' }`:
+   * instances ask one after another within a second, in another order for each date, so that not the fastest clock runs everything.
+   * The run belongs to its date all the same, and counts as overdue that much later.
+   *
+   * @default none: all ask at the date
+   */
+  readonly spread?: Duration | SpreadOptions | undefined;
   /**
    * How long after its tick a run that no instance has started counts as overdue; `false`: never.
    *

@@ -93,7 +93,7 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
 /** Options of `SchedulerLockService.run()` and `acquire()`. */
 export interface RunOptions extends Omit<
   LockOptions,
-  'onSkip' | 'oncePerTick' | 'rerun' | 'catchUp' | 'overdue'
+  'onSkip' | 'oncePerTick' | 'rerun' | 'catchUp' | 'spread' | 'overdue'
 > {
   /** Identity of the job, for events and history. */
   readonly job?: string | undefined;

@@ -1,11 +1,12 @@
 import type { Retry } from '../../base/job-start.js';
+import type { Spread } from '../../schedule/spread.js';
 import { show } from '../../base/wording.js';
 import { KEPT } from '../../insight/control/desk.js';
 import { applicationOf } from './application.js';
 import type { InsightOptions } from './module-options.js';
 import type { RetryOptions } from './lock-options.js';
 import type { OnHeld, SchedulerLockOptions } from './options.js';
-import { readOptions, unknownOptions } from './table.js';
+import { readOption, readOptions, unknownOptions } from './table.js';
 
 /** How an application remembers runs, checked and complete; durations in milliseconds. */
 export interface InsightSettings {
@@ -87,6 +88,24 @@ export function readRetry(retry: RetryOptions | undefined, problems: string[]): 
   }
   problems.push(...unknownOptions(retry, 'retry').map((problem) => `retry.${problem}`));
   return readOptions('retry', (option) => retry[option], problems, 'retry.');
+}
+
+/** How long the calls of one moment are spread over the instances by default, ms: more than clocks differ that are kept in time. */
+const OVER_INSTANCES = 1_000;
+
+/** Reads and checks `spread`. Adds the problems, one sentence each. Returns `undefined` if calls are not spread. */
+export function readSpread(spread: unknown, problems: string[]): Spread | undefined {
+  if (spread === undefined) return undefined;
+  const isObject = typeof spread === 'object' && spread !== null;
+  const given = (isObject ? spread : { within: spread }) as Partial<Record<string, unknown>>;
+  const by = given['by'] ?? 'job';
+  problems.push(...unknownOptions(given, 'spread').map((problem) => `spread.${problem}`));
+  if (by !== 'job' && by !== 'instance')
+    problems.push(`spread.by: ${show(by)} is not one of 'job', 'instance'.`);
+  if (by === 'job' && given['within'] === undefined)
+    problems.push("spread: it does not say within which time. Give a duration such as '2m'.");
+  const within = readOption('within', given['within'], problems, isObject ? 'spread.' : 'spread: ');
+  return { by: by === 'instance' ? 'instance' : 'job', within: within ?? OVER_INSTANCES };
 }
 
 function readKey(

@@ -28,6 +28,7 @@ type Scope =
   | 'election'
   | 'queue'
   | 'retry'
+  | 'spread'
   | 'insight';
 
 const { keep, beat, error } = PARTS.insight;
@@ -85,6 +86,7 @@ export const OPTIONS = {
   },
   retry: { at: 'decorator cron' },
   expect: { at: 'decorator cron interval' },
+  spread: { at: 'module decorator cron' },
   catchUp: { read: duration({ or: false }), default: false, at: 'module decorator cron' },
   overdue: { read: duration({ or: false }), default: 60_000, at: 'module decorator cron interval' },
   max: { read: count(1, 10_000), default: PARTS.queue.max, at: 'queue' },
@@ -92,6 +94,8 @@ export const OPTIONS = {
   attempts: { read: count(2, 100), default: 3, at: 'retry' },
   delay: { read: duration(), default: 60_000, at: 'retry' },
   factor: { read: count(1, 10), default: 2, at: 'retry' },
+  by: { at: 'spread' },
+  within: { read: duration({ most: 6 * HOUR }), at: 'spread' },
   keep: { read: count(1, 10_000), default: keep, at: 'insight' },
   beat: {
     read: duration({ least: 1_000, most: HOUR, or: 'with-ticks' as const }),
