@@ -31,10 +31,7 @@ export async function breakLease(desk: Desk, request: BreakRequest): Promise<Bre
 
 /** The job of a lease. A table does not say for which job a call by hand has taken the lock: then the only one under the lock. */
 async function jobOf(desk: Desk, lock: string, { job }: LockInfo): Promise<string | undefined> {
-  if (job !== undefined) {
-    await desk.learnKept();
-    return job;
-  }
+  if (job !== undefined) return job;
   const found = await desk.find({ lock });
   return 'jobs' in found && found.jobs.length === 1 ? found.jobs[0] : undefined;
 }

@@ -6,7 +6,6 @@ import { pauseNow } from '../controls.js';
 import { type Fleet, Reader } from '../read.js';
 import { displayName } from '../../base/lock-name.js';
 import type { PauseInfo } from '../types.js';
-import { PARTS } from '../../contract/allowances.js';
 import { TimeLimits } from '../../lock/access/time-limits.js';
 import type { ControlAct, HistoryStore, Retention, RunEntry } from '../../contract/history-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
@@ -20,8 +19,6 @@ export interface ControlOptions {
   /** Names this process in events. */
   readonly instance: string;
   readonly emit?: Emit;
-  /** How much of a history is kept at least: an instance may keep more. @default 100 runs, for 30 days */
-  readonly kept?: Retention;
   /** How long one call of the store may take, ms. */
   readonly storeTimeout?: number;
   /** Aborts when the application shuts down: from then on, no switch waits for the end of a run. @internal */
@@ -40,7 +37,8 @@ export interface Found {
   readonly jobs: readonly string[];
 }
 
-export const KEPT: Retention = { count: PARTS.insight.keep, age: 30 * 86_400_000 };
+/** As much of a history as any instance may keep: the note of a switch pushes out no run. */
+export const KEPT: Retention = { count: 10_000, age: 30 * 86_400_000 };
 const STORE_TIMEOUT = 5_000;
 /** How many jobs to name if none has a similar name. */
 const SOME = 10;
@@ -60,9 +58,6 @@ export class Desk {
   readonly #open = new Set<Promise<unknown>>();
   /** The number of the newest note from here. */
   #noted = 0;
-  #kept: Retention;
-  /** What to add to the monotonic time of here for the store's time, as of the newest look at the fleet. */
-  #toStoreTime: number | undefined;
   readonly #limits: TimeLimits;
   readonly #reader: Reader;
 
@@ -73,7 +68,6 @@ export class Desk {
   ) {
     this.clock = options.clock;
     this.instance = options.instance;
-    this.#kept = options.kept ?? KEPT;
     this.closing = options.closing ?? new AbortController().signal;
     this.#limits = new TimeLimits(options.clock);
     if (!store.keeps.histories || !canPause(store))
@@ -106,30 +100,13 @@ export class Desk {
     return info === undefined || pause === undefined ? undefined : { pause, time: info.time };
   }
 
-  async fleet(): Promise<Fleet> {
-    const fleet = await this.ask(this.#reader.fleet());
-    this.#kept = mostKept(fleet, this.options.kept ?? KEPT);
-    if (fleet.told.length > 0) this.#toStoreTime = fleet.time - this.clock.monotonic();
-    return fleet;
+  fleet(): Promise<Fleet> {
+    return this.ask(this.#reader.fleet());
   }
 
-  /**
-   * The store's time, epoch ms: that of its answer for a lock, or, if the store does not know the lock, that of the newest look at the
-   * fleet. `undefined` if it knows no instance either.
-   */
-  timeOf(info: LockInfo | undefined): number | undefined {
-    if (info !== undefined || this.#toStoreTime === undefined) return info?.time;
-    return Math.floor(this.clock.monotonic() + this.#toStoreTime);
-  }
-
-  /** How much of a history to keep, as of the newest look at the fleet: an entry that keeps less would delete those of instances. */
-  get kept(): Retention {
-    return this.#kept;
-  }
-
-  /** Learns how much to keep, for a switch that needs nothing else of the fleet. If nobody can tell, it goes on. */
-  async learnKept(): Promise<void> {
-    await this.fleet().catch(() => undefined);
+  /** The store's time, epoch ms: that of its answer for a lock, or, if it does not know the lock, that of its instances, if there are any. */
+  async timeOf(info: LockInfo | undefined): Promise<number> {
+    return info?.time ?? ((await this.fleet()).time || this.clock.now());
   }
 
   /**
@@ -182,7 +159,7 @@ export class Desk {
    * @returns whether this call has ended it. The store compares once more: if it has ended before, the record of that end stays
    */
   async end(lease: LeaseRef, act: ControlAct, duration: number): Promise<boolean> {
-    const record = { kept: this.kept, duration: Math.max(0, duration), by: act };
+    const record = { kept: KEPT, duration: Math.max(0, duration), by: act };
     // With this outcome, completed runs do not push the record out of the history.
     const { released } = await this.ask(this.store.release(lease, { outcome: 'aborted', record }));
     if (!released) return false;
@@ -215,7 +192,7 @@ export class Desk {
       this.#noted + 1,
       Math.floor(now) * 1_000 + Math.floor(Math.random() * 1_000),
     ));
-    const entry = { name: lock, fencingToken: id, holder: act.actor, kept: this.kept, by: act };
+    const entry = { name: lock, fencingToken: id, holder: act.actor, kept: KEPT, by: act };
     await this.ask(this.history.interrupted(entry));
     return id;
   }
@@ -250,16 +227,6 @@ export class Desk {
     return end;
   }
 }
-
-/** Instances that have left count, too: their histories are still there. */
-const mostKept = ({ told }: Fleet, least: Retention): Retention =>
-  told.reduce(
-    (most, { info: { kept = least } }) => ({
-      count: Math.max(most.count, kept.count),
-      age: Math.max(most.age, kept.age),
-    }),
-    least,
-  );
 
 /** @param started what a person did to begin what this act ends */
 export const actOf = (

@@ -23,7 +23,7 @@ export async function pause(desk: Desk, request: PauseRequest): Promise<PauseRes
   const known = pauseNow(info);
   if (info !== undefined && known !== undefined)
     return { result: 'paused-already', pause: known, jobs, time: info.time };
-  const now = desk.timeOf(info) ?? desk.clock.now();
+  const now = await desk.timeOf(info);
   const act = { ...actOf('pause', request), until: now + length };
   const id = await desk.note(lock, act, now);
   const { actor, reason } = request;

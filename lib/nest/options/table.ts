@@ -1,6 +1,7 @@
 import { DEFAULT_KEY_PREFIX } from '../../stores/redis/keys.js';
 import { unknownNames } from '../../base/wording.js';
 import { PARTS } from '../../contract/allowances.js';
+import { KEPT } from '../../insight/control/desk.js';
 import {
   clock,
   count,
@@ -78,7 +79,7 @@ export const OPTIONS = {
   overdue: { read: duration({ or: false }), default: 60_000, at: 'module decorator cron interval' },
   max: { read: count(1, 10_000), default: PARTS.queue.max, at: 'queue' },
   redeliver: { read: count(0, 10_000), default: PARTS.queue.redeliver, at: 'queue' },
-  keep: { read: count(1, 10_000), default: keep, at: 'insight' },
+  keep: { read: count(1, KEPT.count), default: keep, at: 'insight' },
   beat: {
     read: duration({ least: 1_000, most: HOUR, or: 'with-ticks' as const }),
     default: beat,
