@@ -96,7 +96,7 @@ export class Insight {
     return this.#reader.time;
   }
 
-  /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */
+  /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed, or a person had forgotten, are left out. */
   async jobs(): Promise<JobView[]> {
     return (await this.look()).jobs;
   }
@@ -114,7 +114,7 @@ export class Insight {
   /**
    * One job.
    *
-   * @returns `undefined` if no instance knows it, or a deploy has removed it
+   * @returns `undefined` if no instance knows it, a deploy has removed it, or a person had it forgotten
    * @throws SchedulerLockConfigError if `name` is empty
    */
   async job(name: string): Promise<JobView | undefined> {
@@ -123,7 +123,8 @@ export class Insight {
     const knownBy = jobs.get(name);
     if (knownBy === undefined || jobs.wasRemoved(knownBy)) return undefined;
     const locks = await this.#locksOf(knownBy, depthIn(jobs, knownBy[0].job.lock ?? ''));
-    return viewOf(jobFacts(knownBy, locks, time, this.#more));
+    const facts = jobFacts(knownBy, locks, time, this.#more);
+    return facts.forgotten === undefined ? viewOf(facts) : undefined;
   }
 
   /**
@@ -196,10 +197,9 @@ export class Insight {
     const fleet = await this.#reader.fleet();
     const knownBy = fleet.jobs.get(job);
     if (knownBy === undefined) return whyUnknown(job, fleet.jobs.names.sort());
-    const [last] = knownBy;
-    if (time === undefined && fleet.jobs.wasRemoved(knownBy))
-      return whyRemoved(last, this.#more.show(last.seenAt));
-    return why(jobFacts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time, this.#more), time);
+    const facts = jobFacts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time, this.#more);
+    const isThere = facts.forgotten === undefined && !fleet.jobs.wasRemoved(knownBy);
+    return isThere || time !== undefined ? why(facts, time) : whyRemoved(facts);
   }
 
   /** All that is known of a job, also of one that a deploy has removed; or the names of all jobs. @internal */

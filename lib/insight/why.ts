@@ -22,8 +22,10 @@ import {
   wentOn,
 } from './facts.js';
 import { causesOfMiss } from './missed.js';
+import { inBrackets } from './phrases.js';
 import { sentenceOf, unknownJobSentence } from './sentence.js';
 import { type Judgement, judge } from './judgement.js';
+import { timesIn } from './times.js';
 import type { RunInfo, ScheduleView, Why, WhyCause } from './types.js';
 
 const MINUTE = 60_000;
@@ -79,10 +81,14 @@ export function whyUnknown(job: string, jobs: readonly string[]): Why {
   return { job, sentence: unknownJobSentence(job, cause.jobs, near.size > 0), ...cause };
 }
 
-/** @param last the one that was last seen of those that had the job @param seen when that was */
-export function whyRemoved({ instance, job: { job } }: KnownBy, seen: string): Why {
-  const last = `${displayName(instance)} was the last instance that had it, and was last seen at ${seen}`;
-  return { job, sentence: `A deploy has removed it: ${last}.`, cause: 'unknown-job', jobs: [] };
+/** A job that a deploy has removed, or a person had forgotten. */
+export function whyRemoved({ known: { job }, knownBy: [last], forgotten, show = timesIn() }: JobFacts): Why {
+  const { instance = '', seenAt = 0 } = last ?? {};
+  const sentence =
+    forgotten?.by === undefined
+      ? `A deploy has removed it: ${displayName(instance)} was the last instance that had it, and was last seen at ${show(seenAt)}.`
+      : `It is forgotten, by ${forgotten.by.actor} at ${show(forgotten.startedAt)}${inBrackets(forgotten.by.reason)}, and no instance has guarded it since.`;
+  return { job, sentence, cause: 'unknown-job', jobs: [] };
 }
 
 /** @param ripe ticks until this time should have been started by now */

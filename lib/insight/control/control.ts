@@ -1,11 +1,12 @@
 /*
- * lib/insight/control: the switches of a person: pause, resume, break, run now, redeliver. They are put together from what every store has: pauses,
+ * lib/insight/control: the switches of a person: pause, resume, break, run now, redeliver, forget. They are put together from what every store has: pauses,
  * leases, queued calls, histories.
  * May not enter: a store's own statements, Nest, how a switch is shown.
  */
 import type { LockStore } from '../../contract/lock-store.js';
 import { breakLease } from './break.js';
 import { type ControlOptions, Desk } from './desk.js';
+import { forget } from './forget.js';
 import { pause, resume } from './pause.js';
 import { redeliver } from './redeliver.js';
 import { runNow } from './run-now.js';
@@ -13,6 +14,8 @@ import type {
   BreakRequest,
   BreakResult,
   ControlSwitches,
+  ForgetRequest,
+  ForgetResult,
   PauseRequest,
   PauseResult,
   RedeliverRequest,
@@ -53,6 +56,10 @@ export abstract class Switches implements ControlSwitches {
 
   async redeliver(request: RedeliverRequest): Promise<RedeliverResult> {
     return redeliver(await this.open(), request);
+  }
+
+  async forget(request: ForgetRequest): Promise<ForgetResult> {
+    return forget(await this.open(), request);
   }
 }
 

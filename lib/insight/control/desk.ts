@@ -4,12 +4,13 @@ import type { ControlledEvent } from '../../contract/events/call-events.js';
 import type { Emit } from '../../contract/events/events.js';
 import { pauseNow } from '../controls.js';
 import { type Fleet, Reader } from '../read.js';
-import { displayName } from '../../base/lock-name.js';
+import type { KnownBy } from '../facts.js';
 import type { PauseInfo } from '../types.js';
 import { TimeLimits } from '../../lock/access/time-limits.js';
-import type { ControlAct, HistoryStore, Retention, RunEntry } from '../../contract/history-store.js';
+import type { ControlAct, Retention, RunEntry } from '../../contract/history-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { LeaseRef, LockStore } from '../../contract/lock-store.js';
+import { given } from '../../base/shared.js';
 import { nearest } from '../../base/wording.js';
 import type { By, NobodyHas, Target } from './types.js';
 
@@ -35,6 +36,8 @@ export interface Found {
   readonly lock: string;
   /** All jobs under it. */
   readonly jobs: readonly string[];
+  /** The instances that know the job, the newest first. Empty if a lock was named. */
+  readonly knownBy: readonly KnownBy[];
 }
 
 /** As much of a history as any instance may keep: the note of a switch pushes out no run. */
@@ -78,10 +81,6 @@ export class Desk {
     this.#reader = new Reader(store.history, store.inspect.bind(store));
   }
 
-  get history(): HistoryStore {
-    return this.store.history;
-  }
-
   /** Waits for a call of the store, but not for ever. */
   ask<T>(call: Promise<T>): Promise<T> {
     return this.#limits.within(call, this.options.storeTimeout ?? STORE_TIMEOUT);
@@ -121,35 +120,17 @@ export class Desk {
     }
   }
 
-  /** The lock of a target, and the jobs that it stops. */
+  /** The lock of a target, the jobs under it, and who knows the job, if one was named. */
   async find({ lock, job }: Target): Promise<Found | NobodyHas> {
     const { jobs } = await this.fleet();
-    if (lock !== undefined) return { lock, jobs: jobsUnder(lock, jobs) };
-    const known = jobs.listed(job);
-    if (known.length === 0) return this.nobodyKnows(job, jobs, ', or the lock itself (lock, --lock)');
-    const [name] = known.flatMap((each) => each.lock ?? []);
-    if (name === undefined)
-      return this.nobodyHas(
-        job,
-        [],
-        'The name of its lock is made from the arguments of each call: name the lock instead.',
-      );
-    return { lock: name, jobs: jobsUnder(name, jobs) };
-  }
-
-  /** The answer about a job that no instance knows: perhaps it is a lock. @param or what else than a job can be named */
-  nobodyKnows(job: string, jobs: Fleet['jobs'], or = ''): NobodyHas {
-    const under = jobsUnder(job, jobs);
-    if (under.length === 0) return this.nobodyHas(job, jobs.names);
-    const some = under.slice(0, SOME);
-    const why = `it is the lock of ${some.map(displayName).join(', ')}, and no job. Name the job${or}.`;
-    return { result: 'nobody-has-it', job, jobs: some, why };
-  }
-
-  nobodyHas(job: string, names: readonly string[], why?: string): NobodyHas {
-    const near = nearest(job, names);
-    const jobs = near === undefined ? [...names].sort().slice(0, SOME) : [near];
-    return { result: 'nobody-has-it', job, jobs, ...(why !== undefined && { why }) };
+    const under = jobsUnder(lock ?? job, jobs);
+    if (lock !== undefined) return { lock, jobs: under, knownBy: [] };
+    const knownBy = jobs.get(job);
+    if (knownBy === undefined) return nobodyHas(job, under.length > 0 ? under : jobs.names);
+    const [name] = knownBy.flatMap((by) => by.job.lock ?? []);
+    return name === undefined
+      ? nobodyHas(job, [], WITHOUT_LOCK)
+      : { lock: name, jobs: jobsUnder(name, jobs), knownBy };
   }
 
   /**
@@ -166,8 +147,8 @@ export class Desk {
     const { name, fencingToken, job } = lease;
     // The store may write the record some time after the release, but before it answers a read of the history: the caller may end the
     // process next.
-    await this.ask(this.history.entries({ name, limit: 1 })).catch(() => undefined);
-    this.tell(name, act, { fencingToken, ...(job !== undefined && { job }) });
+    await this.ask(this.store.history.entries({ name, limit: 1 })).catch(() => undefined);
+    this.tell(name, act, { fencingToken, ...given({ job }) });
     return true;
   }
 
@@ -185,21 +166,22 @@ export class Desk {
    * Notes what a person does to a lock, if the act ends no lease.
    *
    * @param now by the store's clock, epoch ms
+   * @param job if the act is for one job of the lock
    * @returns the number of the entry, in the place of a fencing token: it belongs to no lease, and says when the person acted
    */
-  async note(lock: string, act: ControlAct, now: number): Promise<number> {
+  async note(lock: string, act: ControlAct, now: number, job?: string): Promise<number> {
     const id = (this.#noted = Math.max(
       this.#noted + 1,
       Math.floor(now) * 1_000 + Math.floor(Math.random() * 1_000),
     ));
-    const entry = { name: lock, fencingToken: id, holder: act.actor, kept: KEPT, by: act };
-    await this.ask(this.history.interrupted(entry));
+    const entry = { name: lock, fencingToken: id, holder: act.actor, kept: KEPT, by: act, ...given({ job }) };
+    await this.ask(this.store.history.interrupted(entry));
     return id;
   }
 
   /** The runs and switches that a lock remembers, newest first. */
   async entriesOf(name: string): Promise<RunEntry[]> {
-    const entries = await this.ask(this.history.entries({ name, limit: FEW }));
+    const entries = await this.ask(this.store.history.entries({ name, limit: FEW }));
     return entries.filter((entry): entry is RunEntry => entry.type === 'run');
   }
 
@@ -236,9 +218,17 @@ export const actOf = (
 ): ControlAct => ({
   action,
   actor,
-  ...(reason !== undefined && { reason }),
-  ...(started !== undefined && { started }),
+  ...given({ reason, started }),
 });
+
+const WITHOUT_LOCK =
+  'The name of its lock is made from the arguments of each call: name the lock, or call the job in an instance that has it.';
+
+export function nobodyHas(job: string, names: readonly string[], why?: string): NobodyHas {
+  const near = nearest(job, names);
+  const jobs = near === undefined ? [...names].sort().slice(0, SOME) : [near];
+  return { result: 'nobody-has-it', job, jobs, ...given({ why }) };
+}
 
 const jobsUnder = (lock: string, jobs: Fleet['jobs']): string[] =>
   jobs.names.filter((job) => jobs.listed(job).some((known) => known.lock === lock)).sort();

@@ -1,14 +1,15 @@
-import { newId } from '../../base/shared.js';
+import { given, newId } from '../../base/shared.js';
 import { parseDuration } from '../../base/duration.js';
 import { pauseNow, starterOf } from '../controls.js';
-import type { KnownByAll } from '../fleet-jobs.js';
+import type { KnownBy } from '../facts.js';
+import { isUp } from '../join.js';
 import { PARTS, THROUGH_PAUSE } from '../../contract/allowances.js';
 import type { ControlAct, RunEntry } from '../../contract/history-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { MOST_BYTES, writeQueued } from '../../contract/queued-arguments.js';
 import { Given } from './check.js';
-import { actOf, type Desk, EVERY } from './desk.js';
-import type { NobodyHas, RunNowResult, RunRequest } from './types.js';
+import { actOf, type Desk, EVERY, nobodyHas } from './desk.js';
+import type { RunNowResult, RunRequest } from './types.js';
 
 /** How long one may wait for the end of a run, ms. */
 export const LONGEST_WAIT = 86_400_000;
@@ -30,8 +31,11 @@ interface Call {
 export async function runNow(desk: Desk, request: RunRequest): Promise<RunNowResult> {
   const args = checkRun(request);
   if (desk.closing.aborted) return { result: 'skipped', reason: 'shutting-down' };
-  const lock = await lockOf(desk, request.job);
-  if (typeof lock !== 'string') return lock;
+  const found = await desk.find({ job: request.job });
+  if ('result' in found) return found;
+  const { lock, knownBy } = found;
+  const why = whyNobody(knownBy);
+  if (why !== undefined) return nobodyHas(request.job, [], why);
   const info = await desk.look(lock);
   const pause = pauseNow(info);
   if (info !== undefined && pause !== undefined && request.throughPause !== true)
@@ -76,34 +80,23 @@ async function enqueue(desk: Desk, { request, args, lock, through }: ToQueue): P
 
 /** The arguments of the call. @throws SchedulerLockConfigError for what cannot work */
 export function checkRun({ job, actor, reason, wait, key, args = [] }: RunRequest): readonly unknown[] {
-  const given = new Given('runNow()');
-  given.name('job', job);
-  given.actor(actor);
-  given.reason(reason, false);
-  if (key !== undefined) given.key(key);
-  given.duration('wait', wait, { usual: START, most: LONGEST_WAIT });
-  given.json('args', args, MOST_BYTES);
-  given.done();
+  const asked = new Given('runNow()');
+  asked.name('job', job);
+  asked.actor(actor);
+  asked.reason(reason, false);
+  if (key !== undefined) asked.key(key);
+  asked.duration('wait', wait, { usual: START, most: LONGEST_WAIT });
+  asked.json('args', args, MOST_BYTES);
+  asked.done();
   return args;
 }
 
-/** The lock of a job, if an instance that is up can run it. */
-async function lockOf(desk: Desk, job: string): Promise<string | NobodyHas> {
-  const { jobs } = await desk.fleet();
-  const knownBy = jobs.get(job);
-  if (knownBy === undefined) return desk.nobodyKnows(job, jobs);
-  const why = whyNobody(knownBy);
-  const { lock } = knownBy[0].job;
-  return lock === undefined || why !== undefined ? desk.nobodyHas(job, [], why) : lock;
-}
-
-function whyNobody(knownBy: KnownByAll): string | undefined {
-  const up = knownBy.filter(({ state }) => state === 'up');
+/** Why no instance can run a job. */
+function whyNobody(knownBy: readonly KnownBy[]): string | undefined {
+  const up = knownBy.filter(isUp);
   const on = up.filter(({ job }) => job.enabled);
   if (up.length === 0) return 'No instance that knows it is up.';
   if (on.length === 0) return 'It is switched off on all instances that are up.';
-  if (knownBy[0].job.lock === undefined)
-    return 'The name of its lock is made from the arguments of each call: call it in an instance that has it.';
   return on.some(({ job }) => job.takesCalls)
     ? undefined
     : 'No instance that is up takes calls of it from elsewhere.';
@@ -153,13 +146,13 @@ const isEnough = (how: How, { toTheEnd }: Call): boolean =>
 
 const queued = ({ lock, id }: Call, info: LockInfo | undefined): RunNowResult => {
   const holder = info?.state === 'held' ? info.holder : undefined;
-  return { result: 'queued', lock, id, ...(holder !== undefined && { holder }) };
+  return { result: 'queued', lock, id, ...given({ holder }) };
 };
 
 function started({ lock, fencingToken, instance, outcome, error }: RunEntry, withEnd: boolean): RunNowResult {
   const start = { result: 'started', lock, fencingToken, instance } as const;
   if (!withEnd || outcome === 'abandoned') return start;
-  return { ...start, outcome, ...(error !== undefined && { error }) };
+  return { ...start, outcome, ...given({ error }) };
 }
 
 /** The run of a call. From its start until its end is known, the history has it as interrupted. */

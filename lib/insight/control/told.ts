@@ -1,11 +1,19 @@
 import { formatDuration } from '../../base/duration.js';
+import { names } from '../phrases.js';
 import type { PauseInfo } from '../types.js';
 import { displayName } from '../../base/lock-name.js';
 import { counted } from '../../base/wording.js';
-import type { BreakResult, PauseResult, RedeliverResult, ResumeResult, RunNowResult } from './types.js';
+import type {
+  BreakResult,
+  ForgetResult,
+  PauseResult,
+  RedeliverResult,
+  ResumeResult,
+  RunNowResult,
+} from './types.js';
 
 /** What became of a switch. */
-export type Result = PauseResult | ResumeResult | BreakResult | RunNowResult | RedeliverResult;
+export type Result = PauseResult | ResumeResult | BreakResult | RunNowResult | RedeliverResult | ForgetResult;
 
 type Of<R extends Result['result']> = Extract<Result, { readonly result: R }>;
 
@@ -86,6 +94,11 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) =>
     status: 404,
     code: 2,
   }),
+  forgotten: ({ job }) => done(`Forgotten: ${displayName(job)} is shown again when an instance guards it.`),
+  guarded: ({ job, instances }) =>
+    notDone(
+      `Nothing was changed: ${displayName(job)} is guarded on ${names(instances)}. Remove it there first.`,
+    ),
   redelivered: ({ lock, count }) =>
     count === 0
       ? notDone(`There is no such dead letter of the lock ${displayName(lock)}.`)

@@ -53,6 +53,9 @@ export interface RedeliverRequest extends By {
   readonly id?: string;
 }
 
+/** Which job to forget. */
+export type ForgetRequest = Required<By> & { readonly job: string };
+
 /** What became of a pause. */
 export type PauseResult =
   | {
@@ -152,7 +155,14 @@ export interface RedeliverResult {
   readonly count: number;
 }
 
-/** The five switches: the service, the shell and the page call these. */
+/** What became of a job to forget. */
+export type ForgetResult =
+  | { readonly result: 'forgotten'; readonly job: string; readonly lock: string }
+  /** Instances that are up guard it: nothing was changed. */
+  | { readonly result: 'guarded'; readonly job: string; readonly instances: readonly string[] }
+  | NobodyHas;
+
+/** The six switches: the service, the shell and the page call these. */
 export interface ControlSwitches {
   /**
    * Pauses a lock at once: until it is resumed, or its time is over, no instance starts a job under the lock. A run that goes on goes on, and
@@ -170,4 +180,9 @@ export interface ControlSwitches {
   runNow(request: RunRequest): Promise<RunNowResult>;
   /** Puts dead letters of a lock back: all, or one. */
   redeliver(request: RedeliverRequest): Promise<RedeliverResult>;
+  /**
+   * Forgets a job that is gone for good: it is in no status, and on no page, until an instance guards it again. Its history stays under its lock
+   * as long as any.
+   */
+  forget(request: ForgetRequest): Promise<ForgetResult>;
 }
