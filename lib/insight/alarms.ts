@@ -2,9 +2,11 @@ import { type Clock, inModuleContext } from '../base/clock.js';
 import { StoreUnavailableError } from '../base/errors.js';
 import type { OverdueEvent } from '../contract/events/call-events.js';
 import type { HistoryEntry, HistoryStore, Miss, MissReason, MissResult } from '../contract/history-store.js';
+import { given } from '../base/shared.js';
 import { isOn, UNLOCKED } from './facts.js';
 import { isRefusal } from './read.js';
 import type { SeenJob, Skips } from './seen-job.js';
+import type { RunInfo } from './types.js';
 import type { WatchedJob, Watcher } from './watched-job.js';
 
 /** How long an instance that has noted a miss waits for the reasons of the others, ms. */
@@ -13,6 +15,9 @@ const GATHER = 3_000;
 const AGAIN = 10_000;
 /** How many misses there may be of one tick: one of each instance. */
 const MANY = 1_000;
+
+/** After what time a run that hangs is reported again, ms. */
+const REPEAT = 3_600_000;
 
 type Reasons = OverdueEvent['reasons'];
 
@@ -29,6 +34,8 @@ interface Noted {
  * but for a mark whose answer is lost: it may have been the first, so that miss is reported here as well.
  */
 export class Alarms {
+  /** When each run that hangs was reported last, monotonic. */
+  #hung: ReadonlyMap<string, number> = new Map();
   #stopped = false;
 
   constructor(
@@ -90,6 +97,17 @@ export class Alarms {
     this.#wait({ job, tick, own: this.#own(why) }, GATHER);
   }
 
+  /** Reports a run of here that hangs, unless it was reported within the hour. */
+  hung(run: RunInfo): void {
+    const { lock, job = lock, instance, fencingToken, startedAt: since, tick } = run;
+    const now = this.clock.monotonic();
+    if (now - (this.#hung.get(keyOf(run)) ?? -Infinity) < REPEAT) return;
+    const goOn = new Set(this.watcher.runs().map(keyOf));
+    this.#hung = new Map([...this.#hung].filter(([key]) => goOn.has(key))).set(keyOf(run), now);
+    const facts = { lock, job, instance, at: this.clock.now(), fencingToken, since };
+    this.watcher.emit({ type: 'hung', ...facts, ...given({ tick }) });
+  }
+
   /** The instance shuts down: the others report what it has not, or the next one that starts. */
   stop(): void {
     this.#stopped = true;
@@ -138,3 +156,6 @@ export class Alarms {
     emit({ type: 'overdue', lock, job, instance, at: this.clock.now(), tick, reasons });
   }
 }
+
+/** Leases of different locks may have one token. */
+const keyOf = ({ lock, fencingToken }: RunInfo): string => `${fencingToken} ${lock}`;
