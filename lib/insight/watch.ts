@@ -293,9 +293,8 @@ export class Watch {
     const now = this.#now();
     state.disagreeSince = disagree === true ? (state.disagreeSince ?? now) : undefined;
     const goesOn = run?.outcome === 'running';
-    if (state.job.lock === '' && !goesOn) return Infinity;
-    if (reason === 'not-asked' || reason === 'old-facts') return AGAIN;
     if (!this.#mayChange(state) && !(goesOn && attention)) return Infinity;
+    if (reason === 'not-asked' || reason === 'old-facts') return AGAIN;
     // By the next question after a deploy, the old instance has left. Runs keep the store awake.
     const isFresh = now - (state.disagreeSince ?? -Infinity) < RECHECK - AGAIN;
     return goesOn || isFresh ? RECHECK : this.#withTicks(state.job, now);

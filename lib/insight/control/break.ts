@@ -4,15 +4,13 @@ import { leasesOf } from '../join.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { LeaseRef } from '../../contract/lock-store.js';
 import { Given } from './check.js';
-import { actOf, type Desk } from './desk.js';
+import { actOf, type Desk, KEPT } from './desk.js';
 import type { BreakRequest, BreakResult } from './types.js';
 
 /** Ends the lease that a person has seen, and no other one. */
 export async function breakLease(desk: Desk, request: BreakRequest): Promise<BreakResult> {
-  const asked = new Given('break()');
+  const asked = new Given('break()', request, true);
   asked.name('lock', request.lock);
-  asked.actor(request.actor);
-  asked.reason(request.reason, true);
   asked.fencingToken(request.fencingToken);
   asked.done();
   const { lock, fencingToken } = request;
@@ -24,8 +22,13 @@ export async function breakLease(desk: Desk, request: BreakRequest): Promise<Bre
   const entries = await desk.entriesOf(lock).catch(() => []);
   const run = entries.find((entry) => entry.fencingToken === fencingToken);
   const act = actOf('break', request, run && starterOf(run));
-  const isOver = await desk.end(lease, act, info.time - (info.since ?? info.time));
-  if (!isOver) return gone(lock, await desk.look(lock));
+  const record = { kept: KEPT, duration: Math.max(0, info.time - (info.since ?? info.time)), by: act };
+  // With this outcome, completed runs do not push the record out of the history.
+  const { released } = await desk.ask(desk.store.release(lease, { outcome: 'aborted', record }));
+  if (!released) return gone(lock, await desk.look(lock));
+  // The store writes the record before it answers a read of the history: the caller may end the process next.
+  await desk.entriesOf(lock).catch(() => undefined);
+  desk.tell(lock, act, { fencingToken, ...given({ job }) });
   const { holder } = lease;
   return { result: 'broken', lock, fencingToken, holder, ...given({ job }) };
 }

@@ -2,7 +2,7 @@ import { type Duration, formatDuration, parseDuration } from '../../base/duratio
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { displayName, nameProblem } from '../../base/lock-name.js';
 import { show } from '../../base/wording.js';
-import type { Target } from './types.js';
+import type { By, Target } from './types.js';
 
 const DAY = 86_400_000;
 /** How long a pause lasts at most, ms: as long as any lease may. */
@@ -18,7 +18,20 @@ const KEY_LENGTH = 200;
 export class Given {
   readonly #problems: string[] = [];
 
-  constructor(private readonly action: string) {}
+  /** @param isWhy whether the reason is needed */
+  constructor(
+    private readonly action: string,
+    { actor, reason }: Partial<By>,
+    isWhy: boolean,
+  ) {
+    if (!isText(actor) || actor.trim() === '' || actor.length > ACTOR_LENGTH)
+      this.#add(
+        `actor: ${show(actor)} does not say who does it. Give a text of 1 to ${ACTOR_LENGTH} characters`,
+      );
+    if (reason === undefined && !isWhy) return;
+    if (!isText(reason) || reason.trim() === '' || reason.length > REASON_LENGTH)
+      this.#add(`reason: ${show(reason)} does not say why. Give a text of 1 to ${REASON_LENGTH} characters`);
+  }
 
   name(what: string, name: unknown): void {
     const problem = nameProblem(name);
@@ -27,19 +40,6 @@ export class Given {
 
   target({ lock, job }: Target): void {
     this.name(lock === undefined ? 'job' : 'lock', lock ?? job);
-  }
-
-  actor(actor: unknown): void {
-    if (isText(actor) && actor.trim() !== '' && actor.length <= ACTOR_LENGTH) return;
-    this.#add(
-      `actor: ${show(actor)} does not say who does it. Give a text of 1 to ${ACTOR_LENGTH} characters`,
-    );
-  }
-
-  reason(reason: unknown, isNeeded: boolean): void {
-    if (reason === undefined && !isNeeded) return;
-    if (isText(reason) && reason.trim() !== '' && reason.length <= REASON_LENGTH) return;
-    this.#add(`reason: ${show(reason)} does not say why. Give a text of 1 to ${REASON_LENGTH} characters`);
   }
 
   fencingToken(token: unknown): void {

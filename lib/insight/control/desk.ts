@@ -9,7 +9,7 @@ import type { PauseInfo } from '../types.js';
 import { TimeLimits } from '../../lock/access/time-limits.js';
 import type { ControlAct, Retention, RunEntry } from '../../contract/history-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
-import type { LeaseRef, LockStore } from '../../contract/lock-store.js';
+import type { LockStore } from '../../contract/lock-store.js';
 import { given } from '../../base/shared.js';
 import { nearest } from '../../base/wording.js';
 import type { By, NobodyHas, Target } from './types.js';
@@ -54,8 +54,6 @@ const canPause = (store: LockStore): store is LockStore & Pauses =>
 /** What all switches do with a store. */
 export class Desk {
   readonly clock: Clock;
-  /** Names this process. */
-  readonly instance: string;
   readonly pauses: Pauses;
   readonly closing: AbortSignal;
   readonly #open = new Set<Promise<unknown>>();
@@ -70,7 +68,6 @@ export class Desk {
     private readonly options: ControlOptions,
   ) {
     this.clock = options.clock;
-    this.instance = options.instance;
     this.closing = options.closing ?? new AbortController().signal;
     this.#limits = new TimeLimits(options.clock);
     if (!store.keeps.histories || !canPause(store))
@@ -108,10 +105,7 @@ export class Desk {
     return info?.time ?? ((await this.fleet()).time || this.clock.now());
   }
 
-  /**
-   * Has instances that hear hints look for queued calls at once; the others look in their own time. Over when the hint has been sent: the
-   * shell closes its connection soon. A failure costs time, nothing else.
-   */
+  /** Has instances that hear hints look for queued calls at once. Over when the hint is sent, or that has failed. */
   async announce(): Promise<void> {
     try {
       await this.ask(this.store.queuedCalls.announce());
@@ -133,33 +127,14 @@ export class Desk {
       : { lock: name, jobs: jobsUnder(name, jobs), knownBy };
   }
 
-  /**
-   * Ends a lease for a person: the record of its end says who did it.
-   *
-   * @param duration how long it was held, ms
-   * @returns whether this call has ended it. The store compares once more: if it has ended before, the record of that end stays
-   */
-  async end(lease: LeaseRef, act: ControlAct, duration: number): Promise<boolean> {
-    const record = { kept: KEPT, duration: Math.max(0, duration), by: act };
-    // With this outcome, completed runs do not push the record out of the history.
-    const { released } = await this.ask(this.store.release(lease, { outcome: 'aborted', record }));
-    if (!released) return false;
-    const { name, fencingToken, job } = lease;
-    // The store may write the record some time after the release, but before it answers a read of the history: the caller may end the
-    // process next.
-    await this.ask(this.store.history.entries({ name, limit: 1 })).catch(() => undefined);
-    this.tell(name, act, { fencingToken, ...given({ job }) });
-    return true;
-  }
-
   /** Emits the event to the listeners of this process. */
   tell(
     lock: string,
     act: ControlAct,
     more: Pick<ControlledEvent, 'job' | 'fencingToken' | 'until'> = {},
   ): void {
-    const { instance, clock } = this;
-    this.options.emit?.({ type: 'controlled', lock, instance, at: clock.now(), ...act, ...more });
+    const { emit, instance, clock } = this.options;
+    emit?.({ type: 'controlled', lock, instance, at: clock.now(), ...act, ...more });
   }
 
   /**
@@ -200,13 +175,12 @@ export class Desk {
   async wait<T>(limit: number, something?: Promise<T>): Promise<T | undefined> {
     const { closing, clock } = this;
     if (closing.aborted) return undefined;
-    let stop: () => void = () => undefined;
-    const isOver = new Promise<undefined>((resolve) => (stop = () => resolve(undefined)));
-    closing.addEventListener('abort', stop);
-    const first = Promise.race([isOver, something ?? isOver]);
-    const end = await noLongerThan(limit, first, clock, { keepAlive: true });
-    closing.removeEventListener('abort', stop);
-    return end;
+    const end = new AbortController();
+    const closed = new Promise<undefined>((resolve) =>
+      closing.addEventListener('abort', () => resolve(undefined), { signal: end.signal }),
+    );
+    const first = Promise.race([closed, something ?? closed]);
+    return noLongerThan(limit, first, clock, { keepAlive: true }).finally(() => end.abort());
   }
 }
 

@@ -6,10 +6,8 @@ import type { ForgetRequest, ForgetResult } from './types.js';
 /** Notes that a job is gone for good. What reads the lock of the job sees the note, and leaves the job out. */
 export async function forget(desk: Desk, request: ForgetRequest): Promise<ForgetResult> {
   const { job } = request;
-  const given = new Given('forget()');
+  const given = new Given('forget()', request, true);
   given.name('job', job);
-  given.actor(request.actor);
-  given.reason(request.reason, true);
   given.done();
   const found = await desk.find(request);
   if ('result' in found) return found;

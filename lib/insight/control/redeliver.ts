@@ -8,10 +8,8 @@ import type { RedeliverRequest, RedeliverResult } from './types.js';
  * the dead letters are where they were. In the other order nobody would know who had put them back.
  */
 export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<RedeliverResult> {
-  const given = new Given('redeliver()');
+  const given = new Given('redeliver()', request, false);
   given.name('lock', request.lock);
-  given.actor(request.actor);
-  given.reason(request.reason, false);
   if (request.id !== undefined) given.name('id', request.id);
   given.done();
   const { lock } = request;

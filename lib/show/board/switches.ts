@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.js';
 import { type Result, told } from '../../insight/control/told.js';
-import type { ControlSwitches } from '../../insight/control/types.js';
+import type { ControlSwitches } from '../../insight/control/control.js';
 import { given } from '../../base/shared.js';
 import type { Duration } from '../../base/duration.js';
 import { LockNotAcquiredError, SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';

@@ -1,7 +1,7 @@
 import type { Duration } from '../../base/duration.js';
 import { given } from '../../base/shared.js';
 import { show } from '../../base/wording.js';
-import type { ControlSwitches } from '../../insight/control/types.js';
+import type { ControlSwitches } from '../../insight/control/control.js';
 import { type Result, told } from '../../insight/control/told.js';
 import { displayName } from '../../base/lock-name.js';
 import { type Command, type OptionName, UsageError } from './options.js';
