@@ -188,7 +188,7 @@ export class Insight {
    *
    * @param at the time in question: epoch milliseconds, a `Date`, or a text such as `2026-11-22 03:00`, `2026-11-22T03:00:00Z` or
    * `2026-11-22T03:00+01:00`; a text without an offset is read in the option `zone`. A whole minute asks for the tick of exactly then, any
-   * other time for the newest tick not after it. Without `at`: what the status of the job is about, or else its newest tick
+   * other time for the newest tick not after it. Without `at`: what the status of the job is about, or else its newest run
    * @throws SchedulerLockConfigError if the job has no name, or `at` is no such time. A job that no instance knows is an answer
    */
   async why(job: string, at?: number | Date | string): Promise<Why> {

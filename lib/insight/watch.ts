@@ -279,8 +279,10 @@ export class Watch {
   async #tell(state: SeenJob): Promise<void> {
     const judgement = this.#judged(state);
     const { status, attention, tick, run } = judgement;
-    const hangs = attention && run?.outcome === 'running' && !isNotAmong(this.#here, run);
-    if (hangs) this.#alarms.hung(run);
+    if (attention && run?.outcome === 'running')
+      for (const each of this.#here)
+        if (each.job === state.job.job && (each.hung === true || !isNotAmong([each], run)))
+          this.#alarms.hung(each);
     if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     const now = this.#now();
     // Its schedule may have changed, which needs no answer of the store.
