@@ -1,7 +1,7 @@
 import { type Clock, inModuleContext } from '../base/clock.js';
 import { StoreUnavailableError } from '../base/errors.js';
 import type { OverdueEvent } from '../contract/events/call-events.js';
-import type { HistoryEntry, HistoryStore, Miss, MissReason, MissResult } from '../contract/history-store.js';
+import type { HistoryEntry, HistoryStore, MissReason } from '../contract/history-store.js';
 import { given } from '../base/shared.js';
 import { isOn, UNLOCKED } from './facts.js';
 import { isRefusal } from './read.js';
@@ -55,25 +55,21 @@ export class Alarms {
     const why = this.#whyNot(state, tick, lost);
     const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
     const which = job.interval !== undefined ? { grace: job.grace || 0 } : lost ? { late: true } : {};
-    const result = await this.#miss({ ...about, ...which });
+    // A store may refuse to keep the miss, for instance because a table lacks a column.
+    const result = await this.history.miss({ ...about, ...which }).catch((error: unknown) => {
+      if (!isRefusal(error)) throw error;
+    });
     if (this.#stopped) return undefined;
     const { missed, tick: due = tick } = result ?? { missed: true };
     const ranUnlocked = why.reason === UNLOCKED;
     if (!missed && !ranUnlocked) return due;
     state.noted = tick;
     if (ranUnlocked) return undefined;
-    if (result !== undefined) this.soon(job, due, why);
+    const noted = { job, tick: due, own: [{ missedBy: instance, ...why }] };
+    if (result !== undefined) this.#wait(noted, GATHER);
     // Nobody can know whether another instance reports it, too.
-    else this.#tell(job, tick, this.#own(why));
+    else this.#tell(noted, noted.own);
     return undefined;
-  }
-
-  /** `undefined`: the store refuses to keep the miss, for instance because a table lacks a column. */
-  #miss(miss: Miss): Promise<MissResult | undefined> {
-    return this.history.miss(miss).catch((error: unknown) => {
-      if (isRefusal(error)) return undefined;
-      throw error;
-    });
   }
 
   #whyNot(state: SeenJob, tick: number, lost?: Skips): MissReason {
@@ -92,11 +88,6 @@ export class Alarms {
     return this.watcher.idleReason() ?? (isAhead ? 'clock-skew' : 'not-fired');
   }
 
-  /** Reports a miss when the others have noted their reasons, unless one of them has. @param why this instance's reason */
-  soon(job: WatchedJob, tick: number, why: MissReason): void {
-    this.#wait({ job, tick, own: this.#own(why) }, GATHER);
-  }
-
   /** Reports a run of here that hangs, unless it was reported within the hour. */
   hung(run: RunInfo): void {
     const { lock, job = lock, instance, fencingToken, startedAt: since, tick } = run;
@@ -113,8 +104,6 @@ export class Alarms {
     this.#stopped = true;
   }
 
-  readonly #own = (why: MissReason): Reasons => [{ missedBy: this.watcher.instance, ...why }];
-
   #wait(miss: Noted, delay: number): void {
     const due = async (): Promise<void> => {
       if (!this.#stopped) await this.#due(miss).catch(() => this.#wait(miss, AGAIN));
@@ -124,7 +113,7 @@ export class Alarms {
 
   async #due(miss: Noted): Promise<void> {
     const reasons = await this.#reasonsOf(miss);
-    if (await this.#mark(miss)) this.#tell(miss.job, miss.tick, reasons);
+    if (await this.#mark(miss)) this.#tell(miss, reasons);
   }
 
   /** Whether nobody has marked the miss before, as far as this instance can know. */
@@ -151,7 +140,7 @@ export class Alarms {
     return all.length === 0 ? own : all;
   }
 
-  #tell({ job, lock }: WatchedJob, tick: number, reasons: Reasons): void {
+  #tell({ job: { job, lock }, tick }: Noted, reasons: Reasons): void {
     const { instance, emit } = this.watcher;
     emit({ type: 'overdue', lock, job, instance, at: this.clock.now(), tick, reasons });
   }

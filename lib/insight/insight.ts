@@ -50,6 +50,8 @@ export interface InsightQuery {
 
 /** How many entries of a lock are read at most. */
 const ALL = 1_000;
+/** How many acts of people there may be among them, if not all are read. */
+const ACTS = 20;
 
 /**
  * Who ran what, when, and why not: what the instances of a fleet have written to the store, joined with what the store knows of their
@@ -135,7 +137,9 @@ export class Insight {
    */
   async runs(query: InsightQuery = {}): Promise<RunInfo[]> {
     const { job, limit = 20, bad = false } = query;
-    const locks = await this.#kept('runs()', query, bad || job !== undefined ? ALL : limit);
+    // Acts of people are kept among the runs, and are none.
+    const isMixed = bad || job !== undefined;
+    const locks = await this.#kept('runs()', query, isMixed ? ALL : Math.min(ALL, limit + ACTS));
     return locks
       .flatMap(runsOf)
       .filter(
@@ -170,12 +174,8 @@ export class Insight {
     if (!Number.isInteger(limit) || limit < 1 || limit > ALL)
       throw problem(`${method}: limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
     const names = lock === undefined ? await this.#locksFor(job) : [lock];
-    const some = await this.#reader.locks(names, () => most);
-    // Acts of people are kept among the runs, and are none.
-    const isShort = (facts: LockFacts): boolean =>
-      most < ALL && isFull(facts, most) && runsOf(facts).length < limit;
-    const all = [...some.values()].some(isShort) ? await this.#reader.locks(names, () => ALL) : some;
-    return [...all.values()].map(withoutRefusal);
+    const locks = await this.#reader.locks(names, () => most);
+    return [...locks.values()].map(withoutRefusal);
   }
 
   /** The instances of the last days: those that are up first, the newest of them at the top. */
@@ -256,10 +256,6 @@ function readAt(at: unknown, zone: string | undefined): number {
       "Give epoch milliseconds, a Date, or a text such as '2026-11-22 03:00' or '2026-11-22T03:00:00+01:00'.",
   );
 }
-
-/** Whether more entries of runs may be kept than were asked for. */
-const isFull = ({ entries }: LockFacts, most: number): boolean =>
-  entries.filter(({ type }) => type === 'run').length >= most;
 
 /** @throws why its runs cannot be shown */
 function withoutRefusal(facts: LockFacts): LockFacts {
