@@ -9,7 +9,7 @@ import { show as asCode } from '../base/wording.js';
 import { tickFinder } from '../schedule/tick-finder.js';
 import { asksOnce } from './dates.js';
 import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
-import { FleetJobs, type KnownByAll } from './fleet-jobs.js';
+import { FleetJobs } from './fleet-jobs.js';
 import { type Beside, depthIn, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
 import { leasesOf, type LockFacts, runsOf } from './join.js';
@@ -121,12 +121,8 @@ export class Insight {
    */
   async job(name: string): Promise<JobView | undefined> {
     checkName('job()', name);
-    const { jobs, time } = await this.#reader.fleet();
-    const knownBy = jobs.get(name);
-    if (knownBy === undefined || jobs.wasRemoved(knownBy)) return undefined;
-    const locks = await this.#locksOf(knownBy, depthIn(jobs, knownBy[0].job.lock ?? ''));
-    const facts = jobFacts(knownBy, locks, time, this.#more);
-    return facts.forgotten === undefined ? viewOf(facts) : undefined;
+    const { facts, isThere } = await this.#known(name);
+    return facts !== undefined && isThere ? viewOf(facts) : undefined;
   }
 
   /**
@@ -194,24 +190,30 @@ export class Insight {
   async why(job: string, at?: number | Date | string): Promise<Why> {
     checkName('why()', job);
     const time = at === undefined ? undefined : readAt(at, this.#zone);
-    const fleet = await this.#reader.fleet();
-    const knownBy = fleet.jobs.get(job);
-    if (knownBy === undefined) return whyUnknown(job, fleet.jobs.names.sort());
-    const facts = jobFacts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time, this.#more);
-    const isThere = facts.forgotten === undefined && !fleet.jobs.wasRemoved(knownBy);
+    const { jobs, facts, isThere } = await this.#known(job, ALL);
+    if (facts === undefined) return whyUnknown(job, jobs.names.sort());
     return isThere || time !== undefined ? why(facts, time) : whyRemoved(facts);
   }
 
   /** All that is known of a job, also of one that a deploy has removed; or the names of all jobs. @internal */
   async facts(job: string): Promise<JobFacts | { readonly names: string[] }> {
-    const { jobs, time } = await this.#reader.fleet();
-    const knownBy = jobs.get(job);
-    if (knownBy === undefined) return jobs;
-    return jobFacts(knownBy, await this.#locksOf(knownBy, ALL), time, this.#more);
+    const { jobs, facts } = await this.#known(job, ALL);
+    return facts ?? jobs;
   }
 
-  #locksOf([{ job }]: KnownByAll, limit: number): Promise<Map<string, LockFacts>> {
-    return this.#reader.locks(job.lock === undefined ? [] : [job.lock], () => limit);
+  /** @param most how many entries of its lock to read. Absent: as many as tell how it is */
+  async #known(
+    job: string,
+    most?: number,
+  ): Promise<{ readonly jobs: FleetJobs; readonly facts?: JobFacts; readonly isThere: boolean }> {
+    const { jobs, time } = await this.#reader.fleet();
+    const knownBy = jobs.get(job);
+    if (knownBy === undefined) return { jobs, isThere: false };
+    const { lock } = knownBy[0].job;
+    const names = lock === undefined ? [] : [lock];
+    const locks = await this.#reader.locks(names, (name) => most ?? depthIn(jobs, name));
+    const facts = jobFacts(knownBy, locks, time, this.#more);
+    return { jobs, facts, isThere: facts.forgotten === undefined && !jobs.wasRemoved(knownBy) };
   }
 
   /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
