@@ -52,13 +52,12 @@ export type {
 
 // Control
 export { SchedulerLockControl } from './nest/scheduler-lock-control.js';
-export { Control } from './insight/control/control.js';
+export { Control, type ControlSwitches } from './insight/control/control.js';
 export type { ControlOptions } from './insight/control/desk.js';
 export type {
   BreakRequest,
   BreakResult,
   By,
-  ControlSwitches,
   PauseRequest,
   PauseResult,
   RedeliverRequest,

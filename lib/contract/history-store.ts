@@ -36,7 +36,7 @@ export interface Retention {
 }
 
 /** What a person can do to a lock. */
-export type ControlAction = 'pause' | 'resume' | 'break' | 'run' | 'redeliver';
+export type ControlAction = 'pause' | 'resume' | 'break' | 'run' | 'redeliver' | 'forget';
 
 /** An act of a person. Plain data. */
 export interface ControlAct {

@@ -1,10 +1,12 @@
 import { type Clock, inModuleContext } from '../base/clock.js';
 import { StoreUnavailableError } from '../base/errors.js';
 import type { OverdueEvent } from '../contract/events/call-events.js';
-import type { HistoryEntry, HistoryStore, Miss, MissReason, MissResult } from '../contract/history-store.js';
+import type { HistoryEntry, HistoryStore, MissReason } from '../contract/history-store.js';
+import { given } from '../base/shared.js';
 import { isOn, UNLOCKED } from './facts.js';
 import { isRefusal } from './read.js';
 import type { SeenJob, Skips } from './seen-job.js';
+import type { RunInfo } from './types.js';
 import type { WatchedJob, Watcher } from './watched-job.js';
 
 /** How long an instance that has noted a miss waits for the reasons of the others, ms. */
@@ -13,6 +15,9 @@ const GATHER = 3_000;
 const AGAIN = 10_000;
 /** How many misses there may be of one tick: one of each instance. */
 const MANY = 1_000;
+
+/** After what time a run that hangs is reported again, ms. */
+const REPEAT = 3_600_000;
 
 type Reasons = OverdueEvent['reasons'];
 
@@ -29,6 +34,8 @@ interface Noted {
  * but for a mark whose answer is lost: it may have been the first, so that miss is reported here as well.
  */
 export class Alarms {
+  /** When each run that hangs was reported last, monotonic. */
+  #hung: ReadonlyMap<string, number> = new Map();
   #stopped = false;
 
   constructor(
@@ -48,25 +55,21 @@ export class Alarms {
     const why = this.#whyNot(state, tick, lost);
     const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
     const which = job.interval !== undefined ? { grace: job.grace || 0 } : lost ? { late: true } : {};
-    const result = await this.#miss({ ...about, ...which });
+    // A store may refuse to keep the miss, for instance because a table lacks a column.
+    const result = await this.history.miss({ ...about, ...which }).catch((error: unknown) => {
+      if (!isRefusal(error)) throw error;
+    });
     if (this.#stopped) return undefined;
     const { missed, tick: due = tick } = result ?? { missed: true };
     const ranUnlocked = why.reason === UNLOCKED;
     if (!missed && !ranUnlocked) return due;
     state.noted = tick;
     if (ranUnlocked) return undefined;
-    if (result !== undefined) this.soon(job, due, why);
+    const noted = { job, tick: due, own: [{ missedBy: instance, ...why }] };
+    if (result !== undefined) this.#wait(noted, GATHER);
     // Nobody can know whether another instance reports it, too.
-    else this.#tell(job, tick, this.#own(why));
+    else this.#tell(noted, noted.own);
     return undefined;
-  }
-
-  /** `undefined`: the store refuses to keep the miss, for instance because a table lacks a column. */
-  #miss(miss: Miss): Promise<MissResult | undefined> {
-    return this.history.miss(miss).catch((error: unknown) => {
-      if (isRefusal(error)) return undefined;
-      throw error;
-    });
   }
 
   #whyNot(state: SeenJob, tick: number, lost?: Skips): MissReason {
@@ -85,17 +88,21 @@ export class Alarms {
     return this.watcher.idleReason() ?? (isAhead ? 'clock-skew' : 'not-fired');
   }
 
-  /** Reports a miss when the others have noted their reasons, unless one of them has. @param why this instance's reason */
-  soon(job: WatchedJob, tick: number, why: MissReason): void {
-    this.#wait({ job, tick, own: this.#own(why) }, GATHER);
+  /** Reports a run of here that hangs, unless it was reported within the hour. */
+  hung(run: RunInfo): void {
+    const { lock, job = lock, instance, fencingToken, startedAt: since, tick } = run;
+    const now = this.clock.monotonic();
+    if (now - (this.#hung.get(keyOf(run)) ?? -Infinity) < REPEAT) return;
+    const goOn = new Set(this.watcher.runs().map(keyOf));
+    this.#hung = new Map([...this.#hung].filter(([key]) => goOn.has(key))).set(keyOf(run), now);
+    const facts = { lock, job, instance, at: this.clock.now(), fencingToken, since };
+    this.watcher.emit({ type: 'hung', ...facts, ...given({ tick }) });
   }
 
   /** The instance shuts down: the others report what it has not, or the next one that starts. */
   stop(): void {
     this.#stopped = true;
   }
-
-  readonly #own = (why: MissReason): Reasons => [{ missedBy: this.watcher.instance, ...why }];
 
   #wait(miss: Noted, delay: number): void {
     const due = async (): Promise<void> => {
@@ -106,7 +113,7 @@ export class Alarms {
 
   async #due(miss: Noted): Promise<void> {
     const reasons = await this.#reasonsOf(miss);
-    if (await this.#mark(miss)) this.#tell(miss.job, miss.tick, reasons);
+    if (await this.#mark(miss)) this.#tell(miss, reasons);
   }
 
   /** Whether nobody has marked the miss before, as far as this instance can know. */
@@ -133,8 +140,11 @@ export class Alarms {
     return all.length === 0 ? own : all;
   }
 
-  #tell({ job, lock }: WatchedJob, tick: number, reasons: Reasons): void {
+  #tell({ job: { job, lock }, tick }: Noted, reasons: Reasons): void {
     const { instance, emit } = this.watcher;
     emit({ type: 'overdue', lock, job, instance, at: this.clock.now(), tick, reasons });
   }
 }
+
+/** Leases of different locks may have one token. */
+const keyOf = ({ lock, fencingToken }: RunInfo): string => `${fencingToken} ${lock}`;

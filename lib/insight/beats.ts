@@ -50,8 +50,6 @@ const GATHERED = 1_000;
 const CALL_LIMIT = 2_000;
 /** From when on clocks differ so much that an instance starts the wrong ticks, ms. */
 const SKEWED = 10_000;
-/** After what time it sends the list of jobs again, ms: the stored list may have been damaged, so that nobody can read it. */
-const TELL_ANEW = 3_600_000;
 /** How long the last beat may take, ms: a shutdown waits for it. */
 const LAST_BEAT = 1_000;
 
@@ -65,9 +63,8 @@ export class Beats {
   #failedAt: number | undefined;
   /** When it last began a beat, monotonic. */
   #beganAt = -Infinity;
-  /** The list of jobs that the store knows, by its hash, and when it was sent, monotonic. */
+  /** The list of jobs that the store knows, by its hash. */
   #known: string | undefined;
-  #toldAt = -Infinity;
   /** The problem that was reported last. */
   #problem: string | undefined;
   #isSoon = false;
@@ -178,9 +175,8 @@ export class Beats {
       left,
     };
     const [now, sent] = [this.clock.now(), this.clock.monotonic()];
-    const isNew = this.#known !== catalogue || sent - this.#toldAt >= TELL_ANEW;
+    const isNew = this.#known !== catalogue;
     const { time, known } = await this.history.beat(isNew ? { ...beat, jobs } : beat);
-    if (isNew || !known) this.#toldAt = sent;
     // The store read its clock about half-way through the call.
     const took = this.clock.monotonic() - sent;
     const clockOffset = Math.round(time - now - took / 2);

@@ -1,6 +1,7 @@
 import type { ControlAct } from '../contract/history-store.js';
 import type { LockInfo } from '../contract/lock-info.js';
 import { given } from '../base/shared.js';
+import type { KnownBy } from './facts.js';
 import type { ControlInfo, PauseInfo, RunInfo } from './types.js';
 
 /*
@@ -9,7 +10,7 @@ import type { ControlInfo, PauseInfo, RunInfo } from './types.js';
  */
 
 /** The acts that have an entry of their own: its fencing token is a number that only says when. */
-const NOTES: ReadonlySet<string | undefined> = new Set(['pause', 'resume', 'redeliver']);
+const NOTES: ReadonlySet<string | undefined> = new Set(['pause', 'resume', 'redeliver', 'forget']);
 
 /** Whether an entry is that of a run. */
 export const isRun = ({ by }: Pick<RunInfo, 'by'>): boolean => !NOTES.has(by?.action);
@@ -17,6 +18,10 @@ export const isRun = ({ by }: Pick<RunInfo, 'by'>): boolean => !NOTES.has(by?.ac
 /** What a person did to start a run; `undefined` if no person has. */
 export const starterOf = ({ by }: Pick<RunInfo, 'by'>): ControlAct | undefined =>
   by?.action === 'run' ? by : by?.started;
+
+/** Whether an entry says that a person had a job forgotten, which no instance has guarded since. */
+export const forgets = ({ by, job, startedAt }: RunInfo, knownBy: readonly KnownBy[]): boolean =>
+  by?.action === 'forget' && knownBy.every((one) => one.job.job === job && one.seenAt <= startedAt);
 
 /** The pause of a lock that is in force. */
 export function pauseNow(lock: LockInfo | undefined): PauseInfo | undefined {

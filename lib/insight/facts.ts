@@ -57,6 +57,8 @@ export interface JobFacts {
   readonly pauses?: readonly PauseInfo[];
   /** The missed ticks of the job, newest first: one entry for each instance that noted the miss. */
   readonly misses: readonly MissEntry[];
+  /** The entry of a person who had it forgotten, if no instance has guarded it since. */
+  readonly forgotten?: RunInfo;
   /** Why the store does not show its runs; or not its lock: then there is no `asOf`. */
   readonly refusal?: string;
   /** Since when all runs under its lock are kept, if older ones were dropped. */

@@ -64,11 +64,10 @@ export class FleetJobs {
   /** The instances of the same application that do not know a job. */
   #without({ instance, job: { job } }: KnownBy): Member[] {
     const known = this.told.find(({ info }) => info.instance === instance)?.jobs ?? [];
-    const lists = [...this.#indexes].filter(
-      ([, indexes]) => !indexes.has(job) && known.some((one) => indexes.has(one.job)),
-    );
-    const withoutIt = new Set(lists.map(([jobs]) => jobs));
-    return this.told.filter(({ jobs }) => withoutIt.has(jobs));
+    return this.told.filter(({ jobs }) => {
+      const indexes = this.#indexes.get(jobs);
+      return indexes?.has(job) === false && known.some((one) => indexes.has(one.job));
+    });
   }
 }
 

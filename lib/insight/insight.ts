@@ -9,7 +9,7 @@ import { show as asCode } from '../base/wording.js';
 import { tickFinder } from '../schedule/tick-finder.js';
 import { asksOnce } from './dates.js';
 import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
-import { FleetJobs, type KnownByAll } from './fleet-jobs.js';
+import { FleetJobs } from './fleet-jobs.js';
 import { type Beside, depthIn, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
 import { leasesOf, type LockFacts, runsOf } from './join.js';
@@ -50,6 +50,8 @@ export interface InsightQuery {
 
 /** How many entries of a lock are read at most. */
 const ALL = 1_000;
+/** How many acts of people there may be among them, if not all are read. */
+const ACTS = 20;
 
 /**
  * Who ran what, when, and why not: what the instances of a fleet have written to the store, joined with what the store knows of their
@@ -96,7 +98,7 @@ export class Insight {
     return this.#reader.time;
   }
 
-  /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */
+  /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed, or a person had forgotten, are left out. */
   async jobs(): Promise<JobView[]> {
     return (await this.look()).jobs;
   }
@@ -114,16 +116,13 @@ export class Insight {
   /**
    * One job.
    *
-   * @returns `undefined` if no instance knows it, or a deploy has removed it
+   * @returns `undefined` if no instance knows it, a deploy has removed it, or a person had it forgotten
    * @throws SchedulerLockConfigError if `name` is empty
    */
   async job(name: string): Promise<JobView | undefined> {
     checkName('job()', name);
-    const { jobs, time } = await this.#reader.fleet();
-    const knownBy = jobs.get(name);
-    if (knownBy === undefined || jobs.wasRemoved(knownBy)) return undefined;
-    const locks = await this.#locksOf(knownBy, depthIn(jobs, knownBy[0].job.lock ?? ''));
-    return viewOf(jobFacts(knownBy, locks, time, this.#more));
+    const { facts, isThere } = await this.#known(name);
+    return facts !== undefined && isThere ? viewOf(facts) : undefined;
   }
 
   /**
@@ -134,7 +133,9 @@ export class Insight {
    */
   async runs(query: InsightQuery = {}): Promise<RunInfo[]> {
     const { job, limit = 20, bad = false } = query;
-    const locks = await this.#kept('runs()', query, bad || job !== undefined ? ALL : limit);
+    // Acts of people are kept among the runs, and are none.
+    const isMixed = bad || job !== undefined;
+    const locks = await this.#kept('runs()', query, isMixed ? ALL : Math.min(ALL, limit + ACTS));
     return locks
       .flatMap(runsOf)
       .filter(
@@ -169,12 +170,8 @@ export class Insight {
     if (!Number.isInteger(limit) || limit < 1 || limit > ALL)
       throw problem(`${method}: limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
     const names = lock === undefined ? await this.#locksFor(job) : [lock];
-    const some = await this.#reader.locks(names, () => most);
-    // Acts of people are kept among the runs, and are none.
-    const isShort = (facts: LockFacts): boolean =>
-      most < ALL && isFull(facts, most) && runsOf(facts).length < limit;
-    const all = [...some.values()].some(isShort) ? await this.#reader.locks(names, () => ALL) : some;
-    return [...all.values()].map(withoutRefusal);
+    const locks = await this.#reader.locks(names, () => most);
+    return [...locks.values()].map(withoutRefusal);
   }
 
   /** The instances of the last days: those that are up first, the newest of them at the top. */
@@ -187,31 +184,36 @@ export class Insight {
    *
    * @param at the time in question: epoch milliseconds, a `Date`, or a text such as `2026-11-22 03:00`, `2026-11-22T03:00:00Z` or
    * `2026-11-22T03:00+01:00`; a text without an offset is read in the option `zone`. A whole minute asks for the tick of exactly then, any
-   * other time for the newest tick not after it. Without `at`: what the status of the job is about, or else its newest tick
+   * other time for the newest tick not after it. Without `at`: what the status of the job is about, or else its newest run
    * @throws SchedulerLockConfigError if the job has no name, or `at` is no such time. A job that no instance knows is an answer
    */
   async why(job: string, at?: number | Date | string): Promise<Why> {
     checkName('why()', job);
     const time = at === undefined ? undefined : readAt(at, this.#zone);
-    const fleet = await this.#reader.fleet();
-    const knownBy = fleet.jobs.get(job);
-    if (knownBy === undefined) return whyUnknown(job, fleet.jobs.names.sort());
-    const [last] = knownBy;
-    if (time === undefined && fleet.jobs.wasRemoved(knownBy))
-      return whyRemoved(last, this.#more.show(last.seenAt));
-    return why(jobFacts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time, this.#more), time);
+    const { jobs, facts, isThere } = await this.#known(job, ALL);
+    if (facts === undefined) return whyUnknown(job, jobs.names.sort());
+    return isThere || time !== undefined ? why(facts, time) : whyRemoved(facts);
   }
 
   /** All that is known of a job, also of one that a deploy has removed; or the names of all jobs. @internal */
   async facts(job: string): Promise<JobFacts | { readonly names: string[] }> {
-    const { jobs, time } = await this.#reader.fleet();
-    const knownBy = jobs.get(job);
-    if (knownBy === undefined) return jobs;
-    return jobFacts(knownBy, await this.#locksOf(knownBy, ALL), time, this.#more);
+    const { jobs, facts } = await this.#known(job, ALL);
+    return facts ?? jobs;
   }
 
-  #locksOf([{ job }]: KnownByAll, limit: number): Promise<Map<string, LockFacts>> {
-    return this.#reader.locks(job.lock === undefined ? [] : [job.lock], () => limit);
+  /** @param most how many entries of its lock to read. Absent: as many as tell how it is */
+  async #known(
+    job: string,
+    most?: number,
+  ): Promise<{ readonly jobs: FleetJobs; readonly facts?: JobFacts; readonly isThere: boolean }> {
+    const { jobs, time } = await this.#reader.fleet();
+    const knownBy = jobs.get(job);
+    if (knownBy === undefined) return { jobs, isThere: false };
+    const { lock } = knownBy[0].job;
+    const names = lock === undefined ? [] : [lock];
+    const locks = await this.#reader.locks(names, (name) => most ?? depthIn(jobs, name));
+    const facts = jobFacts(knownBy, locks, time, this.#more);
+    return { jobs, facts, isThere: facts.forgotten === undefined && !jobs.wasRemoved(knownBy) };
   }
 
   /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
@@ -256,10 +258,6 @@ function readAt(at: unknown, zone: string | undefined): number {
       "Give epoch milliseconds, a Date, or a text such as '2026-11-22 03:00' or '2026-11-22T03:00:00+01:00'.",
   );
 }
-
-/** Whether more entries of runs may be kept than were asked for. */
-const isFull = ({ entries }: LockFacts, most: number): boolean =>
-  entries.filter(({ type }) => type === 'run').length >= most;
 
 /** @throws why its runs cannot be shown */
 function withoutRefusal(facts: LockFacts): LockFacts {

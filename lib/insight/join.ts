@@ -1,6 +1,6 @@
 import type { HistoryEntry, InstanceRecord, RunEntry, Trigger } from '../contract/history-store.js';
 import type { JobInfo, LockInfo } from '../contract/lock-info.js';
-import { isRun, pausesOf } from './controls.js';
+import { forgets, isRun, pausesOf } from './controls.js';
 import { given } from '../base/shared.js';
 import { type JobFacts, type KnownBy } from './facts.js';
 import type { InstanceState, RunInfo } from './types.js';
@@ -131,6 +131,7 @@ export function factsOf(
     ...given({ lock, since: keptSince(runs, knownBy, more.time), refusal: lockRefusal?.message }),
     runs: runs.filter(({ job }) => job === known.job),
     others: runs.filter(({ job }) => job !== known.job),
+    ...given({ forgotten: leases.find((entry) => forgets(entry, knownBy)) }),
     pauses: pausesOf(leases, lock),
     misses: entries
       .filter((entry) => entry.type === 'miss')

@@ -41,6 +41,7 @@ export async function lookAtAll(reader: Reader, beside: Beside, most?: number): 
   const facts = new Map<string, JobFacts>();
   const views = await inTurns(jobs, (known) => {
     const ofJob = jobFacts(known, locks, time, beside);
+    if (ofJob.forgotten !== undefined) return [];
     facts.set(ofJob.known.job, ofJob);
     return [viewOf(ofJob)];
   });

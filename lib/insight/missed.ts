@@ -75,18 +75,14 @@ function storeAway({ knownBy }: JobFacts, tick: number, misses: readonly MissEnt
       return { ...miss, since: Math.min(tick, since) + clockOffset, until: ended };
     });
   if (telling.length === 0 || telling.some(({ reason }) => reason !== 'store-unavailable')) return undefined;
+  const ends = telling.map(({ until }) => until).filter((until) => until !== undefined);
   return {
     cause: 'store-away',
     from: Math.min(...telling.map(({ since }) => since)),
-    ...given({ to: endOf(telling) }),
+    // When the last of these instances got an answer again, if all have noted that.
+    ...(ends.length === telling.length && { to: Math.max(...ends) }),
     instances: telling.map(({ instance }) => instance),
   };
-}
-
-/** When the last of these instances got an answer again, if all have noted that. */
-function endOf(telling: readonly { readonly until: number | undefined }[]): number | undefined {
-  const ends = telling.map(({ until }) => until).filter((until) => until !== undefined);
-  return ends.length < telling.length ? undefined : Math.max(...ends);
 }
 
 function missed(misses: readonly MissEntry[]): WhyCause | undefined {

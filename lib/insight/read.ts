@@ -1,4 +1,3 @@
-import { nextTurn } from '../base/clock.js';
 import { StoreUnavailableError } from '../base/errors.js';
 import type { HistoryEntry, HistoryStore, InstanceRecord } from '../contract/history-store.js';
 import type { LockStore } from '../contract/lock-store.js';
@@ -24,8 +23,6 @@ const ASKED_AT_ONCE = 10;
 
 /** How many of the instances that are no longer up count: those seen last. */
 const GONE = 200;
-/** From how many instances on other work has its turn between the parts of an answer: each takes milliseconds then. */
-const MANY = 100;
 
 /** Whether a store answers, but refuses to show this part: it may show the rest. */
 export const isRefusal = (error: unknown): error is StoreUnavailableError =>
@@ -62,14 +59,9 @@ export class Reader {
     );
     if (records instanceof StoreUnavailableError) throw records;
     this.#unreadable.instances = unreadable;
-    const pause = records.length > MANY ? nextTurn : undefined;
-    await pause?.();
     const told = toldOf(records);
-    await pause?.();
-    const jobs = new FleetJobs(told);
-    await pause?.();
     this.#time = records[0]?.time;
-    return { told, jobs, time: this.#time ?? 0 };
+    return { told, jobs: new FleetJobs(told), time: this.#time ?? 0 };
   }
 
   /** @param limitOf how many runs and misses of a lock at most; 0: only how the lock is now */

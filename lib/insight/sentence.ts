@@ -3,7 +3,9 @@ import { displayName } from '../base/lock-name.js';
 import { withoutSql } from '../base/wording.js';
 import { datesOf } from './dates.js';
 import { isOn, type JobFacts, lastStartOf, makesUpFor, upAt, wasStarted } from './facts.js';
+import { isUp } from './join.js';
 import { begunOf, capital, cutShort, endOf, inBrackets, names, some, whereOf, Words } from './phrases.js';
+import { scheduleOf } from './shown.js';
 import type { RunInfo, ScheduleView, UnknownReason, WhyCause } from './types.js';
 
 /* Sentences for a person who is on call, at night, and has not seen this job before. */
@@ -21,17 +23,17 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `${nobody(words)}: ${run.outcome === 'interrupted' ? 'its lock was still taken for an earlier run of the job' : 'an earlier run of the job was still going on'}, ${whereOf(run, words)}.`,
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
   'store-away': ({ from, to, instances }, words) =>
-    `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${share(instances.length, words)}.`,
+    `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${names(instances)}.`,
   unlocked: ({ instances }, words) =>
     `${capital(words.theTick)} ran without its lock on ${names(instances)}, as the store did not answer (\`onStoreError: 'run'\`). Nothing more is known of that run.`,
   missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
   'no-instance': noInstance,
   paused,
-  off: ({ instances }, words) => off(instances, words),
+  off,
   'clocks-behind': ({ behind, instances }) =>
     `Its ticks come ${formatDuration(behind)} late: the clock of ${names(instances)} is behind that of the store by so much. Either clock may be the wrong one.`,
   'schedules-differ': ({ schedules }, words) =>
-    `${words.tick === undefined ? 'The' : `${nobody(words)}, and the`} instances do not agree when it runs: ${some(schedules.map(scheduleOf), 5, '; ')}.`,
+    `${words.tick === undefined ? 'The' : `${nobody(words)}, and the`} instances do not agree when it runs: ${some(schedules.map(onOf), 5, '; ')}.`,
   'not-a-tick': noTick,
   pending: ({ due }, words) => pending(due, words),
   'unknown-job': ({ jobs }, { facts }) => unknownJobSentence(facts.known.job, jobs, true),
@@ -97,12 +99,6 @@ function takenBy({ run, holder }: Of<'lock-taken'>, words: Words): string {
     : `${taken} taken by ${what}, ${whereOf(run, words)}`;
 }
 
-/** `3 of 3 instances`. */
-function share(count: number, { facts, tick }: Words): string {
-  const up = tick === undefined ? 0 : upAt(facts, tick).length;
-  return `${count} of ${Math.max(count, up)} instance${Math.max(count, up) === 1 ? '' : 's'}`;
-}
-
 /** What kept an instance from a tick, by its reason. */
 const REASONS: Readonly<Record<string, string>> = {
   'not-fired': 'the scheduler did not call the job: it was stopped, or too busy',
@@ -127,20 +123,12 @@ function reasonsOf(reasons: Of<'missed'>['reasons'], { facts }: Words): string[]
   return [...instances].map(([text, on]) => `On ${names(on)}, ${text}.`);
 }
 
-function off(instances: readonly string[], { facts: { knownBy }, tick }: Words): string {
-  const [isStopped, isDisabled] = [true, false].map((enabled) =>
-    knownBy.some((by) => by.job.enabled === enabled && !isOn(by.job)),
-  );
-  const how = [isDisabled ? '`enabled: false`' : '', isStopped ? 'its cron job was stopped' : ''];
-  const what = `switched off (${how.filter((each) => each !== '').join(', or ')})`;
-  if (knownBy.every(({ state }) => state !== 'up'))
-    return `It was ${what} where it was known last: ${names(instances)}.`;
-  const isOne = instances.length === 1;
-  const wereThere = tick === undefined ? (isOne ? 'is up' : 'are up') : `${isOne ? 'was' : 'were'} up then`;
-  // Some that are not up any more may have had it switched on.
-  const which = `${instances.length < knownBy.length ? `${wereThere} and ` : ''}${isOne ? 'knows' : 'know'} it`;
-  const where = isOne ? `the only instance that ${which}` : `all ${instances.length} instances that ${which}`;
-  return `It is ${what} on ${where}: ${names(instances)}.`;
+function off({ instances }: Of<'off'>, { facts: { knownBy } }: Words): string {
+  const isDisabled = knownBy.some(({ job }) => !job.enabled) && '`enabled: false`';
+  const isStopped = knownBy.some(({ job }) => job.enabled && !isOn(job)) && 'its cron job was stopped';
+  const how = [isDisabled, isStopped].filter(Boolean).join(', or ');
+  const where = knownBy.some(isUp) ? '' : ', where it was known last';
+  return `It is switched off (${how}) on ${names(instances)}${where}.`;
 }
 
 function ahead(offset = 0): string {
@@ -156,52 +144,33 @@ function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string
       ? undefined
       : `${displayName(last)} was the last one, and was last seen at ${words.time(from)}`;
   const next = to === undefined ? 'none has come since' : `the next one started at ${words.time(to)}`;
-  const off = words.facts.knownBy.filter(({ state, job }) => state === 'up' && !isOn(job));
-  const which = off.length === 0 ? 'that knows the job' : 'on which the job is switched on';
-  const rest =
-    off.length === 0 ? '' : ` It is switched off on ${names(off.map(({ instance }) => instance))}.`;
-  return `No instance ${which} ${then}: ${seen === undefined ? next : `${seen}; ${next}`}.${rest}`;
+  const isOffElsewhere = words.facts.knownBy.some(({ state, job }) => state === 'up' && !isOn(job));
+  const which = isOffElsewhere ? 'on which the job is switched on' : 'that knows the job';
+  return `No instance ${which} ${then}: ${seen === undefined ? next : `${seen}; ${next}`}.`;
 }
 
 function paused({ pause }: Of<'paused'>, words: Words): string {
   const { actor, reason, since, until, resumedBy, lock } = pause;
   const { known, time } = words.facts;
   const isNow = until > time;
-  const what = lock === known.job ? 'It' : `Its lock ${displayName(lock)}`;
-  const about =
-    isNow && words.tick === undefined
-      ? what
-      : `${nobody(words)}: ${what === 'It' ? 'it' : what.replace('Its', 'its')}`;
-  const who = `paused by ${actor} at ${words.fullTime(since)}, ${isNow ? 'until' : 'and was so until'} ${words.fullTime(until)}${resumedBy === undefined ? '' : `, when ${resumedBy} resumed it`}`;
-  return `${about} ${isNow ? 'is' : 'was'} ${who}${inBrackets(reason)}.`;
+  const what = lock === known.job ? 'it' : `its lock ${displayName(lock)}`;
+  const about = isNow && words.tick === undefined ? capital(what) : `${nobody(words)}: ${what}`;
+  const end = `${isNow ? 'until' : 'and was so until'} ${words.fullTime(until)}`;
+  const resumed = resumedBy === undefined ? '' : `, when ${resumedBy} resumed it`;
+  return `${about} ${isNow ? 'is' : 'was'} paused by ${actor} at ${words.fullTime(since)}, ${end}${resumed}${inBrackets(reason)}.`;
 }
 
-/** `0 3 * * * in UTC on api-1, api-2`. */
-function scheduleOf({ schedule, timeZone, interval, instances }: ScheduleView): string {
-  const when =
-    interval === undefined
-      ? `\`${schedule ?? 'no schedule'}\`${timeZone === undefined ? '' : ` in ${timeZone}`}`
-      : `every ${formatDuration(interval)}`;
-  return `${when} on ${names(instances)}`;
-}
+/** `0 3 * * * UTC on api-1, api-2`. */
+const onOf = (view: ScheduleView): string => `${scheduleOf(view)} on ${names(view.instances)}`;
 
 function noTick({ before, after: following, schedules }: Of<'not-a-tick'>, words: Words): string {
   const at = words.tick === undefined ? 'then' : `at ${words.fullTime(words.tick)}`;
-  const schedule = `its schedule is ${some(schedules.map(scheduleOf), 5, '; ')}`;
+  const schedule = `its schedule is ${some(schedules.map(onOf), 5, '; ')}`;
   const dates: string[] = [];
-  if (before !== undefined)
-    dates.push(`the tick before was at ${words.fullTime(before)}${resultOf(before, words)}`);
+  if (before !== undefined) dates.push(`the tick before was at ${words.fullTime(before)}`);
   if (following !== undefined)
-    dates.push(
-      `the next one ${following > words.facts.time ? 'is' : 'was'} at ${words.fullTime(following)}${resultOf(following, words)}`,
-    );
+    dates.push(`the next one ${following > words.facts.time ? 'is' : 'was'} at ${words.fullTime(following)}`);
   return `It has no tick ${at}: ${schedule}.${dates.length === 0 ? '' : ` ${capital(dates.join('; '))}.`}`;
-}
-
-/** What became of a tick, if its run is known. */
-function resultOf(tick: number, { facts }: Words): string {
-  const run = facts.runs.find((candidate) => candidate.tick === tick);
-  return run === undefined ? '' : ` (${run.outcome} on ${displayName(run.instance)})`;
 }
 
 function pending(due: number, words: Words): string {

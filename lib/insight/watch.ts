@@ -3,14 +3,13 @@ import type { HistoryStore } from '../contract/history-store.js';
 import { Alarms } from './alarms.js';
 import { nextRipe } from './dates.js';
 import type { JobFacts } from './facts.js';
-import { HUNG, HungRuns } from './hung-runs.js';
 import type { LockFacts } from './join.js';
 import { isExcused, isOff, type Judgement, judge } from './judgement.js';
 import type { Fleet, Reader } from './read.js';
 import { isNotAmong, type Lost, RECHECK, SeenJob } from './seen-job.js';
 import { inTurns } from './turns.js';
 import type { JobStatus, RunInfo } from './types.js';
-import type { Refused, WatchedJob, Watcher } from './watched-job.js';
+import { HUNG, type Refused, type WatchedJob, type Watcher } from './watched-job.js';
 
 /** The shortest time between two looks at a job, ms. */
 const SOONEST = 1_000;
@@ -35,10 +34,7 @@ const WRONG: ReadonlySet<JobStatus> = new Set(['overdue', 'failing', 'interrupte
  */
 export class Watch {
   readonly #states = new Map<string, SeenJob>();
-  /** The jobs that are not watched: a function makes the names of their locks. Only their runs that hang here are known. */
-  readonly #unwatched = new Set<string>();
   readonly #alarms: Alarms;
-  readonly #hungRuns: HungRuns;
   /** Who is there, and when the store was asked, by its clock. */
   #fleet: (Fleet & { readonly askedAt: number }) | undefined;
   /** Why the store does not show runs: the same reason for all locks. */
@@ -63,18 +59,17 @@ export class Watch {
     private readonly watcher: Watcher,
   ) {
     this.#alarms = new Alarms(history, clock, watcher);
-    const ofUnwatched = ({ job = '' }: RunInfo): boolean => this.#unwatched.has(job);
-    this.#hungRuns = new HungRuns(clock, watcher, ofUnwatched);
   }
 
-  /** The judgement of each job that is watched, and of each other one that hangs, as far as this instance knows. */
+  /** The judgement of each job, as far as this instance knows; of one whose lock has no fixed name, only if it hangs. */
   get judgements(): ReadonlyMap<string, Judgement> {
     this.#here = this.watcher.runs();
     const judgements = new Map<string, Judgement>();
-    for (const [job, state] of this.#states)
-      if (state.job.isThere()) judgements.set(job, this.#judged(state));
-    for (const run of this.#hungRuns.ofUnwatched)
-      judgements.set(run.job ?? run.lock, { status: 'hung', attention: true, run });
+    for (const [job, state] of this.#states) {
+      const judgement = this.#judged(state);
+      if (state.job.isThere() && (state.job.lock !== '' || judgement.status === 'hung'))
+        judgements.set(job, judgement);
+    }
     return judgements;
   }
 
@@ -89,12 +84,11 @@ export class Watch {
   }
 
   /** Watches a job from now on, instead of an earlier one with its name. One that is never overdue may still hang. */
-  add({ lock, ...job }: Omit<WatchedJob, 'lock'> & { readonly lock: string | undefined }): void {
+  add(job: WatchedJob): void {
     if (this.#stopped) return;
-    if (lock === undefined) return void this.#unwatched.add(job.job);
-    const state = new SeenJob({ ...job, lock }, this.clock, Infinity);
+    const state = new SeenJob(job, this.clock, Infinity);
     this.#states.set(job.job, state);
-    this.#lookBy(state, this.#firstLookAt(state.job));
+    this.#lookBy(state, this.#firstLookAt(job));
   }
 
   remove(job: string): void {
@@ -123,7 +117,6 @@ export class Watch {
   soon(job = ''): void {
     const state = this.#states.get(job);
     if (state !== undefined) this.#lookBy(state, this.#now() + HUNG);
-    else if (this.#unwatched.has(job)) this.#hungRuns.soon();
   }
 
   /**
@@ -146,7 +139,6 @@ export class Watch {
     this.#timer?.cancel();
     this.#states.clear();
     this.#alarms.stop();
-    this.#hungRuns.stop();
   }
 
   /** A beat was answered, or refused. @param problem why it was refused: then the store may show no runs, either */
@@ -180,7 +172,8 @@ export class Watch {
   }
 
   /** When to look for the first time: a tick that was missed while no instance was up may be running late in this moment. */
-  #firstLookAt({ comesLate }: WatchedJob): number {
+  #firstLookAt({ comesLate, lock }: WatchedJob): number {
+    if (lock === '') return Infinity;
     return comesLate ? this.#now() + AGAIN : -Infinity;
   }
 
@@ -223,9 +216,10 @@ export class Watch {
     // A job that was deleted may be put back.
     for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + BACK;
     for (const state of states) state.look(this.#now());
-    if (states[0] !== undefined && this.#asksOfRuns) {
+    const lock = states.find(({ job }) => job.lock !== '')?.job.lock;
+    if (lock !== undefined && this.#asksOfRuns) {
       this.#asksOfRuns = false;
-      this.#refusal = await this.reader.refusalOf(states[0].job.lock);
+      this.#refusal = await this.reader.refusalOf(lock);
       for (const state of this.#states.values()) state.judgement = undefined;
     }
     const doubtful = await this.#those(states, (state) => state.mustAsk || this.#mayChange(state));
@@ -242,7 +236,7 @@ export class Watch {
   /** Whether an answer of the store may change the judgement, though no tick comes. */
   #mayChange(state: SeenJob): boolean {
     const { status, attention, run, reason, disagree = false } = this.#judged(state);
-    if (reason === 'no-dates') return false;
+    if (reason === 'no-dates' || state.job.lock === '') return false;
     if (run?.outcome === 'running') return disagree || isNotAmong(this.#here, run);
     return attention || disagree || UNSETTLED.has(status);
   }
@@ -285,8 +279,10 @@ export class Watch {
   async #tell(state: SeenJob): Promise<void> {
     const judgement = this.#judged(state);
     const { status, attention, tick, run } = judgement;
-    const hangs = attention && run?.outcome === 'running' && !isNotAmong(this.#here, run);
-    if (hangs) this.#hungRuns.tell(run);
+    if (attention && run?.outcome === 'running')
+      for (const each of this.#here)
+        if (each.job === state.job.job && (each.hung === true || !isNotAmong([each], run)))
+          this.#alarms.hung(each);
     if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     const now = this.#now();
     // Its schedule may have changed, which needs no answer of the store.
@@ -298,9 +294,9 @@ export class Watch {
   #again(state: SeenJob, { run, reason, disagree, attention }: Judgement): number {
     const now = this.#now();
     state.disagreeSince = disagree === true ? (state.disagreeSince ?? now) : undefined;
-    if (reason === 'not-asked' || reason === 'old-facts') return AGAIN;
     const goesOn = run?.outcome === 'running';
     if (!this.#mayChange(state) && !(goesOn && attention)) return Infinity;
+    if (reason === 'not-asked' || reason === 'old-facts') return AGAIN;
     // By the next question after a deploy, the old instance has left. Runs keep the store awake.
     const isFresh = now - (state.disagreeSince ?? -Infinity) < RECHECK - AGAIN;
     return goesOn || isFresh ? RECHECK : this.#withTicks(state.job, now);

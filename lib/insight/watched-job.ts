@@ -4,10 +4,13 @@ import type { TickDates } from './facts.js';
 import type { ShownJob } from './beats.js';
 import type { RunInfo } from './types.js';
 
+/** How long a run may go on before it hangs when it should be over, ms: it may be about to end. */
+export const HUNG = 60_000;
+
 /** A job that is watched, also where it is disabled: some instance has to notice that none runs it. */
 export interface WatchedJob {
   readonly job: string;
-  /** Name of its lock. */
+  /** Name of its lock. Empty if it is made from the arguments of each call: then only runs that hang here are known. */
   readonly lock: string;
   /** Whether a tick that was skipped may still run. */
   readonly comesLate: boolean;

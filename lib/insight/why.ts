@@ -11,19 +11,18 @@ import {
   type JobFacts,
   type KnownBy,
   lastStartOf,
-  makesUpFor,
   type TickDates,
   upAndOn,
   upAt,
-  wasExpected,
   wasInterrupted,
-  wasStarted,
   wasUp,
   wentOn,
 } from './facts.js';
 import { causesOfMiss } from './missed.js';
+import { inBrackets } from './phrases.js';
 import { sentenceOf, unknownJobSentence } from './sentence.js';
 import { type Judgement, judge } from './judgement.js';
+import { timesIn } from './times.js';
 import type { RunInfo, ScheduleView, Why, WhyCause } from './types.js';
 
 const MINUTE = 60_000;
@@ -34,7 +33,7 @@ const SOME = 10;
  * Why a job ran, or did not run: the first cause that applies.
  *
  * @param at epoch milliseconds. A whole minute asks for the tick of exactly then; any other time for the newest tick not after it.
- * Without `at`: what the status of the job is about, or else the newest tick that should have been started by now
+ * Without `at`: what the status of the job is about, or else its newest run
  */
 export function why(facts: JobFacts, at?: number): Why {
   return at === undefined ? whyOf(facts, judge(facts)) : whyAt(facts, at);
@@ -79,46 +78,34 @@ export function whyUnknown(job: string, jobs: readonly string[]): Why {
   return { job, sentence: unknownJobSentence(job, cause.jobs, near.size > 0), ...cause };
 }
 
-/** @param last the one that was last seen of those that had the job @param seen when that was */
-export function whyRemoved({ instance, job: { job } }: KnownBy, seen: string): Why {
-  const last = `${displayName(instance)} was the last instance that had it, and was last seen at ${seen}`;
-  return { job, sentence: `A deploy has removed it: ${last}.`, cause: 'unknown-job', jobs: [] };
+/** A job that a deploy has removed, or a person had forgotten. */
+export function whyRemoved({ known: { job }, knownBy: [last], forgotten, show = timesIn() }: JobFacts): Why {
+  const { instance = '', seenAt = 0 } = last ?? {};
+  const sentence =
+    forgotten?.by === undefined
+      ? `A deploy has removed it: ${displayName(instance)} was the last instance that had it, and was last seen at ${show(seenAt)}.`
+      : `It is forgotten, by ${forgotten.by.actor} at ${show(forgotten.startedAt)}${inBrackets(forgotten.by.reason)}, and no instance has guarded it since.`;
+  return { job, sentence, cause: 'unknown-job', jobs: [] };
 }
 
-/** @param ripe ticks until this time should have been started by now */
-function whyInterval(facts: JobFacts, run: RunInfo | undefined, ripe: number): Why {
-  const due = dueOf(facts);
-  const isSettled = due === undefined || due > ripe || facts.runs.some((each) => makesUpFor(each, due));
-  if (run !== undefined && isSettled) return whyRun(facts, run);
-  return whyTick(facts, due);
-}
-
+/** The newest run or tick of which anything is known. */
 function whyNewest(facts: JobFacts): Why {
-  const { known, time, knownBy } = facts;
-  const [run] = facts.runs;
-  const ripe = time - graceOf(known);
-  if (known.kind !== 'cron') return whyInterval(facts, run, ripe);
-  const dates = datesOf(facts);
-  const newest = dates.newest(time);
-  if (run !== undefined && (newest === undefined || isWithoutTick(facts, run, newest)))
-    return whyRun(facts, run);
-  const next = dates.next(time);
-  const coming = next === Infinity ? newest : next;
-  if (newest === undefined) return whyTick(facts, coming);
-  // While the newest tick may still be started, the one before says more.
-  const tick = wasStarted(facts, newest) ? newest : (dates.newest(ripe) ?? newest);
-  if (run !== undefined) return isOfNobody(facts, tick) ? whyRun(facts, run) : whyTick(facts, tick);
-  const isNew = knownBy.every(({ startedAt }) => startedAt > tick);
-  return whyTick(facts, isNew ? coming : tick);
+  const { runs, misses } = facts;
+  const [run] = runs;
+  const tick = Math.max(lastStartOf(facts)?.tick ?? 0, misses[0]?.tick ?? 0);
+  if (run !== undefined && tick <= (run.tick ?? run.startedAt)) return whyRun(facts, run);
+  return whyTick(facts, tick > 0 ? tick : firstTick(facts));
 }
 
-/** Whether no instance had this date: a deploy has changed the schedule since. */
-const isOfNobody = (facts: JobFacts, date: number): boolean =>
-  !facts.runs.some(({ tick }) => tick === date) && !wasExpected(facts, date);
-
-/** Whether nobody knows which ticks were started, as with `oncePerTick: false`: then the newest run says more than the ticks. */
-const isWithoutTick = ({ known }: JobFacts, { tick, startedAt }: RunInfo, newest: number): boolean =>
-  known.overdue === false && tick === undefined && startedAt >= newest;
+/** Of a job of which nothing is known yet: its newest tick, or the one to come if no instance was there then. */
+function firstTick(facts: JobFacts): number | undefined {
+  const { known, time, knownBy } = facts;
+  if (known.kind !== 'cron') return dueOf(facts);
+  const dates = datesOf(facts);
+  const [newest, next] = [dates.newest(time), dates.next(time)];
+  const wasThere = newest !== undefined && knownBy.some(({ startedAt }) => startedAt <= newest);
+  return wasThere || next === Infinity ? newest : next;
+}
 
 function whyAt(facts: JobFacts, at: number): Why {
   const { known, runs, misses } = facts;

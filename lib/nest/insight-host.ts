@@ -2,7 +2,7 @@ import { type BeforeApplicationShutdown, Injectable, type OnModuleDestroy } from
 import { grantedAt } from '../insight/join.js';
 import { Presence } from '../insight/presence.js';
 import type { RunInfo } from '../insight/types.js';
-import { HUNG } from '../insight/hung-runs.js';
+import { HUNG } from '../insight/watched-job.js';
 import type { CronTimeClass } from '../schedule/tick-finder.js';
 import type { BoundJob } from './bound-job.js';
 import { JobRegistry } from './job-registry.js';

@@ -59,14 +59,13 @@ export class SchedulerLockControl extends Switches {
   protected override async open(): Promise<Desk> {
     await this.host.start();
     const { store, settings } = this.host;
-    const { clock, instanceId: instance, storeTimeout, insight } = settings;
+    const { clock, instanceId: instance, storeTimeout } = settings;
     return (this.#desk ??= new Desk(store, {
       clock,
       instance,
       emit: this.events.emit,
       storeTimeout,
       closing: this.#closing.signal,
-      ...(insight && { kept: { count: insight.keep, age: insight.age } }),
     }));
   }
 }

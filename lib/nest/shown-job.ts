@@ -33,7 +33,7 @@ export function watchedJob(bound: BoundJob, host: LockHost): Parameters<Watch['a
   const { job, name, schedule, settings, state } = bound;
   return {
     job,
-    lock: typeof name === 'string' ? name : undefined,
+    lock: typeof name === 'string' ? name : '',
     comesLate: settings.catchUp !== false,
     grace: schedule !== undefined && overdueAfter(bound),
     interval: schedule?.every,

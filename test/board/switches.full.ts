@@ -48,6 +48,7 @@ const ACTIONS: readonly [path: string, body: object][] = [
   ['jobs/run', { job: 'housekeeping' }],
   ['locks/break', { lock: 'ExportJobs.warehouse', reason: 'stuck', fencingToken: 1 }],
   ['locks/redeliver', { lock: 'WebhookJobs.deliver' }],
+  ['jobs/forget', { job: 'housekeeping', reason: 'it is gone' }],
 ];
 
 describe.each(PLATFORMS)('on %s', (platform) => {
@@ -122,6 +123,38 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       (await (await fetch(`${url}?job=${job}`, { headers: USER })).text()).replaceAll(/<[^>]*>/g, '');
     expect(await acts('RefreshJobs.refresh')).toContain('ada@example.com paused it (migration)');
     expect(await acts('ExportJobs.warehouse')).toContain('ada@example.com ended its lease (stuck)');
+  });
+
+  test('a job that no instance has any more is forgotten, one that is up is not', async () => {
+    const { url, made } = await opened(platform);
+    const old = { ...JOBS[1], job: 'OldJobs.sweep', lock: 'OldJobs.sweep' } as KnownJob;
+    await made.beat({ instance: 'old-1', version: '0.9.0', startedAt: NOW - 95 * 60_000, jobs: [old] });
+    await made.clock.advance(10 * 60_000);
+    await made.beat({
+      instance: 'api-7f9c-x2kq',
+      version: '1.5.0',
+      startedAt: NOW - 95 * 60_000,
+      jobs: JOBS,
+    });
+    const page = async (query: string): Promise<string> =>
+      (await fetch(url + query, { headers: USER })).text();
+    const forget = (job: string): Promise<Response> =>
+      fetch(`${url}/api/v1/jobs/forget`, {
+        method: 'POST',
+        headers: { ...JSON_BODY, ...OPERATOR, ...SAME },
+        body: JSON.stringify({ job, reason: 'it is gone' }),
+      });
+    expect(await page('?job=OldJobs.sweep')).toContain('data-action="api/v1/jobs/forget"');
+    expect(await page(`?job=${JOBS[1]?.job}`)).not.toContain('data-action="api/v1/jobs/forget"');
+    expect(await page('')).toContain('OldJobs.sweep');
+    expect(await statusOf(forget(String(JOBS[1]?.job)))).toBe(409);
+    expect(await statusOf(forget('OldJobs.sweep'))).toBe(200);
+    await made.clock.advance(3_000);
+    expect(await page('')).not.toContain('OldJobs.sweep');
+    const gone = await page('?job=OldJobs.sweep');
+    expect(gone).toContain('It is forgotten since');
+    expect(gone).not.toContain('jobs/forget');
+    expect(gone.replaceAll(/<[^>]*>/g, '')).toContain('ada@example.com had it forgotten (it is gone)');
   });
 
   test('a name of 200 characters is that of a lock or a job as any other, in the body', async () => {

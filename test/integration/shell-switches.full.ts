@@ -123,6 +123,21 @@ describe.each([
     await end();
   });
 
+  test('forget, once no instance has the job', async () => {
+    const argv = ['forget', JOB, '--reason', 'it is gone', ...as];
+    expect(await tell(...argv)).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/^Nothing was changed: Invoices\.send is guarded on /),
+    });
+    expect((await tell('status')).out).toContain(JOB);
+    await closeApps();
+    const forgotten = 'Forgotten: Invoices.send is shown again when an instance guards it.\n';
+    expect(await tell(...argv)).toEqual({ code: 0, err: '', out: forgotten });
+    expect((await tell('status')).out).not.toContain(JOB);
+    expect((await tell('why', JOB)).out).toContain(`It is forgotten, by ${actor} at `);
+    expect((await tell('runs', JOB)).out).toMatch(new RegExp(`forgotten .*by ${actor}.*it is gone`));
+  });
+
   test('redeliver', async () => {
     work = () => Promise.reject(new Error('the disk is full'));
     expect((await tell('run', JOB, '--wait', '1m')).code).toBe(1);
@@ -142,6 +157,7 @@ test.each([
   ['a job that nobody knows', ['resume', 'Invoices.sent'], /No instance knows a job/],
   ['a job that nobody knows', ['run', 'Invoices.sent'], /No instance knows a job/],
   ['no reason', ['pause', JOB], /say why/],
+  ['no reason', ['forget', JOB], /say why/],
   ['no fencing token', ['break', 'invoices', '--reason', 'x'], /--fencing <number>, as `locks` shows it/],
   ['a name that is too long', ['run', JOB, '--as', 'x'.repeat(201)], /actor: .* does not say who/],
   ['no lock', ['redeliver'], /Say which lock/],

@@ -1,40 +1,41 @@
+import { given } from '../../base/shared.js';
 import { starterOf } from '../controls.js';
 import { leasesOf } from '../join.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { LeaseRef } from '../../contract/lock-store.js';
 import { Given } from './check.js';
-import { actOf, type Desk } from './desk.js';
+import { actOf, type Desk, KEPT } from './desk.js';
 import type { BreakRequest, BreakResult } from './types.js';
 
 /** Ends the lease that a person has seen, and no other one. */
 export async function breakLease(desk: Desk, request: BreakRequest): Promise<BreakResult> {
-  const given = new Given('break()');
-  given.name('lock', request.lock);
-  given.actor(request.actor);
-  given.reason(request.reason, true);
-  given.fencingToken(request.fencingToken);
-  given.done();
+  const asked = new Given('break()', request, true);
+  asked.name('lock', request.lock);
+  asked.fencingToken(request.fencingToken);
+  asked.done();
   const { lock, fencingToken } = request;
   const info = await desk.look(lock);
   if (info?.token === undefined || info.fencingToken !== fencingToken) return gone(lock, info);
   const job = await jobOf(desk, lock, info);
-  const lease = leaseOf({ ...info, ...(job !== undefined && { job }) }, { token: info.token, fencingToken });
+  const lease = leaseOf({ ...info, ...given({ job }) }, { token: info.token, fencingToken });
   // If a person has started the run, the record of its end says so, too.
   const entries = await desk.entriesOf(lock).catch(() => []);
   const run = entries.find((entry) => entry.fencingToken === fencingToken);
   const act = actOf('break', request, run && starterOf(run));
-  const isOver = await desk.end(lease, act, info.time - (info.since ?? info.time));
-  if (!isOver) return gone(lock, await desk.look(lock));
+  const record = { kept: KEPT, duration: Math.max(0, info.time - (info.since ?? info.time)), by: act };
+  // With this outcome, completed runs do not push the record out of the history.
+  const { released } = await desk.ask(desk.store.release(lease, { outcome: 'aborted', record }));
+  if (!released) return gone(lock, await desk.look(lock));
+  // The store writes the record before it answers a read of the history: the caller may end the process next.
+  await desk.entriesOf(lock).catch(() => undefined);
+  desk.tell(lock, act, { fencingToken, ...given({ job }) });
   const { holder } = lease;
-  return { result: 'broken', lock, fencingToken, holder, ...(job !== undefined && { job }) };
+  return { result: 'broken', lock, fencingToken, holder, ...given({ job }) };
 }
 
 /** The job of a lease. A table does not say for which job a call by hand has taken the lock: then the only one under the lock. */
 async function jobOf(desk: Desk, lock: string, { job }: LockInfo): Promise<string | undefined> {
-  if (job !== undefined) {
-    await desk.learnKept();
-    return job;
-  }
+  if (job !== undefined) return job;
   const found = await desk.find({ lock });
   return 'jobs' in found && found.jobs.length === 1 ? found.jobs[0] : undefined;
 }
@@ -48,9 +49,7 @@ function leaseOf(info: LockInfo, own: Pick<LeaseRef, 'token' | 'fencingToken'>):
     ...own,
     ttl: Math.max(1, Math.ceil(expiresIn)),
     holder,
-    ...(job !== undefined && { job }),
-    ...(run?.tick !== undefined && { tick: run.tick }),
-    ...(run?.attempt !== undefined && { attempt: run.attempt }),
+    ...given({ job, tick: run?.tick, attempt: run?.attempt }),
   };
 }
 
@@ -63,7 +62,6 @@ function gone(lock: string, info: LockInfo | undefined): BreakResult {
     result: 'gone',
     lock,
     held: true,
-    ...(isOurs && { fencingToken }),
-    ...(holder !== undefined && { holder }),
+    ...given({ fencingToken: isOurs ? fencingToken : undefined, holder }),
   };
 }

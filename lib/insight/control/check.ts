@@ -2,23 +2,30 @@ import { type Duration, formatDuration, parseDuration } from '../../base/duratio
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { displayName, nameProblem } from '../../base/lock-name.js';
 import { show } from '../../base/wording.js';
-import type { Target } from './types.js';
+import type { By, Target } from './types.js';
 
 const DAY = 86_400_000;
 /** How long a pause lasts at most, ms: as long as any lease may. */
 export const MAX_PAUSE = 30 * DAY;
 /** How long a pause lasts by default, ms. */
 export const USUAL_PAUSE = 7 * DAY;
-/** The longest texts that are kept. */
-const ACTOR_LENGTH = 200;
-const REASON_LENGTH = 200;
-const KEY_LENGTH = 200;
+/** The longest text that is kept. */
+const LENGTH = 200;
 
 /** What a person has given to a switch. */
 export class Given {
   readonly #problems: string[] = [];
 
-  constructor(private readonly action: string) {}
+  /** @param isWhy whether the reason is needed */
+  constructor(
+    private readonly action: string,
+    { actor, reason }: Partial<By>,
+    isWhy: boolean,
+  ) {
+    if (!isText(actor)) this.#add(`actor: ${show(actor)} does not say who does it. Give ${TEXT}`);
+    if (reason === undefined && !isWhy) return;
+    if (!isText(reason)) this.#add(`reason: ${show(reason)} does not say why. Give ${TEXT}`);
+  }
 
   name(what: string, name: unknown): void {
     const problem = nameProblem(name);
@@ -29,27 +36,14 @@ export class Given {
     this.name(lock === undefined ? 'job' : 'lock', lock ?? job);
   }
 
-  actor(actor: unknown): void {
-    if (isText(actor) && actor.trim() !== '' && actor.length <= ACTOR_LENGTH) return;
-    this.#add(
-      `actor: ${show(actor)} does not say who does it. Give a text of 1 to ${ACTOR_LENGTH} characters`,
-    );
-  }
-
-  reason(reason: unknown, isNeeded: boolean): void {
-    if (reason === undefined && !isNeeded) return;
-    if (isText(reason) && reason.trim() !== '' && reason.length <= REASON_LENGTH) return;
-    this.#add(`reason: ${show(reason)} does not say why. Give a text of 1 to ${REASON_LENGTH} characters`);
-  }
-
   fencingToken(token: unknown): void {
     if (Number.isSafeInteger(token) && (token as number) > 0) return;
     this.#add(`fencingToken: ${show(token)} is none. Give that of the lease, as \`locks\` shows it`);
   }
 
   key(key: unknown): void {
-    if (typeof key === 'string' && key.length <= KEY_LENGTH && !key.includes('\0')) return;
-    this.#add(`key: ${show(key)} is none. Give a text of at most ${KEY_LENGTH} characters`);
+    if (typeof key === 'string' && key.length <= LENGTH && !key.includes('\0')) return;
+    this.#add(`key: ${show(key)} is none. Give a text of at most ${LENGTH} characters`);
   }
 
   json(what: string, value: unknown, most: number): void {
@@ -87,6 +81,11 @@ export class Given {
   }
 }
 
-/** A text that comes back from each store as it is. */
-const isText = (value: unknown): value is string =>
-  typeof value === 'string' && !/[\p{Cc}\p{Surrogate}]/u.test(value);
+const TEXT = `a text of 1 to ${LENGTH} characters`;
+
+/** Whether it comes back from each store as it is, and says something. */
+const isText = (value: unknown): boolean =>
+  typeof value === 'string' &&
+  value.trim() !== '' &&
+  value.length <= LENGTH &&
+  !/[\p{Cc}\p{Surrogate}]/u.test(value);

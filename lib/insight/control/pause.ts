@@ -9,10 +9,8 @@ const HOUR = 3_600_000;
 
 /** Pauses a lock. The note comes first: if this process dies in between, the entry says who asked. */
 export async function pause(desk: Desk, request: PauseRequest): Promise<PauseResult> {
-  const asked = new Given('pause()');
+  const asked = new Given('pause()', request, true);
   asked.target(request);
-  asked.actor(request.actor);
-  asked.reason(request.reason, true);
   const length = asked.duration('for', request.for, { usual: USUAL_PAUSE, most: MAX_PAUSE });
   const wait = asked.duration('wait', request.wait, { usual: 0, most: HOUR });
   asked.done();
@@ -23,7 +21,7 @@ export async function pause(desk: Desk, request: PauseRequest): Promise<PauseRes
   const known = pauseNow(info);
   if (info !== undefined && known !== undefined)
     return { result: 'paused-already', pause: known, jobs, time: info.time };
-  const now = desk.timeOf(info) ?? desk.clock.now();
+  const now = await desk.timeOf(info);
   const act = { ...actOf('pause', request), until: now + length };
   const id = await desk.note(lock, act, now);
   const { actor, reason } = request;
@@ -63,10 +61,8 @@ const isOther = (info: LockInfo, first: LockInfo | undefined): boolean =>
 
 /** Ends a pause: that of this person, or of another one. */
 export async function resume(desk: Desk, request: ResumeRequest): Promise<ResumeResult> {
-  const asked = new Given('resume()');
+  const asked = new Given('resume()', request, false);
   asked.target(request);
-  asked.actor(request.actor);
-  asked.reason(request.reason, false);
   asked.done();
   const found = await desk.find(request);
   if ('result' in found) return found;

@@ -8,10 +8,8 @@ import type { RedeliverRequest, RedeliverResult } from './types.js';
  * the dead letters are where they were. In the other order nobody would know who had put them back.
  */
 export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<RedeliverResult> {
-  const given = new Given('redeliver()');
+  const given = new Given('redeliver()', request, false);
   given.name('lock', request.lock);
-  given.actor(request.actor);
-  given.reason(request.reason, false);
   if (request.id !== undefined) given.name('id', request.id);
   given.done();
   const { lock } = request;
@@ -19,7 +17,6 @@ export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<
   const info = await desk.look(lock);
   const wanted = wantedOf(info, request);
   if (wanted === 0) return { result: 'redelivered', lock, count: 0 };
-  await desk.learnKept();
   const act = actOf('redeliver', request);
   const asked = wanted === undefined ? act : { ...act, count: wanted };
   if (info !== undefined) await desk.note(lock, asked, info.time);
@@ -27,7 +24,7 @@ export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<
   if (count > 0) {
     await desk.announce();
     // A mistyped name gets no history.
-    if (info === undefined) await desk.note(lock, { ...act, count }, desk.timeOf(info) ?? desk.clock.now());
+    if (info === undefined) await desk.note(lock, { ...act, count }, await desk.timeOf(info));
     desk.tell(lock, { ...act, count });
   }
   return { result: 'redelivered', lock, count };

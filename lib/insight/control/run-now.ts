@@ -1,14 +1,15 @@
-import { newId } from '../../base/shared.js';
+import { given, newId } from '../../base/shared.js';
 import { parseDuration } from '../../base/duration.js';
-import { pauseNow, starterOf } from '../controls.js';
-import type { KnownByAll } from '../fleet-jobs.js';
+import { starterOf } from '../controls.js';
+import type { KnownBy } from '../facts.js';
+import { isUp } from '../join.js';
 import { PARTS, THROUGH_PAUSE } from '../../contract/allowances.js';
 import type { ControlAct, RunEntry } from '../../contract/history-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { MOST_BYTES, writeQueued } from '../../contract/queued-arguments.js';
 import { Given } from './check.js';
-import { actOf, type Desk, EVERY } from './desk.js';
-import type { NobodyHas, RunNowResult, RunRequest } from './types.js';
+import { actOf, type Desk, EVERY, nobodyHas } from './desk.js';
+import type { RunNowResult, RunRequest } from './types.js';
 
 /** How long one may wait for the end of a run, ms. */
 export const LONGEST_WAIT = 86_400_000;
@@ -28,82 +29,68 @@ interface Call {
 
 /** Queues a call of a job, for an instance that has the job, and says what becomes of the call. */
 export async function runNow(desk: Desk, request: RunRequest): Promise<RunNowResult> {
-  const args = checkRun(request);
+  checkRun(request);
   if (desk.closing.aborted) return { result: 'skipped', reason: 'shutting-down' };
-  const lock = await lockOf(desk, request.job);
-  if (typeof lock !== 'string') return lock;
-  const info = await desk.look(lock);
-  const pause = pauseNow(info);
-  if (info !== undefined && pause !== undefined && request.throughPause !== true)
-    return { result: 'paused', pause, time: info.time };
-  const call = await enqueue(desk, { request, args, lock, through: pause !== undefined });
+  const found = await desk.find({ job: request.job });
+  if ('result' in found) return found;
+  const { lock, knownBy } = found;
+  const why = whyNobody(knownBy);
+  if (why !== undefined) return nobodyHas(request.job, [], why);
+  const paused = await desk.pauseOf(lock);
+  if (paused !== undefined && request.throughPause !== true) return { result: 'paused', ...paused };
+  const call = await enqueue(desk, request, lock, paused !== undefined);
   return call === undefined ? { result: 'skipped', reason: 'queue-full' } : follow(desk, call);
 }
 
-interface ToQueue {
-  readonly request: RunRequest;
-  readonly args: readonly unknown[];
-  readonly lock: string;
-  readonly through: boolean;
-}
-
 /** @returns `undefined` if the lock has as many calls as it may have */
-async function enqueue(desk: Desk, { request, args, lock, through }: ToQueue): Promise<Call | undefined> {
-  const { job, key } = request;
+async function enqueue(
+  desk: Desk,
+  request: RunRequest,
+  lock: string,
+  isThrough: boolean,
+): Promise<Call | undefined> {
+  const { job, key, args = [] } = request;
   const id = newId();
   const by: ControlAct = { ...actOf('run', request), call: id };
-  // Nobody who asks for one run expects a second one: an interrupted run leaves a dead letter.
-  const call = {
-    name: lock,
-    id,
-    job,
-    args: writeQueued(args, by),
-    priority: through ? THROUGH_PAUSE : 0,
-    max: PARTS.queue.max,
-    redeliver: 0,
-  };
-  // A call through a pause has a place of its own, and becomes one with no other.
-  const keyed = key === undefined || through ? call : { ...call, key };
-  const kept = await desk.ask(desk.store.queuedCalls.enqueue(keyed));
-  if (kept.queued) await desk.announce();
-  const wait = parseDuration(request.wait) ?? START;
-  const deadline = desk.clock.monotonic() + wait;
+  const kept = await desk.ask(
+    desk.store.queuedCalls.enqueue({
+      name: lock,
+      id,
+      job,
+      args: writeQueued(args, by),
+      priority: isThrough ? THROUGH_PAUSE : 0,
+      max: PARTS.queue.max,
+      // Nobody who asks for one run expects a second one: an interrupted run leaves a dead letter.
+      redeliver: 0,
+      // A call through a pause has a place of its own, and becomes one with no other.
+      ...given({ key: isThrough ? undefined : key }),
+    }),
+  );
+  if (!kept.queued) return undefined;
+  await desk.announce();
+  const deadline = desk.clock.monotonic() + (parseDuration(request.wait) ?? START);
   // With a key it may have become one with another call, which has the name of whoever asked for that.
-  return kept.queued
-    ? { id: kept.id ?? id, lock, deadline, toTheEnd: request.wait !== undefined }
-    : undefined;
+  return { id: kept.id ?? id, lock, deadline, toTheEnd: request.wait !== undefined };
 }
 
 /** The arguments of the call. @throws SchedulerLockConfigError for what cannot work */
-export function checkRun({ job, actor, reason, wait, key, args = [] }: RunRequest): readonly unknown[] {
-  const given = new Given('runNow()');
-  given.name('job', job);
-  given.actor(actor);
-  given.reason(reason, false);
-  if (key !== undefined) given.key(key);
-  given.duration('wait', wait, { usual: START, most: LONGEST_WAIT });
-  given.json('args', args, MOST_BYTES);
-  given.done();
+export function checkRun(request: RunRequest): readonly unknown[] {
+  const { job, wait, key, args = [] } = request;
+  const asked = new Given('runNow()', request, false);
+  asked.name('job', job);
+  if (key !== undefined) asked.key(key);
+  asked.duration('wait', wait, { usual: START, most: LONGEST_WAIT });
+  asked.json('args', args, MOST_BYTES);
+  asked.done();
   return args;
 }
 
-/** The lock of a job, if an instance that is up can run it. */
-async function lockOf(desk: Desk, job: string): Promise<string | NobodyHas> {
-  const { jobs } = await desk.fleet();
-  const knownBy = jobs.get(job);
-  if (knownBy === undefined) return desk.nobodyKnows(job, jobs);
-  const why = whyNobody(knownBy);
-  const { lock } = knownBy[0].job;
-  return lock === undefined || why !== undefined ? desk.nobodyHas(job, [], why) : lock;
-}
-
-function whyNobody(knownBy: KnownByAll): string | undefined {
-  const up = knownBy.filter(({ state }) => state === 'up');
+/** Why no instance can run a job. */
+function whyNobody(knownBy: readonly KnownBy[]): string | undefined {
+  const up = knownBy.filter(isUp);
   const on = up.filter(({ job }) => job.enabled);
   if (up.length === 0) return 'No instance that knows it is up.';
   if (on.length === 0) return 'It is switched off on all instances that are up.';
-  if (knownBy[0].job.lock === undefined)
-    return 'The name of its lock is made from the arguments of each call: call it in an instance that has it.';
   return on.some(({ job }) => job.takesCalls)
     ? undefined
     : 'No instance that is up takes calls of it from elsewhere.';
@@ -112,54 +99,42 @@ function whyNobody(knownBy: KnownByAll): string | undefined {
 /** Waits for the start of a run, or for its end. */
 async function follow(desk: Desk, call: Call): Promise<RunNowResult> {
   let openSince = Infinity;
-  let before: LockInfo | undefined;
+  let before: number | undefined;
   for (;;) {
     // First the lock, then the run: in the other order, a run that ends in between would look interrupted.
     const info = await desk.look(call.lock);
     const run = await runOf(desk, call);
     const now = desk.clock.monotonic();
-    const how = howIs(run, info, before);
-    before = info;
-    openSince = how === 'open' ? Math.min(openSince, now) : Infinity;
-    const hasEnded = how === 'ended' || now - openSince > LATE;
-    if (run !== undefined && hasEnded) return started(run, call.toTheEnd);
-    if (now >= call.deadline || isEnough(how, call) || desk.closing.aborted)
+    const { fencingToken: lease } = held(info);
+    const isOver = run !== undefined && run.fencingToken !== lease;
+    openSince = isOver ? Math.min(openSince, now) : Infinity;
+    // Whoever takes the call takes its lock first: only at the second look something else has it.
+    const isTaken = lease !== undefined && lease === before;
+    before = lease;
+    if (run !== undefined && hasEnded(run, now - openSince)) return started(run, call.toTheEnd);
+    if (isEnough(call, run ? !isOver : isTaken) || now >= call.deadline || desk.closing.aborted)
       return run ? started(run, false) : queued(call, info);
     await desk.wait(EVERY);
   }
 }
 
-type How = 'ended' | 'running' | 'open' | 'held' | 'none';
+/** The record of an end may come some time after it. */
+const hasEnded = ({ outcome }: RunEntry, overFor: number): boolean =>
+  outcome !== 'interrupted' || overFor > LATE;
 
-/**
- * The state of a run. `open`: its lease is over, and the record of its end may still come. `held`: it has not begun, and its lock is taken
- * for long: at two looks by one lease, as whoever takes the call takes its lock first.
- */
-function howIs(run: RunEntry | undefined, info: LockInfo | undefined, before: LockInfo | undefined): How {
-  const isHeld = info?.state === 'held';
-  if (run === undefined) return isHeld && isSameLease(info, before) ? 'held' : 'none';
-  if (run.outcome !== 'interrupted') return 'ended';
-  return isHeld && info.fencingToken === run.fencingToken ? 'running' : 'open';
+const isEnough = ({ toTheEnd }: Call, isKnown: boolean): boolean => isKnown && !toTheEnd;
+
+const held = (info: LockInfo | undefined): Partial<LockInfo> => (info?.state === 'held' ? info : {});
+
+function queued({ lock, id }: Call, info: LockInfo | undefined): RunNowResult {
+  const { holder } = held(info);
+  return { result: 'queued', lock, id, ...given({ holder }) };
 }
-
-const isSameLease = (
-  { fencingToken, expiresIn = Infinity }: LockInfo,
-  before: LockInfo | undefined,
-): boolean => expiresIn > START && before?.state === 'held' && before.fencingToken === fencingToken;
-
-/** Whether the person asked for no more than this. */
-const isEnough = (how: How, { toTheEnd }: Call): boolean =>
-  !toTheEnd && (how === 'running' || how === 'held');
-
-const queued = ({ lock, id }: Call, info: LockInfo | undefined): RunNowResult => {
-  const holder = info?.state === 'held' ? info.holder : undefined;
-  return { result: 'queued', lock, id, ...(holder !== undefined && { holder }) };
-};
 
 function started({ lock, fencingToken, instance, outcome, error }: RunEntry, withEnd: boolean): RunNowResult {
   const start = { result: 'started', lock, fencingToken, instance } as const;
   if (!withEnd || outcome === 'abandoned') return start;
-  return { ...start, outcome, ...(error !== undefined && { error }) };
+  return { ...start, outcome, ...given({ error }) };
 }
 
 /** The run of a call. From its start until its end is known, the history has it as interrupted. */

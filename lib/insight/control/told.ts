@@ -1,11 +1,15 @@
 import { formatDuration } from '../../base/duration.js';
+import { names } from '../phrases.js';
 import type { PauseInfo } from '../types.js';
 import { displayName } from '../../base/lock-name.js';
+import { given } from '../../base/shared.js';
 import { counted } from '../../base/wording.js';
-import type { BreakResult, PauseResult, RedeliverResult, ResumeResult, RunNowResult } from './types.js';
+import { unknownJobSentence } from '../sentence.js';
+import type { ControlSwitches } from './control.js';
+import type { PauseResult } from './types.js';
 
 /** What became of a switch. */
-export type Result = PauseResult | ResumeResult | BreakResult | RunNowResult | RedeliverResult;
+export type Result = Awaited<ReturnType<ControlSwitches[keyof ControlSwitches]>>;
 
 type Of<R extends Result['result']> = Extract<Result, { readonly result: R }>;
 
@@ -27,10 +31,11 @@ export interface Report {
 const done = (sentence: string, code: 0 | 1 = 0): Report => ({ sentence, status: 200, code });
 const notDone = (sentence: string, hint?: string): Report => ({
   sentence,
-  ...(hint !== undefined && { hint }),
+  ...given({ hint }),
   status: 409,
   code: 1,
 });
+const unchanged = (why: string, hint?: string): Report => notDone(`Nothing was changed: ${why}.`, hint);
 
 /** The compiler checks that none is missing. */
 const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) => Report } = {
@@ -45,23 +50,20 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) =>
           '--through-pause runs it once all the same.',
         ),
   'paused-already': (result, shown) =>
-    notDone(`Nothing was changed: ${about(result)} is ${pausedBy(result, shown)}. Resume it first.`),
+    unchanged(`${about(result)} is ${pausedBy(result, shown)}. Resume it first`),
   resumed: (result, shown) =>
     done(
       `It is resumed: ${about(result)} was ${pausedBy(result, shown)}. Nothing is made up but what \`catchUp\` says, and calls that were queued.`,
     ),
-  'not-paused': ({ lock }) => notDone(`Nothing was changed: the lock ${displayName(lock)} is not paused.`),
+  'not-paused': ({ lock }) => unchanged(`the lock ${displayName(lock)} is not paused`),
   broken: ({ holder }) =>
     done(
       `Ended the lease of ${by(holder)}. Its job may still run: its signal aborts at its next heartbeat, and another instance may start the job before that.`,
     ),
   gone: ({ lock, held, holder, fencingToken }) => {
-    if (held !== true)
-      return notDone(`Nothing was changed: nobody has the lock ${displayName(lock)} any more.`);
+    if (held !== true) return unchanged(`nobody has the lock ${displayName(lock)} any more`);
     const token = fencingToken === undefined ? '' : `, with fencing token ${fencingToken}`;
-    return notDone(
-      `Nothing was changed: that lease is over, and ${heldBy({ lock, holder })} by now${token}.`,
-    );
+    return unchanged(`that lease is over, and ${heldBy({ lock, holder })} by now${token}`);
   },
   started: ({ instance, fencingToken, outcome, error }) => {
     const on = `on ${by(instance)}, with fencing token ${fencingToken}`;
@@ -69,8 +71,7 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) =>
     const isFine = outcome === undefined || outcome === 'completed';
     return done(outcome === undefined ? `It runs ${on}.` : `It ran ${on}: ${end}.`, isFine ? 0 : 1);
   },
-  held: (result) =>
-    notDone(`Nothing was changed: ${heldBy(result)}.`, 'Give --wait more time, or look with `locks`.'),
+  held: (result) => unchanged(heldBy(result), 'Give --wait more time, or look with `locks`.'),
   queued: ({ holder }) => ({
     ...done(
       `Queued${holder === undefined ? '' : `, behind ${by(holder)}`}: it runs when its lock is free and an instance has taken it.`,
@@ -80,12 +81,13 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, shown: Shown) =>
   skipped: ({ reason }) => notDone(`Not started: ${reason}.`),
   'nobody-has-it': ({ job, jobs, why }) => ({
     sentence:
-      why === undefined
-        ? `No instance knows a job ${displayName(job)}.${jobs.length === 0 ? '' : ` There are: ${jobs.map(displayName).join(', ')}.`}`
-        : `Nobody can run ${displayName(job)}: ${why}`,
+      why === undefined ? unknownJobSentence(job, jobs, false) : `Nobody can run ${displayName(job)}: ${why}`,
     status: 404,
     code: 2,
   }),
+  forgotten: ({ job }) => done(`Forgotten: ${displayName(job)} is shown again when an instance guards it.`),
+  guarded: ({ job, instances }) =>
+    unchanged(`${displayName(job)} is guarded on ${names(instances)}. Remove it there first`),
   redelivered: ({ lock, count }) =>
     count === 0
       ? notDone(`There is no such dead letter of the lock ${displayName(lock)}.`)

@@ -53,32 +53,36 @@ export interface RedeliverRequest extends By {
   readonly id?: string;
 }
 
+/** Which job to forget. */
+export type ForgetRequest = Required<By> & { readonly job: string };
+
+/** A pause, and the store's time at this answer, epoch milliseconds. */
+interface Paused {
+  readonly pause: PauseInfo;
+  readonly time: number;
+}
+
+/** With the jobs that it stops. */
+interface Stopped extends Paused {
+  readonly jobs: readonly string[];
+}
+
 /** What became of a pause. */
 export type PauseResult =
   | {
       readonly result: 'paused';
       readonly pause: PauseInfo;
-      /** The jobs that it stops. */ readonly jobs: readonly string[];
+      readonly jobs: readonly string[];
       /** The run that goes on. Absent: none does. */
       readonly running?: { readonly holder?: string; readonly fencingToken?: number };
     }
   /** Somebody has paused it before: nothing was changed. Resume it first. */
-  | {
-      readonly result: 'paused-already';
-      readonly pause: PauseInfo;
-      readonly jobs: readonly string[];
-      /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
-    }
+  | ({ readonly result: 'paused-already' } & Stopped)
   | NobodyHas;
 
 /** What became of a resume. */
 export type ResumeResult =
-  | {
-      readonly result: 'resumed';
-      readonly pause: PauseInfo;
-      readonly jobs: readonly string[];
-      /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
-    }
+  | ({ readonly result: 'resumed' } & Stopped)
   | { readonly result: 'not-paused'; readonly lock: string }
   | NobodyHas;
 
@@ -113,12 +117,7 @@ export type RunNowResult =
       readonly outcome?: 'completed' | 'hollow' | 'failed' | 'timed-out' | 'aborted' | 'interrupted';
       readonly error?: string;
     }
-  | {
-      readonly result: 'held';
-      readonly lock: string;
-      readonly holder?: string;
-      readonly fencingToken?: number;
-    }
+  | { readonly result: 'held'; readonly lock: string; readonly holder?: string }
   /** The call is queued, and runs when its lock is free and an instance has taken the call. */
   | {
       readonly result: 'queued';
@@ -126,11 +125,7 @@ export type RunNowResult =
       readonly id?: string;
       /** Who has the lock now. */ readonly holder?: string;
     }
-  | {
-      readonly result: 'paused';
-      readonly pause: PauseInfo;
-      /** The store's time at this answer, epoch milliseconds. */ readonly time: number;
-    }
+  | ({ readonly result: 'paused' } & Paused)
   /** Anything else that kept it from running: the reason of the skip, such as `store-unavailable` or `queue-full`. */
   | { readonly result: 'skipped'; readonly reason: string }
   | NobodyHas;
@@ -152,22 +147,9 @@ export interface RedeliverResult {
   readonly count: number;
 }
 
-/** The five switches: the service, the shell and the page call these. */
-export interface ControlSwitches {
-  /**
-   * Pauses a lock at once: until it is resumed, or its time is over, no instance starts a job under the lock. A run that goes on goes on, and
-   * the answer names it.
-   */
-  pause(request: PauseRequest): Promise<PauseResult>;
-  /** Ends a pause. Of what was skipped meanwhile, only ticks within `catchUp` and queued calls still run. */
-  resume(request: ResumeRequest): Promise<ResumeResult>;
-  /**
-   * Ends the lease that has this fencing token, and no other one. Its run counts as aborted. Its job may still run: its signal aborts at its
-   * next heartbeat, and another instance may start the job before that.
-   */
-  break(request: BreakRequest): Promise<BreakResult>;
-  /** Runs a job now: by a queued call, for an instance that has the job; in an application that has the job, directly. */
-  runNow(request: RunRequest): Promise<RunNowResult>;
-  /** Puts dead letters of a lock back: all, or one. */
-  redeliver(request: RedeliverRequest): Promise<RedeliverResult>;
-}
+/** What became of a job to forget. */
+export type ForgetResult =
+  | { readonly result: 'forgotten'; readonly job: string; readonly lock: string }
+  /** Instances that are up guard it: nothing was changed. */
+  | { readonly result: 'guarded'; readonly job: string; readonly instances: readonly string[] }
+  | NobodyHas;

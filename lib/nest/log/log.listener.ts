@@ -148,6 +148,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<SchedulerLockEve
         break: `the lease with fencing token ${event.fencingToken} was ended`,
         run: 'run by hand',
         redeliver: `${counted(count ?? 0, 'dead letter')} put back`,
+        forget: 'forgotten',
       }[action];
       return `${subject(event)}: ${what}, by ${actor}${reason === undefined ? '' : `: ${reason}`}`;
     },

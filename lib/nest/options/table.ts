@@ -1,6 +1,7 @@
 import { DEFAULT_KEY_PREFIX } from '../../stores/redis/keys.js';
 import { unknownNames } from '../../base/wording.js';
 import { PARTS } from '../../contract/allowances.js';
+import { KEPT } from '../../insight/control/desk.js';
 import {
   clock,
   count,
@@ -96,7 +97,7 @@ export const OPTIONS = {
   factor: { read: count(1, 10), default: 2, at: 'retry' },
   by: { at: 'spread' },
   within: { read: duration({ most: 6 * HOUR }), at: 'spread' },
-  keep: { read: count(1, 10_000), default: keep, at: 'insight' },
+  keep: { read: count(1, KEPT.count), default: keep, at: 'insight' },
   beat: {
     read: duration({ least: 1_000, most: HOUR, or: 'with-ticks' as const }),
     default: beat,

@@ -165,13 +165,13 @@ export class Pages {
       () => (failure === undefined ? draw() : brokenPart('answer', failure)),
     ];
     if ('names' in known) return [answered(() => answer(bare, whyUnknown(known.job, known.names), at))];
-    const { facts, view, controls, removed } = known;
+    const { facts, view, controls } = known;
     const own = new Map([...looked.locks].filter(([name]) => name === view.lock));
     const scene: Scene = { ...bare, looked: { ...looked, locks: own } };
     return [
       question.at !== undefined && answered(() => answer(scene, why(facts, at), at, facts)),
       ['job', () => jobPart(scene, known, stripOf(facts, view, span, ALL, this.#coming))],
-      control && removed === undefined && ['switches', () => switches(scene, known)],
+      control && facts.forgotten === undefined && ['switches', () => switches(scene, known)],
       controls.length > 0 && ['acts', () => acts(scene, known)],
       ['locks', () => locks(scene)],
     ];

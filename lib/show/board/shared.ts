@@ -2,7 +2,7 @@ import { type Clock, nextTurn, noLongerThan } from '../../base/clock.js';
 import { given } from '../../base/shared.js';
 import { asClause, withoutSql } from '../../base/wording.js';
 import { isRefusal } from '../../insight/read.js';
-import type { ControlSwitches } from '../../insight/control/types.js';
+import type { ControlSwitches } from '../../insight/control/control.js';
 import type { Insight } from '../../insight/insight.js';
 
 /** What a board needs of the application, or of the shell. */

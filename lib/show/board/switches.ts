@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.js';
 import { type Result, told } from '../../insight/control/told.js';
-import type { ControlSwitches } from '../../insight/control/types.js';
+import type { ControlSwitches } from '../../insight/control/control.js';
 import { given } from '../../base/shared.js';
 import type { Duration } from '../../base/duration.js';
 import { LockNotAcquiredError, SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
@@ -43,7 +43,7 @@ const RUN_LIMIT = 4_000;
 /** The zone of the viewer, in which the page wants its answers. */
 const ZONE_HEADER = 'x-scheduler-lock-zone';
 
-/** The switches of the page: the same five functions that the service and the shell have. */
+/** The switches of the page: the same six functions that the service and the shell have. */
 const ACTS: Readonly<Record<string, Switch>> = {
   'jobs/pause': {
     takes: ['for'],
@@ -55,6 +55,10 @@ const ACTS: Readonly<Record<string, Switch>> = {
     takes: ['throughPause'],
     use: (control, job, { throughPause }, by) =>
       control.runNow({ job, ...by, ...given({ throughPause: checked(throughPause) }), wait: RUN_LIMIT }),
+  },
+  'jobs/forget': {
+    takes: [],
+    use: (control, job, _fields, by) => control.forget({ job, ...by, reason: by.reason ?? '' }),
   },
   'locks/break': {
     takes: ['fencingToken'],

@@ -16,7 +16,7 @@ import { isRefusal } from '../../insight/read.js';
 import { Times } from '../../insight/shown.js';
 import { timesIn } from '../../insight/times.js';
 import { counted, nearest, withoutSql } from '../../base/wording.js';
-import type { ControlSwitches } from '../../insight/control/types.js';
+import type { ControlSwitches } from '../../insight/control/control.js';
 import type { Request } from './arguments.js';
 import { type Format, printable } from './table.js';
 import { placeOf } from './place.js';

@@ -14,6 +14,7 @@ export const COMMANDS = {
   break: 'ends the lease that has this fencing token; its job may still run: <lock>',
   run: 'runs a job now, on an instance that has it: <job>',
   redeliver: 'puts the dead letters of a lock back: <lock>',
+  forget: 'leaves out a job that no instance has any more: <job>',
   sql: 'prints the SQL that a database needs, with rights for a user; it connects to nothing',
   acl: 'prints the rights that a user of Redis needs; it connects to nothing',
 } as const;
@@ -53,13 +54,13 @@ export const OPTIONS = {
   port: { value: '<number>', help: 'where the page is (default: a free one)', of: ['board'] },
   reason: {
     value: '<text>',
-    help: 'why: it is shown to whoever asks (needed for pause and break)',
-    of: ['pause', 'resume', 'break', 'run', 'redeliver'],
+    help: 'why: it is shown to whoever asks (needed for pause, break and forget)',
+    of: ['pause', 'resume', 'break', 'run', 'redeliver', 'forget'],
   },
   as: {
     value: '<name>',
     help: 'who does it (default: the user and the host)',
-    of: ['pause', 'resume', 'break', 'run', 'redeliver'],
+    of: ['pause', 'resume', 'break', 'run', 'redeliver', 'forget'],
   },
   lock: { value: '<name>', help: 'instead of a job', of: ['pause', 'resume'] },
   for: { value: '<duration>', help: 'how long it lasts, up to 30d (default: 7d)', of: ['pause'] },

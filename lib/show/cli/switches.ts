@@ -1,14 +1,21 @@
 import type { Duration } from '../../base/duration.js';
 import { given } from '../../base/shared.js';
 import { show } from '../../base/wording.js';
-import type { ControlSwitches } from '../../insight/control/types.js';
+import type { ControlSwitches } from '../../insight/control/control.js';
 import { type Result, told } from '../../insight/control/told.js';
 import { displayName } from '../../base/lock-name.js';
 import { type Command, type OptionName, UsageError } from './options.js';
 import { printable } from './table.js';
 
 /** The commands that change something, and what the word behind each names. */
-const SWITCHES = { pause: 'job', resume: 'job', break: 'lock', run: 'job', redeliver: 'lock' } as const;
+const SWITCHES = {
+  pause: 'job',
+  resume: 'job',
+  break: 'lock',
+  run: 'job',
+  redeliver: 'lock',
+  forget: 'job',
+} as const;
 
 export type Switch = keyof typeof SWITCHES;
 
@@ -22,7 +29,7 @@ export function checkSwitch(command: Switch, name: string | undefined, text: Ask
   }
   if (name !== undefined && text('lock') !== undefined)
     throw new UsageError(`${command}: a job and --lock are given. Give one of them.`);
-  if (text('reason') === undefined && (command === 'pause' || command === 'break'))
+  if (text('reason') === undefined && ['pause', 'break', 'forget'].includes(command))
     throw new UsageError(`${command}: say why, for whoever finds it: --reason "<text>".`);
   if (command === 'break') fencingOf(text('fencing'));
   argsOf(text('args'));
@@ -93,6 +100,7 @@ const DO: Readonly<Record<Switch, (request: Asked, by: By, hand: Hand) => Promis
   },
   redeliver: ({ job: lock = '', text }, by, { control }) =>
     control.redeliver({ lock, ...by, ...given({ id: text('id') }) }),
+  forget: ({ job = '' }, by, { control }) => control.forget({ job, ...by, reason: by.reason ?? '' }),
 };
 
 /** Carries out a switch. Rejects as the store does. */

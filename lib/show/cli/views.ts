@@ -82,6 +82,7 @@ const ACTS: Readonly<Record<ControlInfo['action'], string>> = {
   break: 'broken',
   run: 'run now',
   redeliver: 'redelivered',
+  forget: 'forgotten',
 };
 
 /** Who started a run, or ended it; else what started it, unless its schedule did. */

@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { SchedulerLockEvent } from '../../../lib/contract/events/events.js';
 import { Alarms } from '../../../lib/insight/alarms.js';
+import type { SeenJob } from '../../../lib/insight/seen-job.js';
 import type { WatchedJob } from '../../../lib/insight/watched-job.js';
 import type { HistoryStore } from '../../../lib/contract/history-store.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
@@ -26,7 +27,7 @@ class Instance {
   readonly ways: { entries: Way; told: Way } = { entries: 'fine', told: 'fine' };
   readonly alarms: Alarms;
 
-  constructor(private readonly name: string) {
+  constructor(name: string) {
     const emit = (event: SchedulerLockEvent): void => {
       if (event.type === 'overdue')
         told.push({ by: name, missedBy: event.reasons.map(({ missedBy }) => missedBy) });
@@ -45,9 +46,8 @@ class Instance {
 
   /** Notes that nobody has started the tick. */
   async notes(): Promise<void> {
-    const about = { name: JOB.lock, job: JOB.job, tick: TICK, instance: this.name, kept: KEPT };
-    await store.history.miss({ ...about, ...WHY });
-    this.alarms.soon(JOB, TICK, WHY);
+    const state = { job: JOB, skips: { ...WHY, tick: TICK } } as SeenJob;
+    expect(await this.alarms.missed(state, TICK)).toBeUndefined();
   }
 
   cut(way: Way): void {
@@ -68,6 +68,7 @@ class Instance {
     return {
       ...store.history,
       entries: (query) => send('entries', () => store.history.entries(query)),
+      miss: (miss) => store.history.miss(miss),
       told: (alarm) => send('told', () => store.history.told(alarm)),
     };
   }

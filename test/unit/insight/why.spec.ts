@@ -121,7 +121,7 @@ const cases: Case[] = [
     facts({ runs: [tonight()], knownBy: [by('api-1'), by('api-2', {}, BERLIN)] }),
     undefined,
     'schedules-differ',
-    'The instances do not agree when it runs: `0 3 * * *` in UTC on api-1; `0 3 * * *` in Europe/Berlin on api-2.',
+    'The instances do not agree when it runs: 0 3 * * * UTC on api-1; 0 3 * * * Europe/Berlin on api-2.',
   ],
   [
     'a worker that has died, and those that only know the job',
@@ -136,7 +136,7 @@ const cases: Case[] = [
     }),
     undefined,
     'no-instance',
-    'No instance on which the job is switched on was up at 2026-11-22 03:00:00Z: worker-1 was the last one, and was last seen at 02:58:10Z; none has come since. It is switched off on web-1, web-2.',
+    'No instance on which the job is switched on was up at 2026-11-22 03:00:00Z: worker-1 was the last one, and was last seen at 02:58:10Z; none has come since.',
   ],
   [
     'a tick of the schedule of then, which a deploy has changed',
@@ -271,7 +271,7 @@ const cases: Case[] = [
     facts({ misses: all('store-unavailable', { count: 2, since: at('02:58:10') }) }),
     T,
     'store-away',
-    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 02:58:10Z to 03:04:02Z on 3 of 3 instances.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 02:58:10Z to 03:04:02Z on api-1, api-2, api-3.',
   ],
   [
     'a store that was away, by an instance whose clock is half an hour behind',
@@ -282,21 +282,21 @@ const cases: Case[] = [
     }),
     T,
     'store-away',
-    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 03:30:00Z to 03:30:05Z on 1 of 1 instance.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 03:30:00Z to 03:30:05Z on api-1.',
   ],
   [
     'a store that was away for two, while another job ran',
     facts({ misses: all('store-unavailable').slice(1), others: [export_] }),
     T,
     'store-away',
-    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 03:00:00Z to 03:04:02Z on 2 of 3 instances.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 03:00:00Z to 03:04:02Z on api-2, api-3.',
   ],
   [
     'a store that was away for the leader, and says nothing of the others',
     facts({ misses: [miss('api-1', 'store-unavailable'), miss('api-2', 'not-leader')] }),
     T,
     'store-away',
-    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 03:00:00Z to 03:04:02Z on 1 of 3 instances.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 03:00:00Z to 03:04:02Z on api-1.',
   ],
   [
     'a store that was away for several ticks',
@@ -314,7 +314,7 @@ const cases: Case[] = [
     }),
     T,
     'store-away',
-    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 03:00:00Z to 2026-11-24 03:05:00Z on 1 of 3 instances.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 03:00:00Z to 2026-11-24 03:05:00Z on api-1.',
   ],
   [
     'what kept each instance from it',
@@ -362,7 +362,7 @@ const cases: Case[] = [
     facts({ known: OFF, knownBy: [by('api-1', {}, OFF), by('api-2', {}, OFF)] }),
     undefined,
     'off',
-    'It is switched off (`enabled: false`) on all 2 instances that know it: api-1, api-2.',
+    'It is switched off (`enabled: false`) on api-1, api-2.',
   ],
   [
     'a job that was off on all that are gone by now',
@@ -372,14 +372,14 @@ const cases: Case[] = [
     }),
     undefined,
     'off',
-    'It was switched off (`enabled: false`) where it was known last: api-1, api-2.',
+    'It is switched off (`enabled: false`) on api-1, api-2, where it was known last.',
   ],
   [
     'a job that is off on the only one',
     facts({ known: OFF, knownBy: [by('api-1', {}, OFF)] }),
     T,
     'off',
-    'It is switched off (`enabled: false`) on the only instance that knows it: api-1.',
+    'It is switched off (`enabled: false`) on api-1.',
   ],
   [
     'a job that a deploy has switched off',
@@ -393,28 +393,28 @@ const cases: Case[] = [
     }),
     undefined,
     'off',
-    'It is switched off (`enabled: false`) on the only instance that is up and knows it: web-1.',
+    'It is switched off (`enabled: false`) on web-1.',
   ],
   [
     'two zones in one fleet',
     facts({ knownBy: [by('api-1'), by('api-2', {}, BERLIN), by('api-3', {}, BERLIN)] }),
     at('02:00'),
     'schedules-differ',
-    'Nobody started the tick of 2026-11-22 02:00:00Z, and the instances do not agree when it runs: `0 3 * * *` in UTC on api-1; `0 3 * * *` in Europe/Berlin on api-2, api-3.',
+    'Nobody started the tick of 2026-11-22 02:00:00Z, and the instances do not agree when it runs: 0 3 * * * UTC on api-1; 0 3 * * * Europe/Berlin on api-2, api-3.',
   ],
   [
     'another zone on all that were up, if the one that agreed has died',
     facts({ knownBy: [by('api-3', { startedAt: at('03:05') }), by('api-2', {}, BERLIN), gone] }),
     T,
     'schedules-differ',
-    'Nobody started the tick of 2026-11-22 03:00:00Z, and the instances do not agree when it runs: `0 3 * * *` in Europe/Berlin on api-2; `0 3 * * *` in UTC on api-3, api-1.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z, and the instances do not agree when it runs: 0 3 * * * Europe/Berlin on api-2; 0 3 * * * UTC on api-3, api-1.',
   ],
   [
     'a fleet that runs in another zone',
     facts({ runs: [tonight()] }),
     at('02:00'),
     'not-a-tick',
-    'It has no tick at 2026-11-22 02:00:00Z: its schedule is `0 3 * * *` in UTC on api-1, api-2, api-3. The tick before was at 2026-11-21 03:00:00Z; the next one was at 2026-11-22 03:00:00Z (completed on api-1).',
+    'It has no tick at 2026-11-22 02:00:00Z: its schedule is 0 3 * * * UTC on api-1, api-2, api-3. The tick before was at 2026-11-21 03:00:00Z; the next one was at 2026-11-22 03:00:00Z.',
   ],
   [
     'the same without the package cron: nobody guesses',
@@ -428,7 +428,7 @@ const cases: Case[] = [
     facts({ knownBy: [by('api-1'), by('api-2', {}, BERLIN)] }),
     at('05:00'),
     'not-a-tick',
-    'It has no tick at 2026-11-22 05:00:00Z: its schedule is `0 3 * * *` in UTC on api-1; `0 3 * * *` in Europe/Berlin on api-2. The tick before was at 2026-11-22 03:00:00Z; the next one is at 2026-11-23 02:00:00Z.',
+    'It has no tick at 2026-11-22 05:00:00Z: its schedule is 0 3 * * * UTC on api-1; 0 3 * * * Europe/Berlin on api-2. The tick before was at 2026-11-22 03:00:00Z; the next one is at 2026-11-23 02:00:00Z.',
   ],
   [
     'a tick that may still be started',
@@ -531,7 +531,7 @@ const cases: Case[] = [
   [
     'a missed tick that somebody has made up for',
     facts({ runs: [run(at('03:02')), lastNight], misses: all('not-fired') }),
-    undefined,
+    T,
     'missed',
     'Nobody started the tick of 2026-11-22 03:00:00Z. On api-1, api-2, api-3, the scheduler did not call the job: it was stopped, or too busy. ' +
       'It ran on api-1: started by hand at 03:02:00Z, completed after 12 s.',
@@ -545,7 +545,7 @@ const cases: Case[] = [
     }),
     undefined,
     'store-away',
-    'Nobody started the run that was due at 2026-11-22 03:25:00Z: the store was away from 03:25:00Z to 03:30:00Z on 3 of 3 instances.',
+    'Nobody started the run that was due at 2026-11-22 03:25:00Z: the store was away from 03:25:00Z to 03:30:00Z on api-1, api-2, api-3.',
   ],
   [
     'an interval that is overdue after a run that was longer, of which the instances tell by its date in the store',
@@ -556,7 +556,7 @@ const cases: Case[] = [
     }),
     undefined,
     'store-away',
-    'Nobody started the run that was due at 2026-11-22 03:32:00Z: the store was away from 03:32:00Z to 03:36:00Z on 3 of 3 instances.',
+    'Nobody started the run that was due at 2026-11-22 03:32:00Z: the store was away from 03:32:00Z to 03:36:00Z on api-1, api-2, api-3.',
   ],
   [
     'an interval that was missed',

@@ -74,7 +74,9 @@ function details(scene: Scene, { view, facts }: Known): Markup {
   ]);
 }
 
-function removedText({ removed, facts: { runs } }: Known, times: Times): string {
+function removedText({ removed, facts: { runs, forgotten } }: Known, times: Times): string {
+  if (forgotten !== undefined)
+    return `It is forgotten since ${times.said(forgotten.startedAt)}, until an instance guards it again.`;
   const version = removed?.version === undefined ? '' : ` with version ${removed.version}`;
   const when = removed?.at === undefined ? '' : ` (${times.said(removed.at)})`;
   const last = runs[0] === undefined ? '' : `; it last ran ${times.said(runs[0].startedAt)}`;
@@ -129,6 +131,7 @@ const ACTS: Readonly<Record<ControlInfo['action'], string>> = {
   break: 'ended its lease',
   run: 'ran it',
   redeliver: 'put dead letters back',
+  forget: 'had it forgotten',
 };
 
 /** Who did what to the job. */

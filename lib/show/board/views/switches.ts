@@ -5,9 +5,10 @@ import type { Known } from './job.js';
 import { region, type Scene, timeAt } from './parts.js';
 
 /** What a person can do to a job. The script sends each form to the JSON; names are in the body, as some routers take no long ones in a path. */
-export function switches({ times }: Scene, { view: { job, paused }, facts: { lock } }: Known): Markup {
+export function switches({ times }: Scene, { view, facts: { lock }, removed }: Known): Markup {
+  const { job, paused, instances } = view;
   const through = markup`<label><input type="checkbox" name="throughPause"> through the pause</label>`;
-  const forms = [
+  const ofLock = [
     paused === undefined
       ? form('jobs/pause', { job }, 'Pause', reason(true), FOR)
       : form(
@@ -21,6 +22,8 @@ export function switches({ times }: Scene, { view: { job, paused }, facts: { loc
     lock?.state === 'held' && breakOf(lock),
     lock?.dead !== undefined && deadOf(lock, times),
   ];
+  const forget = instances.length === 0 && form('jobs/forget', { job }, 'Forget it', reason(true));
+  const forms = [removed === undefined && ofLock, forget];
   return region(
     'switches',
     'Switches',

@@ -5,63 +5,21 @@ import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store
 import type { Retention } from '../../../../lib/contract/history-store.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
-/* How much of a history remains where somebody uses a switch who knows no options of the fleet: the shell. */
+/* How much of a history remains where somebody uses a switch who knows no options of the fleet. */
 
 const DAY = 86_400_000;
 const ANNA = { actor: 'anna', reason: 'the provider is down' } as const;
-const DEFAULT: Retention = { count: 100, age: 30 * DAY };
+/** As many as one instance may keep. */
+const MOST: Retention = { count: 10_000, age: 30 * DAY };
 
 let store: MemoryLockStore;
 let control: Control;
-let noted: Retention[];
-let reads: number;
 
 beforeEach(() => {
   const clock = new ManualClock();
   store = new MemoryLockStore({ clock });
   control = new Control(store, { clock, instance: 'shell' });
-  noted = [];
-  reads = 0;
-  const { history } = store;
-  const interrupted = history.interrupted.bind(history);
-  jest.spyOn(history, 'interrupted').mockImplementation((entry) => {
-    noted.push(entry.kept);
-    return interrupted(entry);
-  });
-  const release = store.release.bind(store);
-  jest.spyOn(store, 'release').mockImplementation((lease, options) => {
-    if (options?.record !== undefined) noted.push(options.record.kept);
-    return release(lease, options);
-  });
-  const instances = history.instances.bind(history);
-  jest.spyOn(history, 'instances').mockImplementation((...args) => {
-    reads++;
-    return instances(...args);
-  });
 });
-
-async function instance(name: string, kept?: Retention): Promise<void> {
-  await store.history.beat({
-    instance: name,
-    startedAt: 1,
-    every: 20_000,
-    catalogue: 'list',
-    jobs: [],
-    leads: [],
-    left: false,
-    ...(kept !== undefined && { kept }),
-  });
-}
-
-/** Uses a switch, and says what it told the store to keep. */
-async function keptBy(work: Promise<unknown>): Promise<Retention[]> {
-  noted = [];
-  reads = 0;
-  await work;
-  expect(reads).toBeLessThanOrEqual(1);
-  expect(noted).not.toEqual([]);
-  return noted;
-}
 
 async function deadLetter(): Promise<void> {
   const call = {
@@ -89,43 +47,37 @@ async function taken(): Promise<number> {
   return grant.fencingToken;
 }
 
-describe('each switch keeps of a history as much as the instance that keeps the most', () => {
-  const MOST: Retention = { count: 1_000, age: 90 * DAY };
-  beforeEach(async () => {
-    await instance('api-1', { count: 1_000, age: 7 * DAY });
-    await instance('api-2', { count: 10, age: 90 * DAY });
-    await instance('api-3');
-  });
+describe('more runs than an instance keeps by default remain', () => {
+  const FAILED = 120;
+  const failures = async (name: string): Promise<number> => {
+    const entries = await store.history.entries({ name, limit: 10 * FAILED });
+    return entries.filter((entry) => entry.type === 'run' && entry.by === undefined).length;
+  };
+  const fail = async (name: string): Promise<void> => {
+    for (let n = 1; n <= FAILED; n++)
+      await store.history.interrupted({ name, fencingToken: n, holder: 'api-1', kept: MOST });
+    expect(await failures(name)).toBe(FAILED);
+  };
 
-  test('pause and resume', async () => {
-    expect(new Set(await keptBy(control.pause({ lock: 'invoices', ...ANNA })))).toEqual(new Set([MOST]));
-    expect(new Set(await keptBy(control.resume({ lock: 'invoices', ...ANNA })))).toEqual(new Set([MOST]));
-  });
-
-  test('break', async () => {
-    const fencingToken = await taken();
-    expect(await keptBy(control.break({ lock: 'invoices', fencingToken, ...ANNA }))).toEqual([MOST]);
-  });
-
-  test('redeliver', async () => {
-    await deadLetter();
-    expect(await keptBy(control.redeliver({ lock: 'orders', ...ANNA }))).toEqual([MOST]);
-  });
-
-  test('what an instance says that came meanwhile counts the next time', async () => {
-    await keptBy(control.pause({ lock: 'invoices', ...ANNA }));
+  test('with a pause and its end', async () => {
+    await fail('invoices');
+    await control.pause({ lock: 'invoices', ...ANNA });
     await control.resume({ lock: 'invoices', ...ANNA });
-    await instance('api-4', { count: 2_000, age: DAY });
-    await deadLetter();
-    expect(await keptBy(control.redeliver({ lock: 'orders', ...ANNA }))).toEqual([
-      { count: 2_000, age: 90 * DAY },
-    ]);
+    expect(await failures('invoices')).toBe(FAILED);
   });
-});
 
-test('it is never less than the default', async () => {
-  await instance('api-1', { count: 10, age: DAY });
-  expect(new Set(await keptBy(control.pause({ lock: 'invoices', ...ANNA })))).toEqual(new Set([DEFAULT]));
+  test('with a break', async () => {
+    await fail('invoices');
+    await control.break({ lock: 'invoices', fencingToken: await taken(), ...ANNA });
+    expect(await failures('invoices')).toBe(FAILED);
+  });
+
+  test('with dead letters that are put back', async () => {
+    await deadLetter();
+    await fail('orders');
+    await control.redeliver({ lock: 'orders', ...ANNA });
+    expect(await failures('orders')).toBe(FAILED);
+  });
 });
 
 test('a list of instances that cannot be read keeps nobody from ending a lease', async () => {
@@ -136,15 +88,6 @@ test('a list of instances that cannot be read keeps nobody from ending a lease',
   expect(await control.break({ lock: 'invoices', fencingToken, ...ANNA })).toMatchObject({
     result: 'broken',
   });
-});
-
-test('an application keeps as much as its option says, and no less than others do', async () => {
-  const clock = new ManualClock();
-  control = new Control(store, { clock, instance: 'api-2', kept: { count: 7, age: 60 * DAY } });
-  await instance('api-1', { count: 50, age: DAY });
-  expect(new Set(await keptBy(control.pause({ lock: 'invoices', ...ANNA })))).toEqual(
-    new Set([{ count: 50, age: 60 * DAY }]),
-  );
 });
 
 test('a name of 200 characters is that of a person as any other, and on record as a whole; a longer one is none', async () => {

@@ -4,7 +4,7 @@ import { Pages } from '../../../../lib/show/board/pages.js';
 import { readQuestion } from '../../../../lib/show/board/data/question.js';
 import { type Kept, Shared } from '../../../../lib/show/board/shared.js';
 import { Insight } from '../../../../lib/insight/insight.js';
-import type { ControlSwitches } from '../../../../lib/insight/control/types.js';
+import type { ControlSwitches } from '../../../../lib/insight/control/control.js';
 import { fleet, NOW } from '../../../board/support/fleet.js';
 import { misplaced } from './support/markup.js';
 

@@ -100,7 +100,7 @@ test.each([
   [['redeliver'], /Say which lock: redeliver <lock>/],
   [
     ['status', '--reason=x'],
-    /--reason is an option of pause and resume and break and run and redeliver, not of status/,
+    /--reason is an option of pause and resume and break and run and redeliver and forget, not of status/,
   ],
   [['why', ' '], /name of the job is empty/],
   [['runs', '--limit', '0'], /--limit: '0' is no whole number from 1 to 1000/],

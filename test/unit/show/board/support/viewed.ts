@@ -1,6 +1,6 @@
 import { Board } from '../../../../../lib/show/board/board.js';
 
-import type { ControlSwitches } from '../../../../../lib/insight/control/types.js';
+import type { ControlSwitches } from '../../../../../lib/insight/control/control.js';
 import { Insight } from '../../../../../lib/insight/insight.js';
 import type { Fleet } from '../../../../board/support/fleet.js';
 
