@@ -87,7 +87,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'stores/mongo': { ceiling: 800, aim: 800 },
   'stores/memory': { ceiling: 407, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
-  lock: { ceiling: 3_893, aim: 3_700 },
+  lock: { ceiling: 3_905, aim: 3_700 },
   schedule: { ceiling: 1_249, aim: 1_250 },
   insight: { ceiling: 4_848, aim: 4_500 },
   nest: { ceiling: 4_299, aim: 4_300 },
