@@ -40,7 +40,7 @@ interface Client {
 
 /** A library whose transactions are known. */
 interface Kind {
-  /** The members that only its clients have, in the order of {@link KINDS}. */
+  /** The members that tell it from those behind it in {@link KINDS}. */
   readonly by: readonly string[];
   /** Whether this is a transaction, as far as it can be seen. */
   readonly inside: (client: Client) => boolean;
@@ -49,75 +49,81 @@ interface Kind {
   readonly run: (client: Client, text: string, values: (string | null)[]) => unknown;
 }
 
-const KINDS: readonly Kind[] = [
-  // Knex. A transaction of it is a function.
-  {
-    by: ['raw', 'client'],
-    inside: (knex) => knex.isTransaction === true,
-    marks: true,
-    run: (knex, text, values) => knex.raw(text, values),
-  },
-  // MikroORM's EntityManager.
-  {
-    by: ['isInTransaction', 'execute'],
-    inside: (em) => em.isInTransaction(),
-    marks: true,
-    run: (em, text, values) => em.execute(text, values),
-  },
-  // TypeORM's EntityManager: outside of a transaction it has no runner. A DataSource never has.
-  {
-    by: ['query', 'getRepository'],
-    inside: ({ queryRunner }) => queryRunner?.isTransactionActive === true,
-    run: ({ queryRunner }, text, values) => queryRunner?.query(text, values),
-  },
-  // TypeORM's QueryRunner.
-  {
-    by: ['query', 'isTransactionActive'],
-    inside: ({ isTransactionActive }) => isTransactionActive === true,
-    run: (runner, text, values) => runner.query(text, values),
-  },
-  {
-    // Kysely. This is what its `CompiledQuery.raw()` makes.
-    by: ['executeQuery', 'isTransaction'],
-    inside: ({ isTransaction }) => isTransaction === true,
-    run(db, sql, parameters) {
-      const query = { kind: 'RawNode', sqlFragments: [sql], parameters: [] };
-      return db.executeQuery({ sql, parameters, query, queryId: { queryId: 'nestjs-scheduler-lock' } });
-    },
-  },
-  {
-    // Drizzle. It asks a statement for its text and parameters.
-    by: ['execute', 'dialect', 'session'],
-    inside: (db) => has(db, 'rollback'),
-    run(db, sql, params) {
-      const statement = { getSQL: (): object => statement, toQuery: () => ({ sql, params }) };
-      return db.execute(statement);
-    },
-  },
-  {
-    // Prisma.
-    by: ['$queryRawUnsafe'],
-    inside: (prisma) => !has(prisma, '$connect'),
-    run: (prisma, text, values) => prisma.$queryRawUnsafe(text, ...values),
-  },
-  {
-    // A connection of mysql2 with callbacks.
-    by: ['query', 'promise'],
-    inside: (connection) => !has(connection, 'getConnection'),
-    run: (connection, text, values) => connection.promise().query(text, values),
-  },
-  {
-    // A client of pg, a connection of mysql2 with promises, and those that are like them. A pool has no transaction.
-    by: ['query'],
-    inside: (client) =>
-      !has(client, 'getConnection') && !has(client, 'totalCount') && client.getTransactionStatus?.() !== 'I',
-    run: (client, text, values) => client.query(text, values),
-  },
-];
+const byQuery: Kind['run'] = (client, text, values) => client.query(text, values);
 
-/** Whether an object has a member. Some of these libraries answer `in` wrongly. */
-const has = (client: object, member: string): boolean =>
-  ((client as Readonly<Record<string, unknown>>)[member] ?? undefined) !== undefined;
+const PRISMA: Kind = {
+  by: ['$queryRawUnsafe'],
+  inside: (prisma) => !has(prisma, '$connect'),
+  run: (prisma, text, values) => prisma.$queryRawUnsafe(text, ...values),
+};
+
+/** A transaction of it is a function. */
+const KNEX: Kind = {
+  by: ['raw', 'client'],
+  inside: (knex) => knex.isTransaction === true,
+  marks: true,
+  run: (knex, text, values) => knex.raw(text, values),
+};
+
+const MIKRO_ORM: Kind = {
+  by: ['isInTransaction', 'execute'],
+  inside: (manager) => manager.isInTransaction(),
+  marks: true,
+  run: (manager, text, values) => manager.execute(text, values),
+};
+
+/** Its EntityManager has a QueryRunner in a transaction only, and its DataSource never. */
+const TYPE_ORM: Kind = {
+  by: ['query', 'getRepository'],
+  inside: ({ queryRunner }) => queryRunner?.isTransactionActive === true,
+  run: byQuery,
+};
+
+const TYPE_ORM_RUNNER: Kind = {
+  by: ['query', 'isTransactionActive'],
+  inside: ({ isTransactionActive }) => isTransactionActive === true,
+  run: byQuery,
+};
+
+/** It takes what its `CompiledQuery.raw()` makes. */
+const KYSELY: Kind = {
+  by: ['executeQuery', 'isTransaction'],
+  inside: ({ isTransaction }) => isTransaction === true,
+  run(db, sql, parameters) {
+    const query = { kind: 'RawNode', sqlFragments: [sql], parameters: [] };
+    return db.executeQuery({ sql, parameters, query, queryId: { queryId: 'nestjs-scheduler-lock' } });
+  },
+};
+
+/** It asks a statement for its text and parameters. */
+const DRIZZLE: Kind = {
+  by: ['execute', 'dialect', 'session'],
+  inside: (db) => has(db, 'rollback'),
+  run(db, sql, params) {
+    const statement = { getSQL: (): object => statement, toQuery: () => ({ sql, params }) };
+    return db.execute(statement);
+  },
+};
+
+/** A client of `pg`, a connection of `mysql2` with promises or callbacks, and what is like them. A pool has no transaction. */
+const DRIVER: Kind = {
+  by: ['query'],
+  inside: (client) =>
+    !has(client, 'getConnection') && !has(client, 'totalCount') && client.getTransactionStatus?.() !== 'I',
+  run: (client, text, values) => byQuery(has(client, 'promise') ? client.promise() : client, text, values),
+};
+
+const FUNCTION: Kind = {
+  by: ['call', 'apply'],
+  inside: () => true,
+  run: (query, text, values) => (query as unknown as GuardQuery)(text, values),
+};
+
+const KINDS = [PRISMA, KNEX, MIKRO_ORM, TYPE_ORM, TYPE_ORM_RUNNER, KYSELY, DRIZZLE, DRIVER, FUNCTION];
+
+/** Asks for the member itself: some of these libraries answer `in` wrongly. */
+const has = (client: unknown, member: string): boolean =>
+  ((Object(client) as Row)[member] ?? undefined) !== undefined;
 
 /**
  * Makes a client run statements.
@@ -127,21 +133,14 @@ const has = (client: object, member: string): boolean =>
  * @throws SchedulerLockConfigError if it is nothing that is known, or is not in a transaction
  */
 export function queryOf(client: GuardedTransaction, numbered: boolean, anywhere = false): Query {
-  const isClient = client !== null && (typeof client === 'object' || typeof client === 'function');
-  const kind = isClient ? KINDS.find(({ by }) => by.every((member) => has(client, member))) : undefined;
-  if (kind === undefined && typeof client !== 'function')
+  const kind = KINDS.find(({ by }) => by.every((member) => has(client, member)));
+  if (kind === undefined)
     throw misused(
       `got ${show(client)}. Give the transaction of pg, mysql2, TypeORM, Prisma, Drizzle, Knex, Kysely or MikroORM, or a function (text, values) => rows.`,
     );
-  if (kind?.inside(client as Client) === false && !anywhere) throw noTransaction();
-  return async (text, values) => {
-    const own = numbered && kind?.marks !== true ? withNumbers(text) : text;
-    return rowsOf(
-      await (kind === undefined
-        ? (client as GuardQuery)(own, [...values])
-        : kind.run(client as Client, own, [...values])),
-    );
-  };
+  if (!anywhere && !kind.inside(client as Client)) throw noTransaction();
+  const own = numbered && kind.marks !== true ? withNumbers : (text: string): string => text;
+  return async (text, values) => rowsOf(await kind.run(client as Client, own(text), [...values]));
 }
 
 function withNumbers(text: string): string {
@@ -160,8 +159,8 @@ function rowsOf(answer: unknown): readonly Row[] {
 /** The error for a `tx` that commits each statement by itself: what the guard notes has to stand or fall with the work. */
 export const noTransaction = (): SchedulerLockConfigError =>
   misused(
-    'it was given no open transaction, but something that commits each statement by itself. Begin one, and give the client, manager or tx that the work itself uses, not the pool.',
+    'got no open transaction, but something that commits each statement by itself. Begin one, and give the client, manager or tx that the work itself uses, not the pool.',
   );
 
 export const misused = (problem: string): SchedulerLockConfigError =>
-  new SchedulerLockConfigError([`guard.commit(): ${problem}`]);
+  new SchedulerLockConfigError([`CommitGuard: ${problem}`]);
