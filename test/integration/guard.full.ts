@@ -2,7 +2,8 @@ import { describe, expect, jest, test } from '@jest/globals';
 import { AlreadyCommittedError, CommitGuard, LockSupersededError } from '../../lib/guard/index.js';
 import { type Lock, LockLostError, LockNotHeldError, SchedulerLockConfigError } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { GUARDED, type Session, under, useGuarded } from './support/guarded.js';
+import { GUARDED, type Session, useGuarded } from './support/guarded.js';
+import { under } from './support/under.js';
 
 jest.setTimeout(60_000);
 

@@ -1,7 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import type { GuardDialect } from '../../../lib/guard/index.js';
-import type { Lock } from '../../../lib/index.js';
-import { withScope } from '../../../lib/lock/current-lock.js';
 import { type DatabaseServer, uniqueTable } from '../../support/database-server.js';
 import { MYSQL, POSTGRES, type TestDatabase, type TestPool } from '../../support/database.js';
 import { testMysqlPool } from '../../support/mysql-server.js';
@@ -103,23 +101,4 @@ export function useGuarded({ database, open }: GuardedDatabase): Guarded {
   });
 
   return used;
-}
-
-/** Runs something under a lease: as a job does, without a store. */
-export async function under<T>(
-  lease: Pick<Lock, 'fencingToken' | 'tick'> & Partial<Pick<Lock, 'name' | 'job' | 'assertLocked'>>,
-  job: () => T | Promise<T>,
-): Promise<T> {
-  const lock: Lock = {
-    name: 'invoices',
-    job: 'Jobs.invoices',
-    holder: 'here',
-    attempt: 1,
-    waited: 0,
-    queuedCall: undefined,
-    signal: new AbortController().signal,
-    assertLocked: () => undefined,
-    ...lease,
-  };
-  return withScope({}, lock, undefined, job);
 }
