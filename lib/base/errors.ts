@@ -288,3 +288,61 @@ export class LockStateError extends SchedulerLockError {
     this.lock = lock;
   }
 }
+
+/**
+ * The database has seen a commit of a newer lease of this lock, or of a newer tick of this job: the run comes too late. From
+ * `CommitGuard.commit()`, inside of the job's transaction, which has to roll back.
+ */
+export class LockSupersededError extends SchedulerLockError {
+  /** @internal */
+  static override readonly code = 'LOCK_SUPERSEDED';
+  readonly code = 'LOCK_SUPERSEDED';
+  readonly lock: string;
+  /** That of the run that comes too late. */
+  readonly fencingToken: number;
+  /** That of the run that has committed. */
+  readonly committedToken: number;
+
+  constructor(lock: string, fencingToken: number, committedToken: number, what: 'lease' | 'tick') {
+    super(
+      `Lock "${lock}": a newer ${what} has committed, with fencing token ${committedToken}, so this run, with ${fencingToken}, must not. ` +
+        'Let the transaction roll back. If no newer run can have been, see docs/guarantees/fencing.md on tokens that restart.',
+    );
+    this.lock = lock;
+    this.fencingToken = fencingToken;
+    this.committedToken = committedToken;
+  }
+}
+
+/**
+ * The database has the work of this tick already. From `CommitGuard.commit()`, inside of the job's transaction, which has to roll back.
+ * A job that ends with it has completed, if it is {@link AlreadyCommittedError.done}.
+ */
+export class AlreadyCommittedError extends SchedulerLockError {
+  /** @internal */
+  static override readonly code = 'ALREADY_COMMITTED';
+  readonly code = 'ALREADY_COMMITTED';
+  readonly lock: string;
+  readonly job: string;
+  /** Epoch milliseconds. */
+  readonly tick: number;
+  /** The step that has committed; '' if the commit had none. */
+  readonly step: string;
+  /** Whether nothing of the tick is left to do: another run has committed it, and not as a step of several. */
+  readonly done: boolean;
+
+  constructor(lock: string, job: string, tick: number, step: string, byThisRun: boolean) {
+    super(
+      `Lock "${lock}": ${step === '' ? 'this tick' : `the step ${JSON.stringify(step)} of this tick`} of ${job} has committed before. ${
+        byThisRun
+          ? 'This very run did it: give each of its transactions a step of its own, commit(tx, { step }).'
+          : 'Let the transaction roll back: there is nothing to do again.'
+      }`,
+    );
+    this.lock = lock;
+    this.job = job;
+    this.tick = tick;
+    this.step = step;
+    this.done = step === '' && !byThisRun;
+  }
+}

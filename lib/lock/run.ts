@@ -7,7 +7,7 @@ import { type Others, Take } from './take.js';
 import type { EndOfRun } from './recorder.js';
 import { Release } from './releases.js';
 import { isConfirmed, reportAcquired, reportReleased, reportSkipped, wasDeleted } from './reports.js';
-import { refuseUndone } from './job.js';
+import { isDone, refuseUndone } from './job.js';
 import { LockTimeoutError } from '../base/errors.js';
 import { retryIn } from '../base/job-start.js';
 import { given } from '../base/shared.js';
@@ -104,7 +104,7 @@ export class Run {
       if (!(work instanceof Promise)) return this.#done(work);
       return work.then(
         (value: T) => this.#done(value),
-        (error: unknown) => ({ error }),
+        (error: unknown) => (isDone(error) ? { value: undefined as T } : { error }),
       );
     } catch (error) {
       return { error };

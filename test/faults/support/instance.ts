@@ -4,6 +4,7 @@ import { spawnChild, type ChildMessage, type TestChild } from '../../support/chi
 import { builtScript } from '../../support/machine.js';
 import { until } from '../../support/until.js';
 import type { StoreAddress } from '../children/open-store.js';
+import type { Fate, GuardedJob } from './guarded.js';
 
 /** What crosses the channel to a child process. */
 export type InstanceOptions = Pick<
@@ -75,6 +76,16 @@ export class Instance {
     return this.next('judged');
   }
 
+  /** Says what becomes of a run that has begun, of {@link startGuardedInstance}. */
+  decide(fate: Fate): void {
+    this.child.send({ type: 'fate', ...fate });
+  }
+
+  /** Lets a run go on that has stopped. */
+  goOn(): void {
+    this.child.send({ type: 'go' });
+  }
+
   /** The oldest message of this type not yet taken. Events come as `event:<type>`. */
   next(type: string): Promise<ChildMessage> {
     return this.child.next(type);
@@ -136,6 +147,16 @@ export function startInstance(options: InstanceOptions): Promise<Instance> {
 export function startTickInstance(options: InstanceOptions, job: TickJob): Promise<Instance> {
   const env = { FAULT_OPTIONS: JSON.stringify(options), FAULT_JOB: JSON.stringify(job) };
   return start('tick-instance.js', env);
+}
+
+/** An instance whose job writes invoices. @param clock by how much its clock is ahead, ms */
+export function startGuardedInstance(
+  options: InstanceOptions,
+  job: GuardedJob,
+  clock: number,
+): Promise<Instance> {
+  const env = { FAULT_OPTIONS: JSON.stringify(options), FAULT_JOB: JSON.stringify(job) };
+  return start('guarded.js', { ...env, CHAOS_CLOCK_OFFSET: String(clock) });
 }
 
 async function start(script: string, env: Record<string, string>): Promise<Instance> {

@@ -15,7 +15,8 @@ const neighbours: Record<string, string> = {
   '@nestjs/typeorm': `
     export class TypeOrmModule { static forRoot(options: object): import('@nestjs/common').DynamicModule }`,
   typeorm: `
-    export class DataSource { readonly driver: object }`,
+    export class DataSource { readonly driver: object; transaction<T>(work: (tx: EntityManager) => Promise<T>): Promise<T> }
+    export class EntityManager { query(text: string, values?: unknown[]): Promise<unknown> }`,
   '@sentry/nestjs': `
     export function SentryCron(slug: string, config?: object): MethodDecorator;`,
 };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import {
+  AlreadyCommittedError,
   LockLostError,
   LockNotAcquiredError,
   LockNotBoundError,
@@ -7,6 +8,7 @@ import {
   LockResignedError,
   LockShutdownError,
   LockStateError,
+  LockSupersededError,
   LockTimeoutError,
   SchedulerLockConfigError,
   type SchedulerLockError,
@@ -32,6 +34,11 @@ const errors: [error: SchedulerLockError, facts: object][] = [
     { outcome: 'unknown', refused: false },
   ],
   [new LockStateError('mail', 'it is a list.', { cause }), { lock: 'mail' }],
+  [new LockSupersededError('mail', 5, 6, 'lease'), { lock: 'mail', fencingToken: 5, committedToken: 6 }],
+  [
+    new AlreadyCommittedError('mail', 'Mail.send', 1, '', false),
+    { lock: 'mail', job: 'Mail.send', tick: 1, step: '', done: true },
+  ],
 ];
 
 describe('as JSON', () => {

@@ -41,6 +41,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
     packages: [...NEST, 'reflect-metadata'],
   },
+  guard: { imports: ['base', 'lock/current-lock'] },
   'show/cli': { imports: [...SHOWN, 'stores', 'schedule/cron-ticks', 'show/board'] },
   'show/board': { imports: SHOWN, packages: NEST },
   'show/metrics': { imports: SHOWN },
@@ -78,7 +79,7 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  * ceiling says in the commit what it buys; whoever makes a room smaller lowers it in the same commit.
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
-  base: { ceiling: 650, aim: 650 },
+  base: { ceiling: 708, aim: 650 },
   contract: { ceiling: 1_456, aim: 1_500 },
   rules: { ceiling: 3_255, aim: 3_100 },
   'stores/redis': { ceiling: 4_400, aim: 4_400 },
@@ -86,10 +87,11 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'stores/mongo': { ceiling: 800, aim: 800 },
   'stores/memory': { ceiling: 396, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
-  lock: { ceiling: 3_893, aim: 3_700 },
+  lock: { ceiling: 3_905, aim: 3_700 },
   schedule: { ceiling: 1_249, aim: 1_250 },
   insight: { ceiling: 4_704, aim: 4_500 },
   nest: { ceiling: 4_300, aim: 4_300 },
+  guard: { ceiling: 462, aim: 420 },
   'show/board': { ceiling: 2_889, aim: 2_700 },
   'show/cli': { ceiling: 1_784, aim: 1_500 },
   'show/metrics show/otel show/prometheus': { ceiling: 745, aim: 750 },

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { parseDuration } from '../../../lib/base/duration.js';
+import * as guard from '../../../lib/guard/index.js';
 import * as library from '../../../lib/index.js';
 import { PARTS } from '../../../lib/contract/allowances.js';
 import { OPTION_NAMES, OPTIONS } from '../../../lib/nest/options/table.js';
@@ -26,7 +27,8 @@ let errors: PublicName[];
 
 beforeAll(() => {
   names = surface.names('index.ts');
-  errors = names.filter((name) => surface.isSubclass(name, 'SchedulerLockError'));
+  const all = [...names, ...surface.names('guard/index.ts')];
+  errors = all.filter((name) => surface.isSubclass(name, 'SchedulerLockError'));
 });
 
 const named = (wanted: string): PublicName => {
@@ -49,7 +51,7 @@ test('the main entry has what users name in their own code, 120 names at most', 
 
 describe('errors', () => {
   test('are all public that are exported at run time, each with a code of its own', () => {
-    const exported = Object.entries(library).filter(
+    const exported = Object.entries({ ...library, ...guard }).filter(
       ([, value]) => typeof value === 'function' && value.prototype instanceof library.SchedulerLockError,
     );
     expect(errors.map(({ name }) => name).sort()).toEqual(exported.map(([name]) => name).sort());

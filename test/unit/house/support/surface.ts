@@ -18,6 +18,7 @@ export const ENTRIES = [
   'stores/postgres/index.ts',
   'stores/mysql/index.ts',
   'stores/mongo/index.ts',
+  'guard/index.ts',
   'show/otel/index.ts',
   'show/prometheus/index.ts',
   'show/board/index.ts',
