@@ -3,6 +3,7 @@ import { datesOf, dueOf, excusedUntil, lateness, ripeTick, tickAfter } from './d
 import { given } from '../base/shared.js';
 import {
   agree,
+  graceOf,
   hasFailed,
   isOn,
   type JobFacts,
@@ -117,7 +118,15 @@ function theLastRunWentWrong(facts: JobFacts): Judgement | undefined {
   if (end === undefined) return undefined;
   const about = { attention: true, ...(end === run && { run }) };
   if (wasInterrupted(end)) return { status: 'interrupted', ...about };
-  return hasFailed(end) ? { status: 'failing', ...about } : undefined;
+  if (end.outcome === 'hollow') return { status: 'hollow', ...about };
+  return hasFailed(end) && !isTriedAgain(facts, end) ? { status: 'failing', ...about } : undefined;
+}
+
+/** Whether the newest run has failed, and there is time left for somebody to try its tick again. */
+function isTriedAgain(facts: JobFacts, end: End): boolean {
+  const { tick = NaN, retryAt = -Infinity } = lastStartOf(facts) ?? {};
+  const isNewest = tick >= (facts.seen?.tick ?? -Infinity) && (!('startedAt' in end) || end.tick === tick);
+  return isNewest && facts.time <= retryAt + graceOf(facts.known);
 }
 
 function theInstancesDisagree(facts: JobFacts): Judgement | undefined {

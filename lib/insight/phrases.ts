@@ -2,7 +2,8 @@ import { formatDuration } from '../base/duration.js';
 import { displayName } from '../base/lock-name.js';
 import { asClause } from '../base/wording.js';
 import { starterOf } from './controls.js';
-import { type JobFacts, wasUp } from './facts.js';
+import type { Report } from '../contract/history-store.js';
+import { hasFailed, type JobFacts, lastStartOf, wasUp } from './facts.js';
 import { isUp } from './join.js';
 import { timesIn } from './times.js';
 import type { RunInfo } from './types.js';
@@ -72,11 +73,36 @@ function startedBy(run: RunInfo, { facts: { known } }: Words): string {
 const ordinal = (count: number): string => ['', 'first', 'second', 'third'][count] ?? `${count}th`;
 
 /** How a run ended: with what it threw, as far as the options allow that to be kept. */
-export function endOf({ outcome, duration, error }: RunInfo): string {
+export function endOf({ outcome, duration, error, report, shortfall }: RunInfo): string {
   const after = duration === undefined ? '' : ` after ${formatDuration(duration)}`;
-  if (outcome === 'completed') return `completed${after}`;
+  if (outcome === 'hollow') return `completed${after}, but ${shortfall}`;
+  if (outcome === 'completed') return `completed${after}${reportOf(report)}`;
   const because = inBrackets(error);
   return `${outcome === 'timed-out' ? 'went past its timeout, and ended' : 'failed'}${after}${because}`;
+}
+
+const reportOf = (report: Report = {}): string =>
+  Object.keys(report).length === 0 ? '' : `, and reported ${textOf(report)}`;
+
+/** `invoices 120, month May`. */
+export const textOf = (report: Report): string =>
+  Object.entries(report)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
+
+/** The other attempts of the tick of a run: those that had failed before, and when it is tried again. */
+export function otherAttempts({ tick, attempt = 1 }: RunInfo, words: Words): string {
+  const { facts } = words;
+  if (tick === undefined) return '';
+  const failed = facts.runs.filter(
+    (run) => run.tick === tick && (run.attempt ?? 1) < attempt && hasFailed(run),
+  );
+  const times = failed.toReversed().map(({ startedAt, endedAt = startedAt }) => words.time(endedAt));
+  const start = lastStartOf(facts);
+  const retryAt = start?.tick === tick && start.attempt === attempt ? start.retryAt : undefined;
+  const before = times.length === 0 ? '' : `; it had failed at ${times.join(' and ')}`;
+  if (retryAt === undefined) return before;
+  return `${before}; it is tried again ${retryAt > facts.time ? 'at' : 'since'} ${words.time(retryAt)}`;
 }
 
 /** Why a run did not end by itself. The instance of one that hangs says so a while after the end of the lease. */

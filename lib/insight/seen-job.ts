@@ -159,7 +159,7 @@ export class SeenJob {
 
   facts({ watcher, time, fleet, here, refusal }: Known): JobFacts {
     const { job } = this;
-    const { instance, kept, hasFailed } = watcher;
+    const { instance, kept, wentWrong } = watcher;
     const clockOffset = watcher.clockOffset() ?? 0;
     const shown = job.shown();
     const own: KnownBy = {
@@ -173,7 +173,7 @@ export class SeenJob {
       stoppedUntil: this.#stoppedUntil,
     };
     const others = fleet?.get(job.job)?.filter((by) => by.instance !== instance) ?? [];
-    const outcome = this.#ranHere ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
+    const outcome = this.#ranHere ? (wentWrong(job.job) ?? 'completed') : undefined;
     const facts = factsOf(
       [own, ...others],
       { ...this.#told, ...given({ refusal }) },

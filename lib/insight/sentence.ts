@@ -4,7 +4,18 @@ import { withoutSql } from '../base/wording.js';
 import { datesOf } from './dates.js';
 import { isOn, type JobFacts, lastStartOf, makesUpFor, upAt, wasStarted } from './facts.js';
 import { isUp } from './join.js';
-import { begunOf, capital, cutShort, endOf, inBrackets, names, some, whereOf, Words } from './phrases.js';
+import {
+  begunOf,
+  capital,
+  cutShort,
+  endOf,
+  inBrackets,
+  names,
+  otherAttempts,
+  some,
+  whereOf,
+  Words,
+} from './phrases.js';
 import { scheduleOf } from './shown.js';
 import type { RunInfo, ScheduleView, UnknownReason, WhyCause } from './types.js';
 
@@ -13,7 +24,7 @@ import type { RunInfo, ScheduleView, UnknownReason, WhyCause } from './types.js'
 type Of<C extends WhyCause['cause']> = Extract<WhyCause, { readonly cause: C }>;
 
 const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Words) => string } = {
-  ran: ({ run }, words) => `${begunOf(run, words)}, ${endOf(run)}.`,
+  ran: ({ run }, words) => `${begunOf(run, words)}, ${endOf(run)}${otherAttempts(run, words)}.`,
   running: ({ run }, words) =>
     `It is running on ${displayName(run.instance)} since ${words.time(run.startedAt)}, for ${ageOf(run, words)} now.`,
   hung: ({ run, instances }, words) =>

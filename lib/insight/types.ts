@@ -1,4 +1,11 @@
-import type { ControlAct, InstanceRecord, KnownJob, MissReason, Trigger } from '../contract/history-store.js';
+import type {
+  ControlAct,
+  InstanceRecord,
+  KnownJob,
+  MissReason,
+  Report,
+  Trigger,
+} from '../contract/history-store.js';
 import type { ReleaseOutcome } from '../contract/lock-store.js';
 
 /** One run of a job under its lock. Times are the store's, epoch milliseconds. */
@@ -25,6 +32,10 @@ export interface RunInfo {
   /** What it threw, as far as the option `insight.error` lets it be kept. */
   readonly error?: string;
   readonly traceId?: string;
+  /** What it has reported, if anything. */
+  readonly report?: Report;
+  /** For `hollow`: what was missing in its report, a part of a sentence. */
+  readonly shortfall?: string;
   /** What started it. Absent while it goes on, and if it was interrupted, unless it is a rerun or a person started it: no record says so then. */
   readonly trigger?: Trigger;
   /** What a person did to it: started it (`run`), or ended its lease (`break`). */
@@ -83,7 +94,8 @@ export interface InstanceInfo extends Omit<InstanceRecord, 'left' | 'every' | 'w
  * - `unknown`: too little is known: see the answer to `why`
  * - `overdue`: no instance started its newest tick in time
  * - `interrupted`: its last run was interrupted, or was aborted (its instance shut down, or lost the lock)
- * - `failing`: its last run failed or passed its timeout
+ * - `failing`: its last run failed or passed its timeout, and is not tried again
+ * - `hollow`: its last run completed, and did not report what was expected of it
  * - `disagree`: instances that are up have other schedules or time zones for it, or the clocks of all instances are behind
  * - `new`: it never ran, and no tick has come yet
  * - `ok`
@@ -98,6 +110,7 @@ export type JobStatus =
   | 'overdue'
   | 'interrupted'
   | 'failing'
+  | 'hollow'
   | 'disagree'
   | 'new'
   | 'ok';

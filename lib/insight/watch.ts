@@ -25,7 +25,7 @@ const ENTRIES = 20;
 /** These may change though no tick comes, and though nothing is wrong. */
 const UNSETTLED: ReadonlySet<JobStatus> = new Set(['off', 'paused', 'unknown']);
 /** Of these, the history tells more than the lock. */
-const WRONG: ReadonlySet<JobStatus> = new Set(['overdue', 'failing', 'interrupted']);
+const WRONG: ReadonlySet<JobStatus> = new Set(['overdue', 'failing', 'hollow', 'interrupted']);
 
 /**
  * The state of each job, as far as one instance knows, by the same judgement as everywhere. When the grace of a tick is over, it asks the

@@ -50,6 +50,6 @@ export interface Watcher {
   readonly clockOffset: () => number | undefined;
   /** The runs of jobs that go on here. */
   readonly runs: () => readonly RunInfo[];
-  /** Whether the last run of a job here has failed. */
-  readonly hasFailed: (job: string) => boolean;
+  /** How the last run of a job here went wrong, if it did. */
+  readonly wentWrong: (job: string) => 'failed' | 'hollow' | undefined;
 }

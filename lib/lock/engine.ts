@@ -25,7 +25,8 @@ export class Engine {
   recorder: Recorder | undefined;
   /** Jobs whose schedule was found to differ between instances. */
   readonly mismatched = new Set<string>();
-  readonly failing = new Set<string>();
+  /** The jobs whose last run here went wrong. */
+  readonly wrong = new Map<string, 'failed' | 'hollow'>();
   /** Whether the application shuts down: no lease is taken any more, and one that the store still grants is given back at once. */
   closing = false;
   /** Whether the shutdown is over: leases of jobs that go on are left to expire. */

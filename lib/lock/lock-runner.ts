@@ -39,8 +39,8 @@ interface Condition {
   readonly away: boolean;
   /** When the store last answered a call for a lock, epoch milliseconds; `undefined`: not yet. */
   readonly answeredAt: number | undefined;
-  /** The jobs whose last run here failed or passed its timeout. */
-  readonly failing: ReadonlySet<string>;
+  /** The jobs whose last run here failed or passed its timeout, or was hollow. */
+  readonly wrong: ReadonlyMap<string, 'failed' | 'hollow'>;
 }
 
 /** The locks of one application: decides which calls may ask for their lease, knows which are under way, and shuts down. */
@@ -153,8 +153,8 @@ export class LockRunner {
 
   /** What is known of the store and of the jobs here, without asking anybody. */
   get condition(): Condition {
-    const { outages, failing } = this.#engine;
-    return { away: outages.isAway, answeredAt: outages.answeredAt, failing };
+    const { outages, wrong } = this.#engine;
+    return { away: outages.isAway, answeredAt: outages.answeredAt, wrong };
   }
 
   get runs(): OpenRun[] {

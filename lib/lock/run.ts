@@ -135,7 +135,7 @@ export class Run {
     engine.heartbeat.delete(lease);
     const isOver = outcome !== 'failed' || !lease.confirmed;
     const again = isOver ? undefined : retryIn(this.call.start, lease.ref.attempt, engine.clock.now());
-    if (again === undefined) noteFailure(engine.failing, lease.ref.job, outcome);
+    if (again === undefined) noteEnd(engine.wrong, lease.ref.job, outcome);
     return {
       outcome,
       duration,
@@ -192,13 +192,14 @@ export function outcomeOf(
   return failed ? 'failed' : 'completed';
 }
 
-/** How many failing jobs are remembered at most: a caller can make up a name per call. */
-const MAX_FAILING = 1_000;
+/** How many jobs that went wrong are remembered at most: a caller can make up a name per call. */
+const MAX_WRONG = 1_000;
 
-function noteFailure(failing: Set<string>, job: string | undefined, outcome: ReleaseOutcome): void {
+function noteEnd(wrong: Engine['wrong'], job: string | undefined, outcome: ReleaseOutcome): void {
   if (job === undefined) return;
-  if (outcome !== 'failed' && outcome !== 'timed-out') failing.delete(job);
-  else if (failing.size < MAX_FAILING) failing.add(job);
+  const isFailure = outcome === 'failed' || outcome === 'timed-out';
+  if (!isFailure && outcome !== 'hollow') wrong.delete(job);
+  else if (wrong.size < MAX_WRONG || wrong.has(job)) wrong.set(job, isFailure ? 'failed' : 'hollow');
 }
 
 /** A timer may fire early: fires at least this part of the interval apart count as separate fires. */

@@ -43,7 +43,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       runs: () => this.runs,
       leads: () => host.elections.led,
       idleReason: () => (leader.leads ? undefined : 'not-leader'),
-      hasFailed: (job) => host.runner.condition.failing.has(job),
+      wentWrong: (job) => host.runner.condition.wrong.get(job),
       heard: (took) => host.heard(took),
       warn: (problem) => logWarning(() => problem),
     });

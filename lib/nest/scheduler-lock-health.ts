@@ -128,7 +128,8 @@ export class SchedulerLockHealth {
 
   /** What is known at this moment. @internal */
   state(): HealthState {
-    const { away, answeredAt: ofLocks, failing } = this.#host.runner.condition;
+    const { away, answeredAt: ofLocks, wrong } = this.#host.runner.condition;
+    const failing = new Set([...wrong].flatMap(([job, how]) => (how === 'failed' ? [job] : [])));
     const { presence, runs } = this.#insight;
     const { answeredAt: ofBeats, failedAt } = presence?.beats.last ?? {};
     const answeredAt = Math.max(ofLocks ?? -Infinity, ofBeats ?? -Infinity);

@@ -87,6 +87,7 @@ const attentionAsTold: Law = (by, facts) => {
     overdue: true,
     interrupted: true,
     failing: true,
+    hollow: true,
     disagree: true,
     new: false,
     ok: false,
@@ -155,7 +156,17 @@ test('every status comes up', () => {
   const seen = new Set<JobStatus>();
   holds((by, facts) => void seen.add(by(facts).status), judge);
   expect([...seen].toSorted()).toEqual(
-    [...WELL, 'disagree', 'failing', 'hung', 'interrupted', 'overdue', 'overrun', 'unknown'].toSorted(),
+    [
+      ...WELL,
+      'disagree',
+      'failing',
+      'hollow',
+      'hung',
+      'interrupted',
+      'overdue',
+      'overrun',
+      'unknown',
+    ].toSorted(),
   );
 });
 

@@ -9,6 +9,7 @@ const STATUS: Readonly<Record<JobStatus, Style | undefined>> = {
   overdue: 'red',
   hung: 'red',
   failing: 'red',
+  hollow: 'red',
   interrupted: 'red',
   overrun: 'yellow',
   disagree: 'yellow',

@@ -14,6 +14,7 @@ export async function under<T>(
     waited: 0,
     queuedCall: undefined,
     signal: new AbortController().signal,
+    report: () => undefined,
     assertLocked: () => undefined,
     ...lease,
   };

@@ -37,7 +37,16 @@ const aRun: Arbitrary<(job: JobFacts['known'], time: number) => RunInfo[]> = rec
   startedAt: constantFrom(...STARTS),
   isTick: boolean(),
   outcome: constantFrom<RunInfo['outcome'][]>(
-    ...(['completed', 'completed', 'failed', 'timed-out', 'aborted', 'interrupted', 'running'] as const),
+    ...([
+      'completed',
+      'completed',
+      'hollow',
+      'failed',
+      'timed-out',
+      'aborted',
+      'interrupted',
+      'running',
+    ] as const),
   ),
   hung: boolean(),
 }).map(({ startedAt, isTick, outcome, hung }) => ({ job, kind, lock = job }, time) => {
@@ -57,7 +66,10 @@ export const jobFacts: Arbitrary<JobFacts> = record({
   age: constantFrom<(number | undefined)[]>(0, 0, 0, 20_000, 3_600_000, undefined),
   seen: option(constantFrom(YESTERDAY, T), { nil: undefined, freq: 4 }),
   start: option(
-    record({ tick: constantFrom(YESTERDAY, T), outcome: constantFrom('completed', 'failed', undefined) }),
+    record({
+      tick: constantFrom(YESTERDAY, T),
+      outcome: constantFrom('completed', 'hollow', 'failed', undefined),
+    }),
     {
       nil: undefined,
       freq: 3,

@@ -39,7 +39,7 @@ class Instance {
       idleReason: () => undefined,
       clockOffset: () => 0,
       runs: () => [],
-      hasFailed: () => false,
+      wentWrong: () => undefined,
     };
     this.alarms = new Alarms(this.#history(), this.clock, watcher);
   }

@@ -234,6 +234,38 @@ const patterns: Record<string, Pattern> = {
     status: 'failing',
     store: { instances: [api1], locks: [started(T, { outcome: 'failed' })], entries: [lastNight] },
   },
+  'its last run completed, and reported too little': {
+    status: 'hollow',
+    store: {
+      instances: [api1],
+      locks: [started(T, { outcome: 'hollow' })],
+      entries: [
+        entry(T, {
+          tick: T,
+          attempt: 1,
+          outcome: 'hollow',
+          shortfall: 'reported 0 invoices; expected at least 1',
+        }),
+        lastNight,
+      ],
+    },
+  },
+  'its last run failed, and is tried again in a minute': {
+    status: 'ok',
+    store: {
+      instances: [api1],
+      locks: [started(T, { outcome: 'failed', retryAt: at('03:11') })],
+      entries: [entry(T, { tick: T, attempt: 1, outcome: 'failed' }), lastNight],
+    },
+  },
+  'its last run failed, and nobody has tried it again': {
+    status: 'failing',
+    store: {
+      instances: [api1],
+      locks: [started(T, { outcome: 'failed', retryAt: at('03:08') })],
+      entries: [entry(T, { tick: T, attempt: 1, outcome: 'failed' }), lastNight],
+    },
+  },
   'it is paused': {
     status: 'paused',
     store: {

@@ -139,7 +139,7 @@ beforeEach(() => {
     idleReason: () => idle,
     clockOffset: () => offset,
     runs: () => runs,
-    hasFailed: (name) => failed.has(name),
+    wentWrong: (name) => (failed.has(name) ? 'failed' : undefined),
   });
   tick = (Math.floor(clock.now() / PERIOD) + 1) * PERIOD;
 });

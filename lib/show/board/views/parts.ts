@@ -66,6 +66,7 @@ const SHAPES: Readonly<Record<JobStatus, string>> = {
   overdue: '◆',
   hung: '▲',
   failing: '✕',
+  hollow: '∅',
   interrupted: '⚡',
   overrun: '▲',
   disagree: '≠',

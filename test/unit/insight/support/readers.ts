@@ -74,7 +74,7 @@ export function probe(
     idleReason: () => undefined,
     clockOffset: () => clockOffset,
     runs: () => runs,
-    hasFailed: () => failed,
+    wentWrong: () => (failed ? 'failed' : undefined),
   });
   watch.add({
     job: own.job,
@@ -89,7 +89,9 @@ export function probe(
   });
   const host = {
     settings: { clock },
-    runner: { condition: { away: false, answeredAt: NOW, failing: new Set(failed ? [own.job] : []) } },
+    runner: {
+      condition: { away: false, answeredAt: NOW, wrong: new Map(failed ? [[own.job, 'failed']] : []) },
+    },
     elections: { names: [], led: [] },
   };
   const presence = { watch, beats: { last: {}, clockOffset } };
@@ -151,6 +153,7 @@ export const CAUSES: Readonly<Record<JobStatus, readonly Why['cause'][]>> = {
   interrupted: ['interrupted'],
   // The lock may know of a failure of which nothing is kept.
   failing: ['ran', 'unknown'],
+  hollow: ['ran', 'unknown'],
   disagree: ['schedules-differ', 'clocks-behind'],
   // One that is called by hand has no tick that is to come.
   new: ['pending', 'unknown'],
@@ -163,6 +166,7 @@ export const ATTENTION = new Set<JobStatus>([
   'overdue',
   'interrupted',
   'failing',
+  'hollow',
   'disagree',
   'unknown',
 ]);
