@@ -47,10 +47,10 @@ interface HealthState {
   readonly answeredAt: number | undefined;
   /** The judgement of each job that is watched. */
   readonly jobs: ReadonlyMap<string, Judgement>;
-  /** The jobs whose last run here has failed. */
-  readonly failing: ReadonlySet<string>;
-  /** Those of them that have no ticks at which this instance would hear more: it knows its own runs only. */
+  /** The jobs whose last run here has failed, and that have no ticks at which this instance would hear more: it knows its own runs only. */
   readonly failingHere: readonly string[];
+  /** The jobs without ticks whose last run here was hollow. */
+  readonly hollowHere: readonly string[];
   /** The elections in which this instance takes part, and those that it leads. */
   readonly elections: readonly string[];
   readonly led: readonly string[];
@@ -75,12 +75,13 @@ const LISTS: { readonly [S in JobStatus]?: 'failing' | 'hung' | 'unknown' } = {
   unknown: 'unknown',
 };
 
-function foundIn({ jobs, failingHere }: Pick<HealthState, 'jobs' | 'failingHere'>): Found {
+function foundIn({ jobs, failingHere, hollowHere }: HealthState): Found {
   const found: Found = { overdue: [], failing: [], hung: [], attention: [], unknown: [] };
   for (const [job, { status, attention, tick = 0 }] of jobs)
     if (status === 'overdue') found.overdue.push({ job, tick: isoTime(tick) });
     else if (attention || status === 'unknown') found[LISTS[status] ?? 'attention'].push(job);
   for (const job of failingHere) if (!found.failing.includes(job)) found.failing.push(job);
+  for (const job of hollowHere) if (!found.attention.includes(job)) found.attention.push(job);
   return found;
 }
 
@@ -129,7 +130,9 @@ export class SchedulerLockHealth {
   /** What is known at this moment. @internal */
   state(): HealthState {
     const { away, answeredAt: ofLocks, wrong } = this.#host.runner.condition;
-    const failing = new Set([...wrong].flatMap(([job, how]) => (how === 'failed' ? [job] : [])));
+    const [failing, hollow] = (['failed', 'hollow'] as const).map((how) =>
+      [...wrong.keys()].filter((job) => wrong.get(job) === how),
+    ) as [string[], string[]];
     const { presence, runs } = this.#insight;
     const { answeredAt: ofBeats, failedAt } = presence?.beats.last ?? {};
     const answeredAt = Math.max(ofLocks ?? -Infinity, ofBeats ?? -Infinity);
@@ -140,8 +143,8 @@ export class SchedulerLockHealth {
       away: away || silent,
       answeredAt: answeredAt === -Infinity ? undefined : answeredAt,
       jobs: presence?.watch.judgements ?? new Map(),
-      failing,
-      failingHere: [...failing].filter((job) => presence?.watch.hasTicks(job) !== true),
+      failingHere: failing.filter((job) => presence?.watch.hasTicks(job) !== true),
+      hollowHere: hollow.filter((job) => presence?.watch.hasTicks(job) !== true),
       elections: this.#host.elections.names,
       led: this.#host.elections.led,
       runs,

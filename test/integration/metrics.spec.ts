@@ -49,6 +49,14 @@ function checkValues(value: (series: string) => number): void {
   ).toBe(1);
   expect(value(`scheduler_lock_job_overdue_seconds{${job('Measured.often')}}`)).toBe(0);
   expect(value(`scheduler_lock_job_disagree{${job('Measured.often')}}`)).toBe(0);
+  expect(value(`scheduler_lock_job_hollow{${job('Measured.often')}}`)).toBe(0);
+  expect(value(`scheduler_lock_job_hollow{${job('Measured.hollow')}}`)).toBe(1);
+  expect(
+    value(`scheduler_lock_run_reported{${job('Measured.hollow')},scheduler_lock_report_name="rows"}`),
+  ).toBe(0);
+  expect(
+    value(`scheduler_lock_run_reported{${job('Measured.hollow')},scheduler_lock_report_name="table"}`),
+  ).toBeNaN();
   expect(value(`scheduler_lock_run_age_seconds{${job('Measured.going')}}`)).toBeGreaterThanOrEqual(0);
   expect(value(`scheduler_lock_run_age_seconds{${job('Measured.failing')}}`)).toBeNaN();
   expect(Math.abs(value('scheduler_lock_clock_offset_seconds'))).toBeLessThan(60);

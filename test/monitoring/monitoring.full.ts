@@ -77,6 +77,7 @@ test('each alert has a test that sees it fire and one that sees it silent', () =
     'ClockOff',
     'JobFailing',
     'RunInterrupted',
+    'JobHollow',
     'LeaseLost',
     'StoreAway',
     'RunsUnlocked',

@@ -19,6 +19,7 @@ export const OUTCOME = 'scheduler_lock.run.outcome';
 export const SKIP_REASON = 'scheduler_lock.skip.reason';
 export const LOSS_REASON = 'scheduler_lock.loss.reason';
 export const ELECTION = 'scheduler_lock.election.name';
+export const REPORT = 'scheduler_lock.report.name';
 /** As the semantic conventions of OpenTelemetry name it. */
 export const ERROR_TYPE = 'error.type';
 
@@ -80,6 +81,17 @@ export const INSTRUMENTS = {
     'job.interrupted',
     '{job}',
     'Whether the last run of the job was killed or aborted, and none has begun since: 1 or 0. Absent while that is not known, and while the job is overdue, paused or off',
+  ),
+  hollow: gauge(
+    'job.hollow',
+    '{job}',
+    'Whether the last run of the job completed and did not report what was expected of it: 1 or 0. Absent where job.interrupted is',
+  ),
+  reported: gauge(
+    'run.reported',
+    '{value}',
+    'What the newest run of the job has reported here, by name. Absent: no number, or another instance has run the job since',
+    [JOB, REPORT],
   ),
   clockOffset: gauge(
     'clock.offset',

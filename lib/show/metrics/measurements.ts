@@ -2,7 +2,9 @@
  * lib/show/metrics: what is measured: instruments, their names, and the events and judgements that they are made of.
  * May not enter: OpenTelemetry and Prometheus, which have rooms of their own, and Nest.
  */
+import { given } from '../../base/shared.js';
 import type { SchedulerLockEvent } from '../../contract/events/events.js';
+import type { Report } from '../../contract/history-store.js';
 import type { SchedulerLockEvents } from '../../nest/log/scheduler-lock.events.js';
 import type { Judgement } from '../../insight/judgement.js';
 import {
@@ -12,6 +14,7 @@ import {
   JOB,
   LOSS_REASON,
   OUTCOME,
+  REPORT,
   SKIP_REASON,
 } from './instruments.js';
 import { errorType, Names } from './names.js';
@@ -28,6 +31,8 @@ export interface Source {
   state(): {
     readonly away: boolean;
     readonly jobs: ReadonlyMap<string, Judgement>;
+    /** The jobs without ticks whose last run here was hollow. */
+    readonly hollowHere: readonly string[];
     readonly elections: readonly string[];
     readonly led: readonly string[];
     /** Runs of jobs that go on here, by the store's clock. */
@@ -49,6 +54,9 @@ const SECOND = 1_000;
 /** What a job may be, whether its last run was killed or not. */
 const HIDES_RUN: ReadonlySet<Judgement['status']> = new Set(['overdue', 'paused', 'off']);
 
+/** Another instance runs the job, or has run it. */
+const OTHERS_RUN: ReadonlySet<string> = new Set(['held', 'already-ran', 'cooling-down']);
+
 const one = (instrument: InstrumentKey, job: string): Measurement[] => [
   { instrument, value: 1, attributes: { [JOB]: job } },
 ];
@@ -57,6 +65,9 @@ const one = (instrument: InstrumentKey, job: string): Measurement[] => [
 export class Measurements {
   readonly #jobs: Names;
   readonly #errorTypes = new Names();
+  readonly #reportNames = new Names();
+  /** What the newest run of each job has reported, if it ran here. */
+  readonly #reports = new Map<string, Pick<EventOf<'released'>, 'tick'> & { readonly report: Report }>();
 
   constructor(private readonly health: Source) {
     this.#jobs = new Names((job) => health.knows(job));
@@ -84,7 +95,7 @@ export class Measurements {
 
   /** What is measured at this moment. */
   now(): Measurement[] {
-    const { away, jobs, elections, led, runs, clockOffset, at } = this.health.state();
+    const { away, jobs, hollowHere, elections, led, runs, clockOffset, at } = this.health.state();
     return [
       { instrument: 'available', value: away ? 0 : 1, attributes: {} },
       ...elections.map((name): Measurement => ({
@@ -95,8 +106,16 @@ export class Measurements {
       ...(clockOffset === undefined
         ? []
         : [{ instrument: 'clockOffset', value: clockOffset / SECOND, attributes: {} } as const]),
-      ...[...jobs].flatMap(([job, judgement]) => this.#ofJob(job, judgement, at)),
+      ...[...jobs].flatMap(([job, judgement]) =>
+        this.#ofJob(job, hollowHere.includes(job) ? { ...judgement, status: 'hollow' } : judgement, at),
+      ),
       ...this.#ages(runs, at),
+      ...[...this.#reports].flatMap(([job, { report }]) =>
+        Object.entries(report).flatMap(([name, value]) => {
+          const attributes = { [JOB]: job, [REPORT]: this.#reportNames.of(name) };
+          return typeof value === 'number' ? [{ instrument: 'reported', value, attributes } as const] : [];
+        }),
+      ),
     ];
   }
 
@@ -129,7 +148,9 @@ export class Measurements {
       { instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes },
       ...(HIDES_RUN.has(status)
         ? []
-        : [{ instrument: 'interrupted', value: Number(status === 'interrupted'), attributes } as const]),
+        : (['interrupted', 'hollow'] as const).map((instrument) => {
+            return { instrument, value: Number(status === instrument), attributes };
+          })),
       ...(disagree === undefined
         ? []
         : [{ instrument: 'disagree', value: Number(disagree), attributes } as const]),
@@ -149,6 +170,9 @@ export class Measurements {
     released: (event, job) => {
       if (this.health.isElection(event.lock)) return [];
       const type = this.#errorTypeOf(event);
+      const { tick, report } = event;
+      if (report === undefined) this.#reports.delete(job);
+      else this.#reports.set(job, { report, ...given({ tick }) });
       const attributes = {
         [JOB]: job,
         [OUTCOME]: event.outcome,
@@ -160,7 +184,8 @@ export class Measurements {
       ];
     },
     // A queued call runs later.
-    skipped: ({ reason }, job) => {
+    skipped: ({ reason, tick }, job) => {
+      if (OTHERS_RUN.has(reason) && tick !== this.#reports.get(job)?.tick) this.#reports.delete(job);
       const attributes = { [JOB]: job, [SKIP_REASON]: reason };
       return reason === 'queued' ? [] : [{ instrument: 'skips', value: 1, attributes }];
     },
@@ -173,7 +198,7 @@ export class Measurements {
   };
 
   #errorTypeOf(event: EventOf<'released'>): string | undefined {
-    if (event.outcome === 'completed') return undefined;
+    if (event.outcome === 'completed' || event.outcome === 'hollow') return undefined;
     if (event.outcome === 'timed-out') return this.#errorTypes.of('LockTimeoutError');
     // A run that was aborted may end without an error.
     return this.#errorTypes.of('error' in event ? errorType(event.error) : event.outcome);

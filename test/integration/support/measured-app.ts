@@ -1,6 +1,7 @@
 import { type DynamicModule, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import {
+  currentLock,
   type LeaderHooks,
   LeaderElection,
   SchedulerLock,
@@ -32,6 +33,11 @@ export class Measured implements OnModuleDestroy {
 
   @SchedulerLock({ name: 'unlocked', onStoreError: 'run' })
   async unlocked(): Promise<void> {}
+
+  @SchedulerLock({ name: 'hollow', expect: { rows: { min: 1 } } })
+  async hollow(): Promise<void> {
+    currentLock().report({ rows: 0, table: 'invoices' });
+  }
 
   @SchedulerLock({ name: 'killed' })
   async killed(): Promise<void> {}
@@ -68,6 +74,7 @@ export async function measuredApp(metrics: DynamicModule): Promise<TestApp> {
   const jobs = app.get(Measured);
   await until(() => jobs.ran > 0 && app.events.some(isEvent('leader-elected')));
   const seen = (type: string): boolean => app.events.some((event) => event.type === type);
+  await jobs.hollow();
   await jobs.failing().catch(() => undefined);
   await store.hold('failing');
   await jobs.failing();
