@@ -15,7 +15,7 @@ const REDIS = 'RedisLockStore';
 /** The table of options is three. */
 const optionRows = ['Daily', 'Set-up', 'Expert'].flatMap((group) => tableOf(OPTIONS_PAGE, group));
 /** Other options have a table each. */
-const PARTS_OF_OPTIONS = ['queue', 'insight', 'leader', 'Dynamic jobs', 'Stores'];
+const PARTS_OF_OPTIONS = ['queue', 'insight', 'Dynamic jobs', 'Stores'];
 /** What an ordinary application uses. */
 const NINE = 'name ttl timeout catchUp rerun wait onHeld onSkip shutdownTimeout';
 const EVENTS = 'docs/observe/events.md';
@@ -150,7 +150,6 @@ describe('options', () => {
   test.each([
     ['queue', 'QueueOptions', PARTS.queue],
     ['insight', 'InsightOptions', PARTS.insight],
-    ['leader', 'LeaderOptions', {}],
   ])('under "%s" are those of %s, with their defaults', (heading, name, defaults) => {
     const rows = tableOf(OPTIONS_PAGE, heading);
     const options = rows.map((row) => row['option']);
