@@ -88,7 +88,8 @@ export class HistoryModel {
     again: boolean,
   ): boolean {
     const wasLive = this.isLive(run);
-    if (run === this.#last || outcome === 'abandoned') this.starts.end(startOf(run), outcome, again);
+    if (run === this.#last || outcome === 'abandoned')
+      this.starts.end(startOf(run), outcome, again ? 'now' : undefined);
     if (run === this.#last) this.#ended = true;
     if (wasLive) this.#has = keeps ? 'kept' : undefined;
     const known = this.#find(idOf(run));

@@ -4,13 +4,16 @@ import type { AcquireRefusal, AcquireRequest } from '../../../lib/contract/lock-
 /** What may be asked for about the start of a job. */
 export type StartFields = Pick<AcquireRequest, 'job' | 'tick' | 'rerun' | 'only' | 'interval'>;
 
+/** When a tick whose run has failed may be tried again. */
+export type Again = 'now' | 'never' | undefined;
+
 /** The last start of a job: of a tick, or of an interval, which is never over as long as the model runs. */
 interface Start {
   readonly tick: number | undefined;
   readonly attempt: number;
   readonly outcome: ReleaseOutcome | undefined;
-  /** Whether it may be tried once more, at any time. */
-  readonly again?: boolean;
+  /** Whether it may be tried once more: from now on, or only at a time that never comes. */
+  readonly again?: Again;
   /** Token of the lease that has begun it, as long as nothing is known of its end. */
   readonly by: string | undefined;
   /** What it has replaced. */
@@ -22,8 +25,8 @@ type Run = StartFields & { readonly token: string };
 
 type Refusal = Pick<AcquireRefusal, 'reason' | 'tick' | 'finished'>;
 
-const isFinished = ({ outcome, again = false }: Start): boolean =>
-  !again && outcome !== undefined && outcome !== 'aborted';
+const isFinished = ({ outcome, again }: Start): boolean =>
+  again === undefined && outcome !== undefined && outcome !== 'aborted';
 
 /** The simplest model of what a store knows about the jobs under one lock. */
 export class StartModel {
@@ -59,7 +62,7 @@ export class StartModel {
   }
 
   /** A lease has ended: the newest one, or one of which nothing ran. */
-  end({ job = '', token }: Run, outcome: ReleaseOutcome, again = false): void {
+  end({ job = '', token }: Run, outcome: ReleaseOutcome, again?: Again): void {
     const start = this.#starts.get(job);
     if (start?.by !== token) return;
     if (outcome !== 'abandoned') this.#starts.set(job, { ...start, outcome, again, by: undefined });
@@ -88,6 +91,6 @@ export class StartModel {
   #isRerun({ job = '', tick, rerun = 0 }: StartFields): boolean {
     const last = this.#starts.get(job);
     if (last?.tick === undefined || last.tick !== tick) return false;
-    return last.again === true || (last.attempt <= rerun && !isFinished(last));
+    return last.again === 'now' || (last.again === undefined && last.attempt <= rerun && !isFinished(last));
   }
 }

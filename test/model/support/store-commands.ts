@@ -239,9 +239,16 @@ const anyCommands = (evicts: boolean) => [
     ),
   ),
   pick.chain((p) =>
-    record({ outcome, keepFor: constantFrom(3_600_000) }, { requiredKeys: ['outcome'] }).map((options) =>
-      aboutLease(`release ${JSON.stringify(options)}`, p, (m, s, lease) => release(m, s, lease, options)),
-    ),
+    record(
+      { outcome, keepFor: constantFrom(3_600_000), retryIn: constantFrom(0, 3_600_000) },
+      { requiredKeys: ['outcome'] },
+    ).map(({ retryIn, ...rest }) => {
+      // Only a run that failed is tried again.
+      const options = rest.outcome === 'failed' && retryIn !== undefined ? { ...rest, retryIn } : rest;
+      return aboutLease(`release ${JSON.stringify(options)}`, p, (m, s, lease) =>
+        release(m, s, lease, options),
+      );
+    }),
   ),
   pick.map((p) => aboutLease('extend and release', p, extendAndRelease)),
   // The answer to the acquire never arrived, so the fencing token is not known.

@@ -188,7 +188,7 @@ export class StoreModel {
   // oxlint-disable-next-line complexity -- the rules of the contract one after another, as it states them
   released(
     lease: ModelLease,
-    { keepFor, outcome = 'completed' }: ReleaseOptions,
+    { keepFor, outcome = 'completed', retryIn }: ReleaseOptions,
     answer: ReleaseResult,
   ): string | undefined {
     const lock = this.lock(lease.name);
@@ -200,7 +200,8 @@ export class StoreModel {
     const ours = same(owner, lease) && !lock.kept;
     const wrong = says(answer, ours ? 'released' : owner === undefined ? 'expired' : 'taken');
     if (wrong !== undefined) return wrong;
-    if (newest || outcome === 'abandoned') lock.starts.end(lease, outcome);
+    if (newest || outcome === 'abandoned')
+      lock.starts.end(lease, outcome, retryIn === undefined ? undefined : retryIn > 0 ? 'never' : 'now');
     if (ours && keepFor !== undefined) lock.kept = true;
     else if (ours) lock.owner = undefined;
     // The end of an acquire that nobody saw granted could hide a live lease that was forgotten.
