@@ -17,8 +17,6 @@ const SOONEST = 1_000;
 const AGAIN = 5_000;
 /** After what time it asks again about what no tick would show, ms. */
 const RARELY = 3_600_000;
-/** After what time it looks whether a job that was deleted is back, ms. */
-const BACK = 60_000;
 /** Among how many of the newest entries to look for a run that went on at the time of a tick. */
 const ENTRIES = 20;
 
@@ -35,8 +33,8 @@ const WRONG: ReadonlySet<JobStatus> = new Set(['overdue', 'failing', 'interrupte
 export class Watch {
   readonly #states = new Map<string, SeenJob>();
   readonly #alarms: Alarms;
-  /** Who is there, and when the store was asked, by its clock. */
-  #fleet: (Fleet & { readonly askedAt: number }) | undefined;
+  /** Who is there, by the store's last answer. */
+  #fleet: Fleet | undefined;
   /** Why the store does not show runs: the same reason for all locks. */
   #refusal: Error | undefined;
   /** Why the store has refused the last beat. */
@@ -214,7 +212,7 @@ export class Watch {
     this.#here = this.watcher.runs();
     const states = some.filter((state) => this.#watches(state));
     // A job that was deleted may be put back.
-    for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + BACK;
+    for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + RECHECK;
     for (const state of states) state.look(this.#now());
     const lock = states.find(({ job }) => job.lock !== '')?.job.lock;
     if (lock !== undefined && this.#asksOfRuns) {
@@ -249,12 +247,8 @@ export class Watch {
       return attention || disagree || status === 'off';
     };
     const ofFleet = await this.#those(states, isOfFleet);
-    const before = this.#fleet;
-    if (before !== undefined && ofFleet.length === 0) return;
-    const askedAt = this.#now();
-    const wereOff = [...this.#states.values()].filter(({ judgement }) => judgement?.status === 'off');
-    this.#fleet = { ...(await this.reader.fleet()), askedAt };
-    for (const state of wereOff) state.wasOff(before?.askedAt ?? -Infinity, askedAt, this.#fleet.jobs);
+    if (this.#fleet !== undefined && ofFleet.length === 0) return;
+    this.#fleet = await this.reader.fleet();
     for (const state of states) state.judgement = undefined;
     const missed = await this.#those(states, (state) => this.#judged(state).status === 'overdue');
     if (missed.length > 0) await this.#read(missed, () => ENTRIES);
