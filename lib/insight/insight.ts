@@ -10,7 +10,7 @@ import { tickFinder } from '../schedule/tick-finder.js';
 import { asksOnce } from './dates.js';
 import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
 import { FleetJobs } from './fleet-jobs.js';
-import { type Beside, depthIn, jobFacts, type FleetView, lookAtAll } from './look.js';
+import { type Beside, depths, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
 import { leasesOf, type LockFacts, runsOf } from './join.js';
 import { instanceOf, isRefusal, Reader } from './read.js';
@@ -211,7 +211,8 @@ export class Insight {
     if (knownBy === undefined) return { jobs, isThere: false };
     const { lock } = knownBy[0].job;
     const names = lock === undefined ? [] : [lock];
-    const locks = await this.#reader.locks(names, (name) => most ?? depthIn(jobs, name));
+    const all = jobs.names.flatMap((name) => jobs.listed(name).slice(0, 1));
+    const locks = await this.#reader.locks(names, (name) => most ?? depths(all)(name));
     const facts = jobFacts(knownBy, locks, time, this.#more);
     return { jobs, facts, isThere: facts.forgotten === undefined && !jobs.wasRemoved(knownBy) };
   }

@@ -3,7 +3,6 @@ import type { HistoryEntry, HistoryStore, InstanceRecord } from '../contract/his
 import type { LockStore } from '../contract/lock-store.js';
 import type { LockInfo } from '../contract/lock-info.js';
 import { withoutSql } from '../base/wording.js';
-import { given } from '../base/shared.js';
 import { FleetJobs, jobsOf, type Member } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';
 import type { InstanceInfo, Unreadable } from './types.js';
@@ -146,10 +145,8 @@ export function toldOf(records: readonly InstanceRecord[]): Member[] {
 }
 
 function infoOf(record: InstanceRecord): Member['info'] {
-  const { instance, startedAt, seenAt, leads, application, version, clockOffset } = record;
-  const { stopped, added, hung, kept } = record;
-  const more = given({ application, version, clockOffset, stopped, added, hung, kept });
-  return { instance, startedAt, seenAt, leads, ...more, state: stateOf(record) };
+  const { jobs: _jobs, left: _left, every: _every, withTicks: _withTicks, time: _time, ...info } = record;
+  return { ...info, state: stateOf(record) };
 }
 
 function newestFirst({ info: one }: Member, { info: other }: Member): number {

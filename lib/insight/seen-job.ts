@@ -19,19 +19,6 @@ export type Lost = Skips & { readonly tick: number };
 /** After what time the store is asked again about a job that is not settled, ms. */
 export const RECHECK = 300_000;
 
-/** What one instance knows besides the job itself. */
-interface Known {
-  readonly watcher: Watcher;
-  /** By the store's clock. */
-  readonly time: number;
-  /** The instances that know each job; `undefined`: the store has not answered yet. */
-  readonly fleet: Pick<FleetJobs, 'get'> | undefined;
-  /** The runs that go on here. */
-  readonly here: readonly RunInfo[];
-  /** Why the store does not show runs. */
-  readonly refusal: Error | undefined;
-}
-
 /** A job, as one instance sees it: by the store's last answer, and by its own calls since then. */
 export class SeenJob {
   judgement: Judgement | undefined;
@@ -146,7 +133,19 @@ export class SeenJob {
     this.see(now, now + Math.min(why.expiresIn ?? Infinity, interval) + interval * INTERVAL_ALLOWANCE);
   }
 
-  facts({ watcher, time, fleet, here, refusal }: Known): JobFacts {
+  /**
+   * @param time by the store's clock
+   * @param fleet the instances that know each job; `undefined`: the store has not answered yet
+   * @param here the runs that go on here
+   * @param refusal why the store does not show runs
+   */
+  facts(
+    watcher: Watcher,
+    time: number,
+    fleet: FleetJobs | undefined,
+    here: readonly RunInfo[],
+    refusal: Error | undefined,
+  ): JobFacts {
     const { job } = this;
     const { instance, kept, hasFailed } = watcher;
     const clockOffset = watcher.clockOffset() ?? 0;

@@ -26,7 +26,7 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${names(instances)}.`,
   unlocked: ({ instances }, words) =>
     `${capital(words.theTick)} ran without its lock on ${names(instances)}, as the store did not answer (\`onStoreError: 'run'\`). Nothing more is known of that run.`,
-  missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
+  missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons), 5, ' ')}`,
   'no-instance': noInstance,
   paused,
   off,
@@ -108,15 +108,15 @@ const REASONS: Readonly<Record<string, string>> = {
   disabled: 'the job is switched off',
   'not-leader': 'the instance was not the leader',
   'already-ran': 'the store said that this tick, or a newer one, was started already',
-  'invalid-name': 'the name of the lock was not valid',
+  'clock-skew':
+    'the clock was ahead of that of the store, which refuses ticks that are yet to come; either clock may be the wrong one',
 };
 
 /** A sentence for each reason. */
-function reasonsOf(reasons: Of<'missed'>['reasons'], { facts }: Words): string[] {
+function reasonsOf(reasons: Of<'missed'>['reasons']): string[] {
   const instances = new Map<string, string[]>();
   for (const { reason, count, instance } of reasons) {
-    const by = facts.knownBy.find((each) => each.instance === instance);
-    const what = reason === 'clock-skew' ? ahead(by?.clockOffset) : (REASONS[reason] ?? displayName(reason));
+    const what = REASONS[reason] ?? displayName(reason);
     const text = count > 1 ? `${what} (${count} times in a row)` : what;
     instances.set(text, [...(instances.get(text) ?? []), instance]);
   }
@@ -129,11 +129,6 @@ function off({ instances }: Of<'off'>, { facts: { knownBy } }: Words): string {
   const how = [isDisabled, isStopped].filter(Boolean).join(', or ');
   const where = knownBy.some(isUp) ? '' : ', where it was known last';
   return `It is switched off (${how}) on ${names(instances)}${where}.`;
-}
-
-function ahead(offset = 0): string {
-  const by = offset < 0 ? `${formatDuration(-offset)} ahead` : 'ahead';
-  return `the clock was ${by} of that of the store, which refuses ticks that are yet to come; either clock may be the wrong one`;
 }
 
 function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string {

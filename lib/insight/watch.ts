@@ -189,9 +189,7 @@ export class Watch {
   }
 
   #facts(state: SeenJob): JobFacts {
-    const fleet = this.#fleet?.jobs;
-    const { watcher } = this;
-    return state.facts({ watcher, time: this.#now(), fleet, here: this.#here, refusal: this.#refusal });
+    return state.facts(this.watcher, this.#now(), this.#fleet?.jobs, this.#here, this.#refusal);
   }
 
   #wake(): void {
