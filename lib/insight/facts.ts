@@ -57,7 +57,7 @@ export interface JobFacts {
   readonly misses: readonly MissEntry[];
   /** The entry of a person who had it forgotten, if no instance has guarded it since. */
   readonly forgotten?: RunInfo;
-  /** Why the store does not show its runs; or not its lock: then there is no `asOf`. */
+  /** Why the store does not show its lock or its runs: then there is no `asOf`, unless an instance has asked before. */
   readonly refusal?: string;
   /** Since when all runs under its lock are kept, if older ones were dropped. */
   readonly since?: number;

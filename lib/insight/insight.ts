@@ -262,6 +262,6 @@ function readAt(at: unknown, zone: string | undefined): number {
 
 /** @throws why its runs cannot be shown */
 function withoutRefusal(facts: LockFacts): LockFacts {
-  if (facts.refusal !== undefined) throw facts.refusal;
+  if (facts.refusal !== undefined && facts.entries.length === 0) throw facts.refusal;
   return facts;
 }

@@ -79,6 +79,6 @@ export function jobFacts(
   const { lock } = knownBy[0].job;
   const known = (lock === undefined ? undefined : locks.get(lock)) ?? { entries: [] };
   const now = Math.max(time, known.lock?.time ?? 0);
-  const asOf = known.lockRefusal === undefined ? { asOf: now } : {};
+  const asOf = known.refusal === undefined ? { asOf: now } : {};
   return factsOf(knownBy, known, { ...beside, time: now, ...asOf });
 }

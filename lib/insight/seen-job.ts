@@ -144,7 +144,7 @@ export class SeenJob {
     time: number,
     fleet: FleetJobs | undefined,
     here: readonly RunInfo[],
-    refusal: Error | undefined,
+    refusal: string | undefined,
   ): JobFacts {
     const { job } = this;
     const { instance, kept, hasFailed } = watcher;
@@ -162,22 +162,18 @@ export class SeenJob {
     };
     const others = fleet?.get(job.job)?.filter((by) => by.instance !== instance) ?? [];
     const outcome = this.#ranHere ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
-    const facts = factsOf(
-      [own, ...others],
-      { ...this.#told, ...given({ refusal }) },
-      {
-        time,
-        // Only the other instances show whether a tick was expected, and whether the job is off.
-        ...given({ asOf: fleet && this.#asOf }),
-        seen: { ...this.#seen, ...given({ outcome }) },
-        ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
-      },
-    );
+    const facts = factsOf([own, ...others], this.#told, {
+      time,
+      // Only the other instances show whether a tick was expected, and whether the job is off.
+      ...given({ asOf: fleet && this.#asOf }),
+      seen: { ...this.#seen, ...given({ outcome }) },
+      ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
+    });
     const mine = here.filter((run) => run.job === job.job);
     const rest = facts.runs.filter(
       (run) => isNotAmong(mine, run) && (run.outcome !== 'running' || this.#mayGoOn(run, own)),
     );
-    return { ...facts, runs: [...mine, ...rest] };
+    return { ...facts, ...given({ refusal }), runs: [...mine, ...rest] };
   }
 
   /** Whether a run in the store's last answer may go on elsewhere, or did in an earlier process of this id, which was killed. */

@@ -47,8 +47,7 @@ const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
   'not-asked': () => 'Nothing is known of it yet: the store has not answered this instance.',
   'old-facts': (words) =>
     `It is not known whether anybody has started ${words.theTick}: the store has not answered since.`,
-  refused: ({ facts: { asOf, refusal } }) =>
-    `Its ${asOf === undefined ? 'lock' : 'runs'} cannot be read: ${withoutSql(refusal)}`,
+  refused: ({ facts: { refusal } }) => `Its lock or its runs cannot be read: ${withoutSql(refusal)}`,
   'no-lock': () => 'The name of its lock is made from the arguments of each call, so its runs are not kept.',
   'no-dates': () =>
     'It is not known when it should run: that takes `@nestjs/schedule` beside this program, or in the folder in which it was started, and a schedule that its `cron` can read.',

@@ -35,12 +35,8 @@ export class Watch {
   readonly #alarms: Alarms;
   /** Who is there, by the store's last answer. */
   #fleet: Fleet | undefined;
-  /** Why the store does not show runs: the same reason for all locks. */
-  #refusal: Error | undefined;
-  /** Why the store has refused the last beat. */
+  /** Why the store has refused the last beat: what it remembers of runs is in the same place. */
   #problem: string | undefined;
-  /** Whether the next look has to ask if the store shows runs. */
-  #asksOfRuns = true;
   /** The runs that go on here. */
   #here: readonly RunInfo[] = [];
   #timer: Timer | undefined;
@@ -139,12 +135,9 @@ export class Watch {
     this.#alarms.stop();
   }
 
-  /** A beat was answered, or refused. @param problem why it was refused: then the store may show no runs, either */
+  /** A beat was answered, or refused. @param problem why it was refused */
   answered(problem: string | undefined): void {
-    if (problem !== this.#problem || this.#refusal !== undefined) {
-      this.#asksOfRuns = true;
-      for (const state of this.#states.values()) state.lookAt = -Infinity;
-    }
+    if (problem !== this.#problem) for (const state of this.#states.values()) state.lookAt = -Infinity;
     this.#problem = problem;
     this.arm();
   }
@@ -189,7 +182,7 @@ export class Watch {
   }
 
   #facts(state: SeenJob): JobFacts {
-    return state.facts(this.watcher, this.#now(), this.#fleet?.jobs, this.#here, this.#refusal);
+    return state.facts(this.watcher, this.#now(), this.#fleet?.jobs, this.#here, this.#problem);
   }
 
   #wake(): void {
@@ -199,7 +192,6 @@ export class Watch {
     for (const state of states) state.lookAt = Infinity;
     void inModuleContext(() => this.#look(states)).catch(() => {
       // The calls that ask for locks report the outage.
-      this.#asksOfRuns = true;
       for (const state of states) state.lookAt = Math.min(state.lookAt, this.#now() + AGAIN);
       this.arm();
     });
@@ -212,12 +204,6 @@ export class Watch {
     // A job that was deleted may be put back.
     for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + RECHECK;
     for (const state of states) state.look(this.#now());
-    const lock = states.find(({ job }) => job.lock !== '')?.job.lock;
-    if (lock !== undefined && this.#asksOfRuns) {
-      this.#asksOfRuns = false;
-      this.#refusal = await this.reader.refusalOf(lock);
-      for (const state of this.#states.values()) state.judgement = undefined;
-    }
     const doubtful = await this.#those(states, (state) => state.mustAsk || this.#mayChange(state));
     if (doubtful.length > 0) await this.#ask(doubtful);
     await inTurns(states, (state) => this.#tell(state).then(() => []), this.clock);
@@ -260,9 +246,9 @@ export class Watch {
     const asOf = this.#now();
     const locks = await this.reader.locks([...most.keys()], (name) => most.get(name) ?? 0);
     for (const state of states) {
-      const { lockRefusal, ...told }: LockFacts = locks.get(state.job.lock) ?? { entries: [] };
+      const told: LockFacts = locks.get(state.job.lock) ?? { entries: [] };
       // Asks again later, as if the store had not answered.
-      if (lockRefusal !== undefined) throw lockRefusal;
+      if (told.refusal !== undefined && told.lock === undefined) throw told.refusal;
       state.take(asOf, told);
     }
   }
