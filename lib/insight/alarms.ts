@@ -35,7 +35,7 @@ interface Noted {
  */
 export class Alarms {
   /** When each run that hangs was reported last, monotonic. */
-  #hung: ReadonlyMap<string, number> = new Map();
+  readonly #hung = new Map<string, number>();
   #stopped = false;
 
   constructor(
@@ -92,9 +92,11 @@ export class Alarms {
   hung(run: RunInfo): void {
     const { lock, job = lock, instance, fencingToken, startedAt: since, tick } = run;
     const now = this.clock.monotonic();
-    if (now - (this.#hung.get(keyOf(run)) ?? -Infinity) < REPEAT) return;
-    const goOn = new Set(this.watcher.runs().map(keyOf));
-    this.#hung = new Map([...this.#hung].filter(([key]) => goOn.has(key))).set(keyOf(run), now);
+    // Leases of different locks may have one token.
+    const key = `${fencingToken} ${lock}`;
+    for (const [told, at] of this.#hung) if (now - at >= REPEAT) this.#hung.delete(told);
+    if (this.#hung.has(key)) return;
+    this.#hung.set(key, now);
     const facts = { lock, job, instance, at: this.clock.now(), fencingToken, since };
     this.watcher.emit({ type: 'hung', ...facts, ...given({ tick }) });
   }
@@ -145,6 +147,3 @@ export class Alarms {
     emit({ type: 'overdue', lock, job, instance, at: this.clock.now(), tick, reasons });
   }
 }
-
-/** Leases of different locks may have one token. */
-const keyOf = ({ lock, fencingToken }: RunInfo): string => `${fencingToken} ${lock}`;

@@ -9,11 +9,11 @@ import { show as asCode } from '../base/wording.js';
 import { tickFinder } from '../schedule/tick-finder.js';
 import { asksOnce } from './dates.js';
 import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
-import { FleetJobs } from './fleet-jobs.js';
+import type { FleetJobs } from './fleet-jobs.js';
 import { type Beside, depths, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
 import { leasesOf, type LockFacts, runsOf } from './join.js';
-import { instanceOf, isRefusal, Reader } from './read.js';
+import { instanceOf, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
 import { inTurns } from './turns.js';
 import type { ControlInfo, InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
@@ -219,13 +219,9 @@ export class Insight {
 
   /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
   async #locksFor(job: string | undefined): Promise<string[]> {
-    const { jobs } = await this.#reader.fleet().catch((error: unknown) => {
-      if (job === undefined || !isRefusal(error)) throw error;
-      return { jobs: new FleetJobs([]) };
-    });
-    const wanted = job === undefined ? jobs.names : [job];
-    const known = wanted.flatMap((name) => jobs.listed(name));
-    const names = new Set(known.map(({ lock }) => lock).filter((name) => name !== undefined));
+    const { jobs } = await this.#reader.fleet();
+    const known = (job === undefined ? jobs.names : [job]).flatMap((name) => jobs.listed(name));
+    const names = new Set(known.flatMap(({ lock }) => lock ?? []));
     return job !== undefined && known.length === 0 ? [job] : [...names];
   }
 }

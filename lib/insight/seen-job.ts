@@ -2,7 +2,6 @@ import type { Clock } from '../base/clock.js';
 import { given } from '../base/shared.js';
 import { INTERVAL_ALLOWANCE } from '../contract/allowances.js';
 import type { MissReason } from '../contract/history-store.js';
-import { pauseNow } from './controls.js';
 import { type JobFacts, type KnownBy, type OwnFacts, UNLOCKED } from './facts.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import { factsOf, type LockFacts } from './join.js';
@@ -36,8 +35,6 @@ export class SeenJob {
   #seen: OwnFacts = { tick: -Infinity };
   /** Whether the newest start that it has seen was its own. */
   #ranHere = false;
-  /** The newest tick of which this instance has noted, or will note, that an outage has cost it. */
-  #lost: number | undefined;
   /** Until when the job was stopped here, as far as this instance knows, by the store's clock. */
   #stoppedUntil: number | undefined;
   readonly #addedAt: number;
@@ -66,8 +63,6 @@ export class SeenJob {
   see(tick: number, due = -Infinity): void {
     this.judgement = undefined;
     this.skips = undefined;
-    // A pause in the store's last answer is over: somebody has started the job.
-    if (pauseNow(this.#told.lock) !== undefined) this.#told = { entries: this.#told.entries };
     const { tick: last, due: lastDue = -Infinity } = this.#seen;
     if (tick > last) this.#ranHere = false;
     this.#seen = { tick: Math.max(last, tick), due: Math.max(lastDue, due) };
@@ -112,8 +107,7 @@ export class SeenJob {
     }
     if (skips.reason !== 'store-unavailable') return undefined;
     this.skips = lost;
-    if (job.comesLate || job.grace === false || this.#lost === lost.tick) return undefined;
-    this.#lost = lost.tick;
+    if (job.comesLate || job.grace === false) return undefined;
     return lost;
   }
 
