@@ -1,7 +1,7 @@
 import { type Clock, inModuleContext } from '../base/clock.js';
 import { StoreUnavailableError } from '../base/errors.js';
 import type { OverdueEvent } from '../contract/events/call-events.js';
-import type { HistoryEntry, HistoryStore, MissReason } from '../contract/history-store.js';
+import type { HistoryEntry, HistoryStore } from '../contract/history-store.js';
 import { given } from '../base/shared.js';
 import { isOn, UNLOCKED } from './facts.js';
 import { isRefusal } from './read.js';
@@ -52,9 +52,10 @@ export class Alarms {
   async missed(state: SeenJob, tick: number, lost?: Skips): Promise<number | undefined> {
     const { job } = state;
     const { instance, kept } = this.watcher;
-    const why = this.#whyNot(state, tick, lost);
+    const skips = lost ?? state.skips ?? { reason: this.#idleReason(state, tick), count: 1, tick };
+    const { tick: _tick, ...why } = skips;
     const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
-    const which = job.interval !== undefined ? { grace: job.grace || 0 } : lost ? { late: true } : {};
+    const which = job.interval !== undefined ? { grace: Number(job.grace) } : lost ? { late: true } : {};
     // A store may refuse to keep the miss, for instance because a table lacks a column.
     const result = await this.history.miss({ ...about, ...which }).catch((error: unknown) => {
       if (!isRefusal(error)) throw error;
@@ -70,12 +71,6 @@ export class Alarms {
     // Nobody can know whether another instance reports it, too.
     else this.#tell(noted, noted.own);
     return undefined;
-  }
-
-  #whyNot(state: SeenJob, tick: number, lost?: Skips): MissReason {
-    const skips = lost ?? state.skips ?? { reason: this.#idleReason(state, tick), count: 1, tick };
-    const { tick: _, ...why } = skips;
-    return why;
   }
 
   /** Why the scheduler did not even call the tick here. */
@@ -108,14 +103,12 @@ export class Alarms {
 
   #wait(miss: Noted, delay: number): void {
     const due = async (): Promise<void> => {
-      if (!this.#stopped) await this.#due(miss).catch(() => this.#wait(miss, AGAIN));
+      if (this.#stopped) return;
+      const reasons = await this.#reasonsOf(miss);
+      if (await this.#mark(miss)) this.#tell(miss, reasons);
     };
-    this.clock.setTimer(() => void inModuleContext(due), delay);
-  }
-
-  async #due(miss: Noted): Promise<void> {
-    const reasons = await this.#reasonsOf(miss);
-    if (await this.#mark(miss)) this.#tell(miss, reasons);
+    const tried = (): Promise<void> => due().catch(() => this.#wait(miss, AGAIN));
+    this.clock.setTimer(() => void inModuleContext(tried), delay);
   }
 
   /** Whether nobody has marked the miss before, as far as this instance can know. */

@@ -171,7 +171,10 @@ export class Insight {
       throw problem(`${method}: limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
     const names = lock === undefined ? await this.#locksFor(job) : [lock];
     const locks = await this.#reader.locks(names, () => most);
-    return [...locks.values()].map(withoutRefusal);
+    // A lock whose runs cannot be shown.
+    for (const { refusal, entries } of locks.values())
+      if (refusal !== undefined && entries.length === 0) throw refusal;
+    return [...locks.values()];
   }
 
   /** The instances of the last days: those that are up first, the newest of them at the top. */
@@ -254,10 +257,4 @@ function readAt(at: unknown, zone: string | undefined): number {
     `why(): at: ${at instanceof Date ? 'an invalid Date, or one before 1973,' : asCode(at)} is no time. ` +
       "Give epoch milliseconds, a Date, or a text such as '2026-11-22 03:00' or '2026-11-22T03:00:00+01:00'.",
   );
-}
-
-/** @throws why its runs cannot be shown */
-function withoutRefusal(facts: LockFacts): LockFacts {
-  if (facts.refusal !== undefined && facts.entries.length === 0) throw facts.refusal;
-  return facts;
 }

@@ -20,7 +20,7 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `It hangs on ${names(instances)}: a run that began at ${words.fullTime(run.startedAt)}, ${ageOf(run, words)} ago, goes on past its \`timeout\` or without its lock. An instance on which it hangs starts no other run of it until it is restarted.`,
   interrupted: ({ run }, words) => begunOf(run, words) + cutShort(run, words),
   overrun: ({ run }, words) =>
-    `${nobody(words)}: ${run.outcome === 'interrupted' ? 'its lock was still taken for an earlier run of the job' : 'an earlier run of the job was still going on'}, ${whereOf(run, words)}.`,
+    `${nobody(words)}: ${run.outcome === 'interrupted' ? 'its lock was still taken for an earlier run of the job, which was interrupted' : 'an earlier run of the job was still going on'}, ${whereOf(run, words)}.`,
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
   'store-away': ({ from, to, instances }, words) =>
     `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${names(instances)}.`,

@@ -8,6 +8,7 @@ import { isExcused, isOff, type Judgement, judge } from './judgement.js';
 import type { Fleet, Reader } from './read.js';
 import { isNotAmong, type Lost, RECHECK, SeenJob } from './seen-job.js';
 import { inTurns } from './turns.js';
+import { OF_ONE } from './view.js';
 import type { JobStatus, RunInfo } from './types.js';
 import { HUNG, type Refused, type WatchedJob, type Watcher } from './watched-job.js';
 
@@ -17,8 +18,6 @@ const SOONEST = 1_000;
 const AGAIN = 5_000;
 /** After what time it asks again about what no tick would show, ms. */
 const RARELY = 3_600_000;
-/** Among how many of the newest entries to look for a run that went on at the time of a tick. */
-const ENTRIES = 20;
 
 /** These may change though no tick comes, and though nothing is wrong. */
 const UNSETTLED: ReadonlySet<JobStatus> = new Set(['off', 'paused', 'unknown']);
@@ -225,7 +224,7 @@ export class Watch {
 
   /** Asks for locks, and for histories of jobs that went wrong; for who is there only if that may matter. */
   async #ask(states: readonly SeenJob[]): Promise<void> {
-    await this.#read(states, (state) => (WRONG.has(this.#judged(state).status) ? ENTRIES : 0));
+    await this.#read(states, (state) => (WRONG.has(this.#judged(state).status) ? OF_ONE : 0));
     const isOfFleet = (state: SeenJob): boolean => {
       const { status, attention, disagree = false } = this.#judged(state);
       return attention || disagree || status === 'off';
@@ -235,7 +234,7 @@ export class Watch {
     this.#fleet = await this.reader.fleet();
     for (const state of states) state.judgement = undefined;
     const missed = await this.#those(states, (state) => this.#judged(state).status === 'overdue');
-    if (missed.length > 0) await this.#read(missed, () => ENTRIES);
+    if (missed.length > 0) await this.#read(missed, () => OF_ONE);
   }
 
   /** Reads the locks of jobs. @param mostOf how many of their newest entries */
@@ -296,7 +295,7 @@ export class Watch {
   async #tellLost(state: SeenJob, lost: Lost): Promise<void> {
     const { tick } = lost;
     if (!this.#watches(state) || tick === state.noted) return;
-    await this.#read([state], () => ENTRIES);
+    await this.#read([state], () => OF_ONE);
     const facts = this.#facts(state);
     if (!isExcused(facts, tick) && !isOff(facts)) await this.#note(state, tick, lost);
   }

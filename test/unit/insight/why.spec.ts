@@ -216,7 +216,7 @@ const cases: Case[] = [
     }),
     T,
     'overrun',
-    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock was still taken for an earlier run of the job, on api-1 since 02:50:00Z. That run was interrupted, and its lease had not run out yet.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock was still taken for an earlier run of the job, which was interrupted, on api-1 since 02:50:00Z.',
   ],
   [
     'another job that had the lock',
@@ -243,7 +243,7 @@ const cases: Case[] = [
     }),
     T,
     'lock-taken',
-    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock invoices was taken by the job Invoices.export, on api-1 since 02:55:00Z. That run was interrupted, and its lease had not run out yet.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock invoices was taken by the job Invoices.export, on api-1 since 02:55:00Z.',
   ],
   [
     'an instance that had the lock',
