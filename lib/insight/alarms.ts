@@ -1,7 +1,7 @@
 import { type Clock, inModuleContext } from '../base/clock.js';
 import { StoreUnavailableError } from '../base/errors.js';
 import type { OverdueEvent } from '../contract/events/call-events.js';
-import type { HistoryEntry, HistoryStore, MissReason } from '../contract/history-store.js';
+import type { HistoryEntry, HistoryStore } from '../contract/history-store.js';
 import { given } from '../base/shared.js';
 import { isOn, UNLOCKED } from './facts.js';
 import { isRefusal } from './read.js';
@@ -35,7 +35,7 @@ interface Noted {
  */
 export class Alarms {
   /** When each run that hangs was reported last, monotonic. */
-  #hung: ReadonlyMap<string, number> = new Map();
+  readonly #hung = new Map<string, number>();
   #stopped = false;
 
   constructor(
@@ -52,9 +52,10 @@ export class Alarms {
   async missed(state: SeenJob, tick: number, lost?: Skips): Promise<number | undefined> {
     const { job } = state;
     const { instance, kept } = this.watcher;
-    const why = this.#whyNot(state, tick, lost);
+    const skips = lost ?? state.skips ?? { reason: this.#idleReason(state, tick), count: 1, tick };
+    const { tick: _tick, ...why } = skips;
     const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
-    const which = job.interval !== undefined ? { grace: job.grace || 0 } : lost ? { late: true } : {};
+    const which = job.interval !== undefined ? { grace: Number(job.grace) } : lost ? { late: true } : {};
     // A store may refuse to keep the miss, for instance because a table lacks a column.
     const result = await this.history.miss({ ...about, ...which }).catch((error: unknown) => {
       if (!isRefusal(error)) throw error;
@@ -72,12 +73,6 @@ export class Alarms {
     return undefined;
   }
 
-  #whyNot(state: SeenJob, tick: number, lost?: Skips): MissReason {
-    const skips = lost ?? state.skips ?? { reason: this.#idleReason(state, tick), count: 1, tick };
-    const { tick: _, ...why } = skips;
-    return why;
-  }
-
   /** Why the scheduler did not even call the tick here. */
   #idleReason({ job: { shown, grace }, since }: SeenJob, tick: number): string {
     const offset = this.watcher.clockOffset() ?? 0;
@@ -92,9 +87,11 @@ export class Alarms {
   hung(run: RunInfo): void {
     const { lock, job = lock, instance, fencingToken, startedAt: since, tick } = run;
     const now = this.clock.monotonic();
-    if (now - (this.#hung.get(keyOf(run)) ?? -Infinity) < REPEAT) return;
-    const goOn = new Set(this.watcher.runs().map(keyOf));
-    this.#hung = new Map([...this.#hung].filter(([key]) => goOn.has(key))).set(keyOf(run), now);
+    // Leases of different locks may have one token.
+    const key = `${fencingToken} ${lock}`;
+    for (const [told, at] of this.#hung) if (now - at >= REPEAT) this.#hung.delete(told);
+    if (this.#hung.has(key)) return;
+    this.#hung.set(key, now);
     const facts = { lock, job, instance, at: this.clock.now(), fencingToken, since };
     this.watcher.emit({ type: 'hung', ...facts, ...given({ tick }) });
   }
@@ -106,14 +103,12 @@ export class Alarms {
 
   #wait(miss: Noted, delay: number): void {
     const due = async (): Promise<void> => {
-      if (!this.#stopped) await this.#due(miss).catch(() => this.#wait(miss, AGAIN));
+      if (this.#stopped) return;
+      const reasons = await this.#reasonsOf(miss);
+      if (await this.#mark(miss)) this.#tell(miss, reasons);
     };
-    this.clock.setTimer(() => void inModuleContext(due), delay);
-  }
-
-  async #due(miss: Noted): Promise<void> {
-    const reasons = await this.#reasonsOf(miss);
-    if (await this.#mark(miss)) this.#tell(miss, reasons);
+    const tried = (): Promise<void> => due().catch(() => this.#wait(miss, AGAIN));
+    this.clock.setTimer(() => void inModuleContext(tried), delay);
   }
 
   /** Whether nobody has marked the miss before, as far as this instance can know. */
@@ -145,6 +140,3 @@ export class Alarms {
     emit({ type: 'overdue', lock, job, instance, at: this.clock.now(), tick, reasons });
   }
 }
-
-/** Leases of different locks may have one token. */
-const keyOf = ({ lock, fencingToken }: RunInfo): string => `${fencingToken} ${lock}`;

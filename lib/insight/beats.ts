@@ -180,17 +180,13 @@ export class Beats {
     // The store read its clock about half-way through the call.
     const took = this.clock.monotonic() - sent;
     const clockOffset = Math.round(time - now - took / 2);
-    this.#measured(clockOffset);
+    if (this.#clockOffset === undefined && Math.abs(clockOffset) >= SKEWED) this.shown.skewed?.(clockOffset);
+    this.#clockOffset = clockOffset;
     this.#known = catalogue;
     this.#answeredAt = this.clock.now();
     this.shown.answered(took);
     this.#problem = undefined;
     if (!known) await this.history.beat({ ...beat, clockOffset, jobs });
-  }
-
-  #measured(offset: number): void {
-    if (this.#clockOffset === undefined && Math.abs(offset) >= SKEWED) this.shown.skewed?.(offset);
-    this.#clockOffset = offset;
   }
 
   #tell(problem: string): void {

@@ -43,8 +43,6 @@ export interface JobFacts {
   readonly asOf?: number;
   /** What this instance has seen by itself since then. */
   readonly seen?: OwnFacts;
-  /** Until when it was off everywhere, as far as this instance has seen: nobody had to start a tick that came before that. */
-  readonly offUntil?: number;
   /** The instances that know it, the newest first, those that are not up any more included. */
   readonly knownBy: readonly KnownBy[];
   /** Its lock. Absent if the store does not know it, or its name is made from arguments. */
@@ -59,7 +57,7 @@ export interface JobFacts {
   readonly misses: readonly MissEntry[];
   /** The entry of a person who had it forgotten, if no instance has guarded it since. */
   readonly forgotten?: RunInfo;
-  /** Why the store does not show its runs; or not its lock: then there is no `asOf`. */
+  /** Why the store does not show its lock or its runs: then there is no `asOf`, unless an instance has asked before. */
   readonly refusal?: string;
   /** Since when all runs under its lock are kept, if older ones were dropped. */
   readonly since?: number;

@@ -9,11 +9,11 @@ import { show as asCode } from '../base/wording.js';
 import { tickFinder } from '../schedule/tick-finder.js';
 import { asksOnce } from './dates.js';
 import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
-import { FleetJobs } from './fleet-jobs.js';
-import { type Beside, depthIn, jobFacts, type FleetView, lookAtAll } from './look.js';
+import type { FleetJobs } from './fleet-jobs.js';
+import { type Beside, depths, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
 import { leasesOf, type LockFacts, runsOf } from './join.js';
-import { instanceOf, isRefusal, Reader } from './read.js';
+import { instanceOf, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
 import { inTurns } from './turns.js';
 import type { ControlInfo, InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
@@ -171,7 +171,10 @@ export class Insight {
       throw problem(`${method}: limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
     const names = lock === undefined ? await this.#locksFor(job) : [lock];
     const locks = await this.#reader.locks(names, () => most);
-    return [...locks.values()].map(withoutRefusal);
+    // A lock whose runs cannot be shown.
+    for (const { refusal, entries } of locks.values())
+      if (refusal !== undefined && entries.length === 0) throw refusal;
+    return [...locks.values()];
   }
 
   /** The instances of the last days: those that are up first, the newest of them at the top. */
@@ -211,20 +214,17 @@ export class Insight {
     if (knownBy === undefined) return { jobs, isThere: false };
     const { lock } = knownBy[0].job;
     const names = lock === undefined ? [] : [lock];
-    const locks = await this.#reader.locks(names, (name) => most ?? depthIn(jobs, name));
+    const all = jobs.names.flatMap((name) => jobs.listed(name).slice(0, 1));
+    const locks = await this.#reader.locks(names, (name) => most ?? depths(all)(name));
     const facts = jobFacts(knownBy, locks, time, this.#more);
     return { jobs, facts, isThere: facts.forgotten === undefined && !jobs.wasRemoved(knownBy) };
   }
 
   /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
   async #locksFor(job: string | undefined): Promise<string[]> {
-    const { jobs } = await this.#reader.fleet().catch((error: unknown) => {
-      if (job === undefined || !isRefusal(error)) throw error;
-      return { jobs: new FleetJobs([]) };
-    });
-    const wanted = job === undefined ? jobs.names : [job];
-    const known = wanted.flatMap((name) => jobs.listed(name));
-    const names = new Set(known.map(({ lock }) => lock).filter((name) => name !== undefined));
+    const { jobs } = await this.#reader.fleet();
+    const known = (job === undefined ? jobs.names : [job]).flatMap((name) => jobs.listed(name));
+    const names = new Set(known.flatMap(({ lock }) => lock ?? []));
     return job !== undefined && known.length === 0 ? [job] : [...names];
   }
 }
@@ -257,10 +257,4 @@ function readAt(at: unknown, zone: string | undefined): number {
     `why(): at: ${at instanceof Date ? 'an invalid Date, or one before 1973,' : asCode(at)} is no time. ` +
       "Give epoch milliseconds, a Date, or a text such as '2026-11-22 03:00' or '2026-11-22T03:00:00+01:00'.",
   );
-}
-
-/** @throws why its runs cannot be shown */
-function withoutRefusal(facts: LockFacts): LockFacts {
-  if (facts.refusal !== undefined) throw facts.refusal;
-  return facts;
 }

@@ -28,10 +28,8 @@ export function stateOf({ left, every, withTicks, time, seenAt }: InstanceRecord
 export interface LockFacts {
   readonly lock?: LockInfo;
   readonly entries: readonly HistoryEntry[];
-  /** Why the store does not show runs. */
+  /** Why the store does not show the lock as it is now, or its runs. */
   readonly refusal?: Error;
-  /** Why the store does not show the lock as it is now. */
-  readonly lockRefusal?: Error;
 }
 
 /** The runs under a lock, newest first, with the one that goes on or was interrupted, of which no record is kept yet. */
@@ -121,14 +119,14 @@ export function factsOf(
   more: Pick<JobFacts, 'time' | 'asOf' | 'seen' | 'ticks' | 'show'>,
 ): JobFacts {
   const { job: known } = knownBy[0];
-  const { lock, entries, refusal, lockRefusal = refusal } = lockFacts;
+  const { lock, entries, refusal } = lockFacts;
   const leases = leasesOf(lockFacts);
   const runs = withHung(leases.filter(isRun), knownBy);
   return {
     ...more,
     known,
     knownBy,
-    ...given({ lock, since: keptSince(runs, knownBy, more.time), refusal: lockRefusal?.message }),
+    ...given({ lock, since: keptSince(runs, knownBy, more.time), refusal: refusal?.message }),
     runs: runs.filter(({ job }) => job === known.job),
     others: runs.filter(({ job }) => job !== known.job),
     ...given({ forgotten: leases.find((entry) => forgets(entry, knownBy)) }),

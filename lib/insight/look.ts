@@ -1,6 +1,7 @@
 import { nextTurn } from '../base/clock.js';
 import type { JobFacts, TickFinder } from './facts.js';
-import type { FleetJobs, KnownByAll, Member } from './fleet-jobs.js';
+import type { KnownJob } from '../contract/history-store.js';
+import type { KnownByAll, Member } from './fleet-jobs.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { Reader } from './read.js';
 import { inTurns } from './turns.js';
@@ -29,18 +30,20 @@ export interface FleetView {
 export type Beside = Pick<JobFacts, 'ticks' | 'show'>;
 
 /** Looks at all jobs. @param most how many entries of a lock to read. Absent: as many as tell how a job is */
-export async function lookAtAll(reader: Reader, beside: Beside, most?: number): Promise<FleetView> {
+export async function lookAtAll(reader: Reader, beside: Beside, most = 0): Promise<FleetView> {
   const { told, time, jobs: fleet } = await reader.fleet();
   const jobs = await inTurns(fleet.names, (name) => {
-    const known = fleet.get(name);
-    return known === undefined || fleet.wasRemoved(known) ? [] : [known];
+    const all = fleet.get(name);
+    return all === undefined || fleet.wasRemoved(all) ? [] : [all];
   });
-  const sharing = sharingOf(jobs.map(([{ job }]) => job));
-  const locks = await reader.locks([...sharing.keys()], (name) => depthOf(name, sharing, most));
+  const known = jobs.map(([{ job }]) => job);
+  const names = new Set(known.flatMap(({ lock }) => lock ?? []));
+  const depth = depths(known);
+  const locks = await reader.locks([...names], (name) => Math.max(most, depth(name)));
   await warmUp(jobs, time, beside);
   const facts = new Map<string, JobFacts>();
-  const views = await inTurns(jobs, (known) => {
-    const ofJob = jobFacts(known, locks, time, beside);
+  const views = await inTurns(jobs, (knownBy) => {
+    const ofJob = jobFacts(knownBy, locks, time, beside);
     if (ofJob.forgotten !== undefined) return [];
     facts.set(ofJob.known.job, ofJob);
     return [viewOf(ofJob)];
@@ -49,19 +52,12 @@ export async function lookAtAll(reader: Reader, beside: Beside, most?: number): 
   return { time, told, jobs: views.sort(attentionFirst), locks, unreadable, facts, ticks: beside.ticks };
 }
 
-/** How many jobs have each lock. */
-function sharingOf(jobs: readonly { readonly lock?: string }[]): Map<string, number> {
-  const sharing = new Map<string, number>();
-  for (const { lock } of jobs) if (lock !== undefined) sharing.set(lock, (sharing.get(lock) ?? 0) + 1);
-  return sharing;
+/** How many entries of a lock tell how its jobs are, in each answer about them. */
+export function depths(jobs: readonly Pick<KnownJob, 'lock'>[]): (lock: string) => number {
+  const [once, shared] = [new Set<string>(), new Set<string>()];
+  for (const { lock = '' } of jobs) (once.has(lock) ? shared : once).add(lock);
+  return (lock) => (shared.has(lock) ? OF_SEVERAL : OF_ONE);
 }
-
-const depthOf = (lock: string, sharing: ReadonlyMap<string, number>, most = OF_ONE): number =>
-  (sharing.get(lock) ?? 0) > 1 ? OF_SEVERAL : most;
-
-/** How many entries of a lock tell how a job is, in each answer about it. */
-export const depthIn = (fleet: FleetJobs, lock: string): number =>
-  depthOf(lock, sharingOf(fleet.names.flatMap((name) => fleet.listed(name).slice(0, 1))));
 
 /** The first schedule and the first date of a process take `cron` some ten milliseconds each: other work has its turn between them. */
 async function warmUp(jobs: readonly KnownByAll[], time: number, { ticks }: Beside): Promise<void> {
@@ -83,6 +79,6 @@ export function jobFacts(
   const { lock } = knownBy[0].job;
   const known = (lock === undefined ? undefined : locks.get(lock)) ?? { entries: [] };
   const now = Math.max(time, known.lock?.time ?? 0);
-  const asOf = known.lockRefusal === undefined ? { asOf: now } : {};
+  const asOf = known.refusal === undefined ? { asOf: now } : {};
   return factsOf(knownBy, known, { ...beside, time: now, ...asOf });
 }

@@ -37,9 +37,8 @@ function missesOf(facts: JobFacts, tick: number): MissEntry[] {
 const isDate = ({ known }: JobFacts, { tick: date, at }: MissEntry, tick: number): boolean =>
   known.kind === 'interval' && date < tick && at >= tick;
 
-function tellsOf({ tick: newest, since }: MissEntry, tick: number): boolean {
-  return newest === tick || (since !== undefined && tick >= since - ASKED_BY && tick < newest);
-}
+const tellsOf = ({ tick: newest, since = Infinity }: MissEntry, tick: number): boolean =>
+  newest === tick || (tick >= since - ASKED_BY && tick < newest);
 
 /** Whether a run had the lock at a tick. The lease of an interrupted run may outlive it: the misses of refused instances name its holder. */
 const wasInTheWay = (run: RunInfo, tick: number, misses: readonly MissReason[]): boolean =>

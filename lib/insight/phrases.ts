@@ -125,10 +125,8 @@ export function cutShort(run: RunInfo, { facts: { knownBy } }: Words): string {
 }
 
 /** Where and how long a run had the lock. */
-export function whereOf({ instance, startedAt, endedAt, outcome }: RunInfo, words: Words): string {
+export function whereOf({ instance, startedAt, endedAt }: RunInfo, words: Words): string {
   const on = `on ${displayName(instance)}`;
-  if (outcome === 'interrupted')
-    return `${on} since ${words.time(startedAt)}. That run was interrupted, and its lease had not run out yet`;
   return endedAt === undefined
     ? `${on} since ${words.time(startedAt)}`
     : `${on} from ${words.time(startedAt)} to ${words.time(endedAt)}`;

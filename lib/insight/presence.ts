@@ -38,11 +38,7 @@ export class Presence {
   ) {
     const { every, runs } = self;
     const [withTicks, clockOffset] = [every === 'with-ticks', () => this.beats.clockOffset];
-    this.watch = new Watch(new Reader(history, inspect), history, clock, {
-      ...self,
-      withTicks,
-      clockOffset,
-    });
+    this.watch = new Watch(new Reader(history, inspect), history, clock, { ...self, withTicks, clockOffset });
     this.beats = new Beats(history, clock, {
       ...self,
       jobs: () => this.#shown(),
@@ -109,8 +105,6 @@ export class Presence {
 function skewedBy(offset: number): string {
   const differs = `${formatDuration(Math.abs(offset))} ${offset < 0 ? 'ahead of' : 'behind'}`;
   const so =
-    offset < 0
-      ? 'Its first tick is newer than those that come in that time, so no other instance runs these any more.'
-      : 'Other instances start each tick before it, so it runs none.';
-  return `The clock of this machine is ${differs} that of the store. ${so} Keep the clocks of all machines in step (NTP).`;
+    offset < 0 ? 'No other instance runs the ticks of that time' : 'Other instances start each tick first';
+  return `The clock of this machine is ${differs} that of the store. ${so}. Keep the clocks of all machines in step (NTP).`;
 }

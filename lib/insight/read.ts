@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from '../base/errors.js';
-import type { HistoryEntry, HistoryStore, InstanceRecord } from '../contract/history-store.js';
+import type { HistoryStore, InstanceRecord } from '../contract/history-store.js';
 import type { LockStore } from '../contract/lock-store.js';
 import type { LockInfo } from '../contract/lock-info.js';
 import { withoutSql } from '../base/wording.js';
@@ -70,28 +70,23 @@ export class Reader {
     limitOf: (name: string) => number = () => 0,
   ): Promise<Map<string, LockFacts>> {
     const found = await this.#unlessRefused('locks', this.#locks(names));
-    const lockRefusal = found instanceof StoreUnavailableError ? { lockRefusal: found } : {};
-    const locks = found instanceof StoreUnavailableError ? new Map<string, LockInfo>() : found;
+    const [locks, refused] = found instanceof StoreUnavailableError ? [undefined, found] : [found];
     let unreadable = 0;
+    let runsRefused: Error | undefined;
     // First the lock, then its history: in the other order, a run that ends in between would be in neither answer.
-    const facts = await fewAtOnce(names, async (name) => {
-      const lock = locks.get(name);
-      const limit = limitOf(name);
-      const read = limit === 0 ? { entries: [] } : await this.#entries(name, limit, () => void unreadable++);
-      return [name, { ...read, ...lockRefusal, ...(lock !== undefined && { lock }) }] as const;
+    const facts = await fewAtOnce(names, async (name): Promise<[string, LockFacts]> => {
+      const query = { name, limit: limitOf(name), onUnreadable: () => void unreadable++ };
+      const read = query.limit === 0 ? [] : await orRefusal(this.history.entries(query));
+      const entries = read instanceof StoreUnavailableError ? [] : read;
+      if (read instanceof StoreUnavailableError) runsRefused = read;
+      const refusal = refused ?? (entries === read ? undefined : runsRefused);
+      return [name, { entries, ...given({ lock: locks?.get(name), refusal }) }];
     });
     if (names.length === 0 || names.some((name) => limitOf(name) > 0)) {
       this.#unreadable.runs = unreadable;
-      this.#told('runs', facts.map(([, { refusal }]) => refusal).find(isRefusal));
+      this.#told('runs', runsRefused);
     }
     return new Map(facts);
-  }
-
-  /** Why the store refuses to show runs; `undefined` if it does not. The answer is the same for all locks. */
-  async refusalOf(name: string): Promise<Error | undefined> {
-    const { refusal } = await this.#entries(name, 1);
-    this.#told('runs', refusal);
-    return refusal;
   }
 
   async #locks(names: readonly string[]): Promise<Map<string, LockInfo>> {
@@ -100,15 +95,6 @@ export class Reader {
       for (const lock of await this.inspect(names.slice(from, from + LOCKS_PER_INSPECT)))
         locks.set(lock.name, lock);
     return locks;
-  }
-
-  async #entries(
-    name: string,
-    limit: number,
-    onUnreadable = (): void => undefined,
-  ): Promise<{ entries: HistoryEntry[]; refusal?: Error }> {
-    const entries = await orRefusal(this.history.entries({ name, limit, onUnreadable }));
-    return entries instanceof StoreUnavailableError ? { entries: [], refusal: entries } : { entries };
   }
 
   async #unlessRefused<T>(part: string, answer: Promise<T>): Promise<T | StoreUnavailableError> {
@@ -145,6 +131,7 @@ export function toldOf(records: readonly InstanceRecord[]): Member[] {
   });
 }
 
+// Objects with all fields of their own: a look reads each some hundred times.
 function infoOf(record: InstanceRecord): Member['info'] {
   const { instance, startedAt, seenAt, leads, application, version, clockOffset } = record;
   const { stopped, added, hung, kept } = record;

@@ -2,8 +2,7 @@ import type { Clock } from '../base/clock.js';
 import { given } from '../base/shared.js';
 import { INTERVAL_ALLOWANCE } from '../contract/allowances.js';
 import type { MissReason } from '../contract/history-store.js';
-import { pauseNow } from './controls.js';
-import { isOn, type JobFacts, type KnownBy, type OwnFacts, UNLOCKED } from './facts.js';
+import { type JobFacts, type KnownBy, type OwnFacts, UNLOCKED } from './facts.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { Judgement } from './judgement.js';
@@ -19,19 +18,6 @@ export type Lost = Skips & { readonly tick: number };
 /** After what time the store is asked again about a job that is not settled, ms. */
 export const RECHECK = 300_000;
 
-/** What one instance knows besides the job itself. */
-interface Known {
-  readonly watcher: Watcher;
-  /** By the store's clock. */
-  readonly time: number;
-  /** The instances that know each job; `undefined`: the store has not answered yet. */
-  readonly fleet: Pick<FleetJobs, 'get'> | undefined;
-  /** The runs that go on here. */
-  readonly here: readonly RunInfo[];
-  /** Why the store does not show runs. */
-  readonly refusal: Error | undefined;
-}
-
 /** A job, as one instance sees it: by the store's last answer, and by its own calls since then. */
 export class SeenJob {
   judgement: Judgement | undefined;
@@ -42,8 +28,6 @@ export class SeenJob {
   mustAsk = false;
   /** Since when instances disagree, as far as this one knows, by the store's clock. */
   disagreeSince: number | undefined;
-  /** Until when the job was off everywhere, as far as the store has told, by its clock. */
-  #offUntil = -Infinity;
   /** What the store has answered, and when, by its clock. */
   #told: LockFacts = { entries: [] };
   #asOf: number | undefined;
@@ -51,8 +35,6 @@ export class SeenJob {
   #seen: OwnFacts = { tick: -Infinity };
   /** Whether the newest start that it has seen was its own. */
   #ranHere = false;
-  /** The newest tick of which this instance has noted, or will note, that an outage has cost it. */
-  #lost: number | undefined;
   /** Until when the job was stopped here, as far as this instance knows, by the store's clock. */
   #stoppedUntil: number | undefined;
   readonly #addedAt: number;
@@ -81,8 +63,6 @@ export class SeenJob {
   see(tick: number, due = -Infinity): void {
     this.judgement = undefined;
     this.skips = undefined;
-    // A pause in the store's last answer is over: somebody has started the job.
-    if (pauseNow(this.#told.lock) !== undefined) this.#told = { entries: this.#told.entries };
     const { tick: last, due: lastDue = -Infinity } = this.#seen;
     if (tick > last) this.#ranHere = false;
     this.#seen = { tick: Math.max(last, tick), due: Math.max(lastDue, due) };
@@ -95,15 +75,6 @@ export class SeenJob {
     this.#asOf = asOf;
     this.mustAsk = false;
     this.judgement = undefined;
-  }
-
-  /**
-   * The job was off everywhere when the store was asked before. Somebody may have switched it on since then, at a time that nobody knows;
-   * if an instance that has it on has started since then, that start is the time.
-   */
-  wasOff(before: number, now: number, fleet: Pick<FleetJobs, 'get'>): void {
-    const began = (fleet.get(this.job.job) ?? []).filter((by) => isOn(by.job) && by.startedAt > before);
-    this.#offUntil = Math.min(now, before + RECHECK, ...began.map(({ startedAt }) => startedAt - 1));
   }
 
   /**
@@ -136,8 +107,7 @@ export class SeenJob {
     }
     if (skips.reason !== 'store-unavailable') return undefined;
     this.skips = lost;
-    if (job.comesLate || job.grace === false || this.#lost === lost.tick) return undefined;
-    this.#lost = lost.tick;
+    if (job.comesLate || job.grace === false) return undefined;
     return lost;
   }
 
@@ -157,7 +127,19 @@ export class SeenJob {
     this.see(now, now + Math.min(why.expiresIn ?? Infinity, interval) + interval * INTERVAL_ALLOWANCE);
   }
 
-  facts({ watcher, time, fleet, here, refusal }: Known): JobFacts {
+  /**
+   * @param time by the store's clock
+   * @param fleet the instances that know each job; `undefined`: the store has not answered yet
+   * @param here the runs that go on here
+   * @param refusal why the store does not show runs
+   */
+  facts(
+    watcher: Watcher,
+    time: number,
+    fleet: FleetJobs | undefined,
+    here: readonly RunInfo[],
+    refusal: string | undefined,
+  ): JobFacts {
     const { job } = this;
     const { instance, kept, wentWrong } = watcher;
     const clockOffset = watcher.clockOffset() ?? 0;
@@ -174,22 +156,18 @@ export class SeenJob {
     };
     const others = fleet?.get(job.job)?.filter((by) => by.instance !== instance) ?? [];
     const outcome = this.#ranHere ? (wentWrong(job.job) ?? 'completed') : undefined;
-    const facts = factsOf(
-      [own, ...others],
-      { ...this.#told, ...given({ refusal }) },
-      {
-        time,
-        // Only the other instances show whether a tick was expected, and whether the job is off.
-        ...given({ asOf: fleet && this.#asOf }),
-        seen: { ...this.#seen, ...given({ outcome }) },
-        ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
-      },
-    );
+    const facts = factsOf([own, ...others], this.#told, {
+      time,
+      // Only the other instances show whether a tick was expected, and whether the job is off.
+      ...given({ asOf: fleet && this.#asOf }),
+      seen: { ...this.#seen, ...given({ outcome }) },
+      ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
+    });
     const mine = here.filter((run) => run.job === job.job);
     const rest = facts.runs.filter(
       (run) => isNotAmong(mine, run) && (run.outcome !== 'running' || this.#mayGoOn(run, own)),
     );
-    return { ...facts, offUntil: this.#offUntil, runs: [...mine, ...rest] };
+    return { ...facts, ...given({ refusal }), runs: [...mine, ...rest] };
   }
 
   /** Whether a run in the store's last answer may go on elsewhere, or did in an earlier process of this id, which was killed. */

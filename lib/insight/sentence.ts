@@ -31,13 +31,13 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `It hangs on ${names(instances)}: a run that began at ${words.fullTime(run.startedAt)}, ${ageOf(run, words)} ago, goes on past its \`timeout\` or without its lock. An instance on which it hangs starts no other run of it until it is restarted.`,
   interrupted: ({ run }, words) => begunOf(run, words) + cutShort(run, words),
   overrun: ({ run }, words) =>
-    `${nobody(words)}: ${run.outcome === 'interrupted' ? 'its lock was still taken for an earlier run of the job' : 'an earlier run of the job was still going on'}, ${whereOf(run, words)}.`,
+    `${nobody(words)}: ${run.outcome === 'interrupted' ? 'its lock was still taken for an earlier run of the job, which was interrupted' : 'an earlier run of the job was still going on'}, ${whereOf(run, words)}.`,
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
   'store-away': ({ from, to, instances }, words) =>
     `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${names(instances)}.`,
   unlocked: ({ instances }, words) =>
     `${capital(words.theTick)} ran without its lock on ${names(instances)}, as the store did not answer (\`onStoreError: 'run'\`). Nothing more is known of that run.`,
-  missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
+  missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons), 5, ' ')}`,
   'no-instance': noInstance,
   paused,
   off,
@@ -58,8 +58,7 @@ const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
   'not-asked': () => 'Nothing is known of it yet: the store has not answered this instance.',
   'old-facts': (words) =>
     `It is not known whether anybody has started ${words.theTick}: the store has not answered since.`,
-  refused: ({ facts: { asOf, refusal } }) =>
-    `Its ${asOf === undefined ? 'lock' : 'runs'} cannot be read: ${withoutSql(refusal)}`,
+  refused: ({ facts: { refusal } }) => `Its lock or its runs cannot be read: ${withoutSql(refusal)}`,
   'no-lock': () => 'The name of its lock is made from the arguments of each call, so its runs are not kept.',
   'no-dates': () =>
     'It is not known when it should run: that takes `@nestjs/schedule` beside this program, or in the folder in which it was started, and a schedule that its `cron` can read.',
@@ -119,15 +118,15 @@ const REASONS: Readonly<Record<string, string>> = {
   disabled: 'the job is switched off',
   'not-leader': 'the instance was not the leader',
   'already-ran': 'the store said that this tick, or a newer one, was started already',
-  'invalid-name': 'the name of the lock was not valid',
+  'clock-skew':
+    'the clock was ahead of that of the store, which refuses ticks that are yet to come; either clock may be the wrong one',
 };
 
 /** A sentence for each reason. */
-function reasonsOf(reasons: Of<'missed'>['reasons'], { facts }: Words): string[] {
+function reasonsOf(reasons: Of<'missed'>['reasons']): string[] {
   const instances = new Map<string, string[]>();
   for (const { reason, count, instance } of reasons) {
-    const by = facts.knownBy.find((each) => each.instance === instance);
-    const what = reason === 'clock-skew' ? ahead(by?.clockOffset) : (REASONS[reason] ?? displayName(reason));
+    const what = REASONS[reason] ?? displayName(reason);
     const text = count > 1 ? `${what} (${count} times in a row)` : what;
     instances.set(text, [...(instances.get(text) ?? []), instance]);
   }
@@ -140,11 +139,6 @@ function off({ instances }: Of<'off'>, { facts: { knownBy } }: Words): string {
   const how = [isDisabled, isStopped].filter(Boolean).join(', or ');
   const where = knownBy.some(isUp) ? '' : ', where it was known last';
   return `It is switched off (${how}) on ${names(instances)}${where}.`;
-}
-
-function ahead(offset = 0): string {
-  const by = offset < 0 ? `${formatDuration(-offset)} ahead` : 'ahead';
-  return `the clock was ${by} of that of the store, which refuses ticks that are yet to come; either clock may be the wrong one`;
 }
 
 function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string {

@@ -8,6 +8,7 @@ import { isExcused, isOff, type Judgement, judge } from './judgement.js';
 import type { Fleet, Reader } from './read.js';
 import { isNotAmong, type Lost, RECHECK, SeenJob } from './seen-job.js';
 import { inTurns } from './turns.js';
+import { OF_ONE } from './view.js';
 import type { JobStatus, RunInfo } from './types.js';
 import { HUNG, type Refused, type WatchedJob, type Watcher } from './watched-job.js';
 
@@ -17,10 +18,6 @@ const SOONEST = 1_000;
 const AGAIN = 5_000;
 /** After what time it asks again about what no tick would show, ms. */
 const RARELY = 3_600_000;
-/** After what time it looks whether a job that was deleted is back, ms. */
-const BACK = 60_000;
-/** Among how many of the newest entries to look for a run that went on at the time of a tick. */
-const ENTRIES = 20;
 
 /** These may change though no tick comes, and though nothing is wrong. */
 const UNSETTLED: ReadonlySet<JobStatus> = new Set(['off', 'paused', 'unknown']);
@@ -35,14 +32,10 @@ const WRONG: ReadonlySet<JobStatus> = new Set(['overdue', 'failing', 'hollow', '
 export class Watch {
   readonly #states = new Map<string, SeenJob>();
   readonly #alarms: Alarms;
-  /** Who is there, and when the store was asked, by its clock. */
-  #fleet: (Fleet & { readonly askedAt: number }) | undefined;
-  /** Why the store does not show runs: the same reason for all locks. */
-  #refusal: Error | undefined;
-  /** Why the store has refused the last beat. */
+  /** Who is there, by the store's last answer. */
+  #fleet: Fleet | undefined;
+  /** Why the store has refused the last beat: what it remembers of runs is in the same place. */
   #problem: string | undefined;
-  /** Whether the next look has to ask if the store shows runs. */
-  #asksOfRuns = true;
   /** The runs that go on here. */
   #here: readonly RunInfo[] = [];
   #timer: Timer | undefined;
@@ -141,12 +134,9 @@ export class Watch {
     this.#alarms.stop();
   }
 
-  /** A beat was answered, or refused. @param problem why it was refused: then the store may show no runs, either */
+  /** A beat was answered, or refused. @param problem why it was refused */
   answered(problem: string | undefined): void {
-    if (problem !== this.#problem || this.#refusal !== undefined) {
-      this.#asksOfRuns = true;
-      for (const state of this.#states.values()) state.lookAt = -Infinity;
-    }
+    if (problem !== this.#problem) for (const state of this.#states.values()) state.lookAt = -Infinity;
     this.#problem = problem;
     this.arm();
   }
@@ -191,9 +181,7 @@ export class Watch {
   }
 
   #facts(state: SeenJob): JobFacts {
-    const fleet = this.#fleet?.jobs;
-    const { watcher } = this;
-    return state.facts({ watcher, time: this.#now(), fleet, here: this.#here, refusal: this.#refusal });
+    return state.facts(this.watcher, this.#now(), this.#fleet?.jobs, this.#here, this.#problem);
   }
 
   #wake(): void {
@@ -203,7 +191,6 @@ export class Watch {
     for (const state of states) state.lookAt = Infinity;
     void inModuleContext(() => this.#look(states)).catch(() => {
       // The calls that ask for locks report the outage.
-      this.#asksOfRuns = true;
       for (const state of states) state.lookAt = Math.min(state.lookAt, this.#now() + AGAIN);
       this.arm();
     });
@@ -214,14 +201,8 @@ export class Watch {
     this.#here = this.watcher.runs();
     const states = some.filter((state) => this.#watches(state));
     // A job that was deleted may be put back.
-    for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + BACK;
+    for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + RECHECK;
     for (const state of states) state.look(this.#now());
-    const lock = states.find(({ job }) => job.lock !== '')?.job.lock;
-    if (lock !== undefined && this.#asksOfRuns) {
-      this.#asksOfRuns = false;
-      this.#refusal = await this.reader.refusalOf(lock);
-      for (const state of this.#states.values()) state.judgement = undefined;
-    }
     const doubtful = await this.#those(states, (state) => state.mustAsk || this.#mayChange(state));
     if (doubtful.length > 0) await this.#ask(doubtful);
     await inTurns(states, (state) => this.#tell(state).then(() => []), this.clock);
@@ -243,21 +224,17 @@ export class Watch {
 
   /** Asks for locks, and for histories of jobs that went wrong; for who is there only if that may matter. */
   async #ask(states: readonly SeenJob[]): Promise<void> {
-    await this.#read(states, (state) => (WRONG.has(this.#judged(state).status) ? ENTRIES : 0));
+    await this.#read(states, (state) => (WRONG.has(this.#judged(state).status) ? OF_ONE : 0));
     const isOfFleet = (state: SeenJob): boolean => {
       const { status, attention, disagree = false } = this.#judged(state);
       return attention || disagree || status === 'off';
     };
     const ofFleet = await this.#those(states, isOfFleet);
-    const before = this.#fleet;
-    if (before !== undefined && ofFleet.length === 0) return;
-    const askedAt = this.#now();
-    const wereOff = [...this.#states.values()].filter(({ judgement }) => judgement?.status === 'off');
-    this.#fleet = { ...(await this.reader.fleet()), askedAt };
-    for (const state of wereOff) state.wasOff(before?.askedAt ?? -Infinity, askedAt, this.#fleet.jobs);
+    if (this.#fleet !== undefined && ofFleet.length === 0) return;
+    this.#fleet = await this.reader.fleet();
     for (const state of states) state.judgement = undefined;
     const missed = await this.#those(states, (state) => this.#judged(state).status === 'overdue');
-    if (missed.length > 0) await this.#read(missed, () => ENTRIES);
+    if (missed.length > 0) await this.#read(missed, () => OF_ONE);
   }
 
   /** Reads the locks of jobs. @param mostOf how many of their newest entries */
@@ -268,9 +245,9 @@ export class Watch {
     const asOf = this.#now();
     const locks = await this.reader.locks([...most.keys()], (name) => most.get(name) ?? 0);
     for (const state of states) {
-      const { lockRefusal, ...told }: LockFacts = locks.get(state.job.lock) ?? { entries: [] };
+      const told: LockFacts = locks.get(state.job.lock) ?? { entries: [] };
       // Asks again later, as if the store had not answered.
-      if (lockRefusal !== undefined) throw lockRefusal;
+      if (told.refusal !== undefined && told.lock === undefined) throw told.refusal;
       state.take(asOf, told);
     }
   }
@@ -318,7 +295,7 @@ export class Watch {
   async #tellLost(state: SeenJob, lost: Lost): Promise<void> {
     const { tick } = lost;
     if (!this.#watches(state) || tick === state.noted) return;
-    await this.#read([state], () => ENTRIES);
+    await this.#read([state], () => OF_ONE);
     const facts = this.#facts(state);
     if (!isExcused(facts, tick) && !isOff(facts)) await this.#note(state, tick, lost);
   }

@@ -132,11 +132,16 @@ describe('from memory', () => {
     expect(await health.check()).toMatchObject({ schedulerLock: { store: 'up' } });
   });
 
-  test('a store that refuses signs of life only is up: it may grant locks', async () => {
+  test('a store that refuses signs of life is up, as it may grant locks; its jobs are unknown', async () => {
     const { health, history, clock } = await start();
     history.failure = new StoreUnavailableError('NOPERM', { outcome: 'not-applied', refused: true });
     await clock.advance(MINUTE);
-    expect(await health.check()).toMatchObject({ schedulerLock: { status: 'up', store: 'up' } });
+    const { schedulerLock } = await health.check();
+    expect(schedulerLock).toMatchObject({ status: 'degraded', store: 'up' });
+    expect(schedulerLock.unknown).toContain('Reports.nightly');
+    history.failure = undefined;
+    await clock.advance(MINUTE);
+    expect(await health.check()).toMatchObject({ schedulerLock: { status: 'up', unknown: [] } });
   });
 
   test('a job that nobody has started in time is overdue', async () => {

@@ -16,8 +16,7 @@ export async function breakLease(desk: Desk, request: BreakRequest): Promise<Bre
   const { lock, fencingToken } = request;
   const info = await desk.look(lock);
   if (info?.token === undefined || info.fencingToken !== fencingToken) return gone(lock, info);
-  const job = await jobOf(desk, lock, info);
-  const lease = leaseOf({ ...info, ...given({ job }) }, { token: info.token, fencingToken });
+  const lease = leaseOf(info, { token: info.token, fencingToken });
   // If a person has started the run, the record of its end says so, too.
   const entries = await desk.entriesOf(lock).catch(() => []);
   const run = entries.find((entry) => entry.fencingToken === fencingToken);
@@ -28,16 +27,9 @@ export async function breakLease(desk: Desk, request: BreakRequest): Promise<Bre
   if (!released) return gone(lock, await desk.look(lock));
   // The store writes the record before it answers a read of the history: the caller may end the process next.
   await desk.entriesOf(lock).catch(() => undefined);
+  const { holder, job } = lease;
   desk.tell(lock, act, { fencingToken, ...given({ job }) });
-  const { holder } = lease;
   return { result: 'broken', lock, fencingToken, holder, ...given({ job }) };
-}
-
-/** The job of a lease. A table does not say for which job a call by hand has taken the lock: then the only one under the lock. */
-async function jobOf(desk: Desk, lock: string, { job }: LockInfo): Promise<string | undefined> {
-  if (job !== undefined) return job;
-  const found = await desk.find({ lock });
-  return 'jobs' in found && found.jobs.length === 1 ? found.jobs[0] : undefined;
 }
 
 /** The lease, with the start of the job that it records: its release marks that start as interrupted. */

@@ -10,20 +10,7 @@ import { forget } from './forget.js';
 import { pause, resume } from './pause.js';
 import { redeliver } from './redeliver.js';
 import { runNow } from './run-now.js';
-import type {
-  BreakRequest,
-  BreakResult,
-  ForgetRequest,
-  ForgetResult,
-  PauseRequest,
-  PauseResult,
-  RedeliverRequest,
-  RedeliverResult,
-  ResumeRequest,
-  ResumeResult,
-  RunNowResult,
-  RunRequest,
-} from './types.js';
+import type * as types from './types.js';
 
 /**
  * What a person can do to the locks of a store. The service, the shell and the page call these methods.
@@ -39,12 +26,12 @@ export abstract class Switches {
    * Pauses a lock at once: until it is resumed, or its time is over, no instance starts a job under the lock. A run that goes on goes on, and
    * the answer names it.
    */
-  pause(request: PauseRequest): Promise<PauseResult> {
+  pause(request: types.PauseRequest): Promise<types.PauseResult> {
     return this.#use(pause, request);
   }
 
   /** Ends a pause. Of what was skipped meanwhile, only ticks within `catchUp` and queued calls still run. */
-  resume(request: ResumeRequest): Promise<ResumeResult> {
+  resume(request: types.ResumeRequest): Promise<types.ResumeResult> {
     return this.#use(resume, request);
   }
 
@@ -52,17 +39,17 @@ export abstract class Switches {
    * Ends the lease that has this fencing token, and no other one. Its run counts as aborted. Its job may still run: its signal aborts at its
    * next heartbeat, and another instance may start the job before that.
    */
-  break(request: BreakRequest): Promise<BreakResult> {
+  break(request: types.BreakRequest): Promise<types.BreakResult> {
     return this.#use(breakLease, request);
   }
 
   /** Runs a job now: by a queued call, for an instance that has the job; in an application that has the job, directly. */
-  runNow(request: RunRequest): Promise<RunNowResult> {
+  runNow(request: types.RunRequest): Promise<types.RunNowResult> {
     return this.#use(runNow, request);
   }
 
   /** Puts dead letters of a lock back: all, or one. */
-  redeliver(request: RedeliverRequest): Promise<RedeliverResult> {
+  redeliver(request: types.RedeliverRequest): Promise<types.RedeliverResult> {
     return this.#use(redeliver, request);
   }
 
@@ -70,7 +57,7 @@ export abstract class Switches {
    * Forgets a job that is gone for good: it is in no status, and on no page, until an instance guards it again. Its history stays under its lock
    * as long as any.
    */
-  forget(request: ForgetRequest): Promise<ForgetResult> {
+  forget(request: types.ForgetRequest): Promise<types.ForgetResult> {
     return this.#use(forget, request);
   }
 

@@ -48,9 +48,6 @@ const SOME = 10;
 
 type Pauses = Required<Pick<LockStore, 'pause' | 'resume'>>;
 
-const canPause = (store: LockStore): store is LockStore & Pauses =>
-  store.pause !== undefined && store.resume !== undefined;
-
 /** What all switches do with a store. */
 export class Desk {
   readonly clock: Clock;
@@ -70,11 +67,11 @@ export class Desk {
     this.clock = options.clock;
     this.closing = options.closing ?? new AbortController().signal;
     this.#limits = new TimeLimits(options.clock);
-    if (!store.keeps.histories || !canPause(store))
+    if (!store.keeps.histories || store.pause === undefined || store.resume === undefined)
       throw new SchedulerLockConfigError([
         `the store ${store.label ?? store.constructor.name} keeps no histories and pauses, so nobody can see or note what a switch does. Use Redis, PostgreSQL, MySQL or MongoDB.`,
       ]);
-    this.pauses = store;
+    this.pauses = store as LockStore & Pauses;
     this.#reader = new Reader(store.history, store.inspect.bind(store));
   }
 

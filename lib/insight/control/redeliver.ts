@@ -3,10 +3,7 @@ import { Given } from './check.js';
 import { actOf, type Desk } from './desk.js';
 import type { RedeliverRequest, RedeliverResult } from './types.js';
 
-/**
- * Puts dead letters of a lock back, and notes who did. The note comes first: if this process dies in between, the entry says who asked, and
- * the dead letters are where they were. In the other order nobody would know who had put them back.
- */
+/** Puts dead letters of a lock back. The note comes first: if this process dies in between, the entry says who asked. */
 export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<RedeliverResult> {
   const given = new Given('redeliver()', request, false);
   given.name('lock', request.lock);

@@ -43,7 +43,6 @@ let away: boolean;
 let entriesFail: boolean;
 /** Resolves when the store answers who is there. */
 let fleetAnswers: Promise<void>;
-let runsRefused: Error | undefined;
 /** Whether the instance asks the store with its ticks only. */
 let withTicks: boolean;
 /** How often the store was asked who is there. */
@@ -95,7 +94,7 @@ beforeEach(() => {
   clock = new ManualClock(Date.UTC(2026, 0, 1) + 1_000);
   [asked, events, entries, idle, offset] = [[], [], [], undefined, 0];
   [locks, instances, inspected, alarms, runs] = [[], [], [], [], []];
-  [isFirst, away, entriesFail, failed, runsRefused] = [true, false, false, new Set(), undefined];
+  [isFirst, away, entriesFail, failed] = [true, false, false, new Set()];
   [withTicks, fleetAsked] = [false, 0];
   fleetAnswers = Promise.resolve();
   answer = ({ tick: of }) => ({
@@ -104,10 +103,7 @@ beforeEach(() => {
   });
   const history: HistoryStore = {
     interrupted: () => Promise.resolve(),
-    entries: () =>
-      entriesFail || runsRefused !== undefined
-        ? Promise.reject(runsRefused ?? new Error('away'))
-        : Promise.resolve(entries),
+    entries: () => (entriesFail ? Promise.reject(new Error('away')) : Promise.resolve(entries)),
     miss(miss) {
       asked.push(miss);
       const told = answer(miss);
@@ -485,20 +481,6 @@ test.each([
     expect(ofStatus('overdue')).toEqual([['report', tick + PERIOD]]);
   },
 );
-
-test('of a job that was stopped on all, the first one that starts it again is no alarm to the others', async () => {
-  const stopped = job({ isStopped: () => true });
-  [locks, instances] = [startedBefore(), [instanceOf('there', true, { jobs: [stopped.shown()] })]];
-  watch.add(stopped);
-  await pass(2 * MINUTE);
-  expect(ofStatus('off')).toHaveLength(1);
-  instances = [instanceOf('there', true)];
-  await pass(9 * MINUTE);
-  expect(ofStatus('ok')).toHaveLength(1);
-  expect([...asked, ...events]).toEqual([]);
-  await pass(PERIOD + 2 * MINUTE);
-  expect(ofStatus('overdue')).toEqual([['report', tick + PERIOD]]);
-});
 
 test('a job that is stopped here, and whose younger instance died, is an alarm: it ran there', async () => {
   const there = instanceOf('there', true, { startedAt: clock.now() + MINUTE, seenAt: clock.now() + MINUTE });
@@ -902,27 +884,19 @@ test('the store is not asked again of a job that has no dates left', async () =>
   expect(inspected).toEqual([]);
 });
 
-test('that the store refuses to tell of runs is known from the beginning, and when a beat says that something has changed', async () => {
-  const refuse = new StoreUnavailableError('It has no column data.', {
-    outcome: 'not-applied',
-    refused: true,
-  });
-  runsRefused = refuse;
+test('jobs are unknown from the moment at which the store refuses a beat until it takes one again', async () => {
   locks = [{ name: 'report-lock', time: clock.now(), state: 'free', jobs: [] }];
   watch.add(job());
   await clock.advance(10);
-  expect(ofStatus('unknown')).toHaveLength(1);
-  runsRefused = undefined;
-  watch.answered(undefined);
-  await clock.advance(10);
   expect(ofStatus('unknown')).toEqual([]);
-  runsRefused = refuse;
-  watch.answered(undefined);
-  await clock.advance(10);
-  expect(ofStatus('unknown')).toEqual([]);
-  watch.answered('The table lacks a column.');
-  await clock.advance(10);
-  expect(ofStatus('unknown')).toHaveLength(1);
+  for (const [problem, unknown] of [
+    ['The table lacks a column.', 1],
+    [undefined, 0],
+  ] as const) {
+    watch.answered(problem);
+    await clock.advance(10);
+    expect(ofStatus('unknown')).toHaveLength(unknown);
+  }
 });
 
 /* Instances that do not agree. */

@@ -103,11 +103,11 @@ const cases: Case[] = [
     'It hangs on api-1: a run that began at 2026-11-22 03:00:00Z, 10 min ago, goes on past its `timeout` or without its lock. An instance on which it hangs starts no other run of it until it is restarted.',
   ],
   [
-    'a clock that is ahead, by how much',
+    'a clock that is ahead',
     facts({ knownBy: [by('api-1', { clockOffset: -3_600_000 })], misses: [miss('api-1', 'clock-skew')] }),
     undefined,
     'missed',
-    'Nobody started the tick of 2026-11-22 03:00:00Z. On api-1, the clock was 1 h ahead of that of the store, which refuses ticks that are yet to come; either clock may be the wrong one.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z. On api-1, the clock was ahead of that of the store, which refuses ticks that are yet to come; either clock may be the wrong one.',
   ],
   [
     'clocks that are behind',
@@ -216,7 +216,7 @@ const cases: Case[] = [
     }),
     T,
     'overrun',
-    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock was still taken for an earlier run of the job, on api-1 since 02:50:00Z. That run was interrupted, and its lease had not run out yet.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock was still taken for an earlier run of the job, which was interrupted, on api-1 since 02:50:00Z.',
   ],
   [
     'another job that had the lock',
@@ -243,7 +243,7 @@ const cases: Case[] = [
     }),
     T,
     'lock-taken',
-    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock invoices was taken by the job Invoices.export, on api-1 since 02:55:00Z. That run was interrupted, and its lease had not run out yet.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock invoices was taken by the job Invoices.export, on api-1 since 02:55:00Z.',
   ],
   [
     'an instance that had the lock',
