@@ -35,6 +35,9 @@ beforeEach(async () => {
 afterEach(closeApps);
 afterAll(() => db.close());
 
+/** What a wrapper around the runs has seen. */
+const wrapped: string[] = [];
+
 /** An application with the job `nightly`, whose last run committed, and died before it gave its lock back. */
 async function rerunOf(job: 'whole' | 'wrapped' | 'steps' | 'twice'): Promise<TestApp> {
   const { expression, tick } = daily();
@@ -73,7 +76,15 @@ async function rerunOf(job: 'whole' | 'wrapped' | 'steps' | 'twice'): Promise<Te
     await under(dead, () => app.get(Jobs).invoice(job === 'steps' ? 'invoices' : undefined));
     await dieIn(store, request('night', tick, { job: 'nightly', ttl: TTL }));
   }
-  if (job === 'wrapped') app.get(SchedulerLockService).around((_lock, proceed) => proceed());
+  if (job === 'wrapped')
+    app.get(SchedulerLockService).around((_lock, proceed) =>
+      proceed()
+        .finally(() => wrapped.push('ended'))
+        .catch((error: unknown) => {
+          wrapped.push('failed');
+          throw error;
+        }),
+    );
   await app.fire('nightly');
   await until(() => app.events.some(({ type }) => type === 'released'));
   return app;
@@ -90,6 +101,7 @@ test.each(['whole', 'wrapped'] as const)(
     expect(released(app)).toMatchObject([{ outcome: 'completed', attempt: 2, confirmed: true }]);
     expect(released(app)[0]).not.toHaveProperty('error');
     expect(await invoices()).toBe(1);
+    expect(wrapped.splice(0)).toEqual(job === 'wrapped' ? ['ended'] : []);
     const insight = app.get(SchedulerLockInsight);
     await until(async () => (await insight.runs({ job: 'nightly' })).length > 0);
     const [run] = await insight.runs({ job: 'nightly' });

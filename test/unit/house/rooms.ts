@@ -42,7 +42,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: [...NEST, 'reflect-metadata'],
   },
   guard: { imports: ['base', 'lock/current-lock'] },
-  'show/cli': { imports: [...SHOWN, 'stores', 'schedule/cron-ticks', 'show/board'] },
+  'show/cli': {
+    imports: [...SHOWN, 'stores', 'schedule/cron-ticks', 'show/board', 'lock/lock-runner', 'lock/lock-call'],
+  },
   'show/board': { imports: SHOWN, packages: NEST },
   'show/metrics': { imports: SHOWN },
   'show/otel': {
@@ -93,7 +95,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   nest: { ceiling: 4_299, aim: 4_300 },
   guard: { ceiling: 462, aim: 420 },
   'show/board': { ceiling: 2_879, aim: 2_700 },
-  'show/cli': { ceiling: 1_774, aim: 1_500 },
+  'show/cli': { ceiling: 1_928, aim: 1_500 },
   'show/metrics show/otel show/prometheus': { ceiling: 745, aim: 750 },
   testing: { ceiling: 1_900, aim: 1_900 },
   index: { ceiling: 123, aim: 124 },
