@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
-import type { Clock } from '../../base/clock.js';
+import { type Clock, noLongerThan } from '../../base/clock.js';
 import { parseDuration } from '../../base/duration.js';
 import { displayName } from '../../base/lock-name.js';
 import { newId } from '../../base/shared.js';
@@ -61,7 +61,12 @@ export async function withLock(
   if (ttl < SHORTEST || ttl > LONGEST) throw new UsageError('--ttl: give 1s to 30d.');
   const say = (line: string): void => void stderr.write(`${line}\n`);
   const interrupted = new AbortController();
-  onInterrupt(() => interrupted.abort());
+  const interruption = new Promise<void>((resolve) => {
+    onInterrupt(() => {
+      interrupted.abort();
+      resolve();
+    });
+  });
   const instance = `${actor().slice(0, 150)}:${process.pid}:${newId().slice(0, 8)}`;
   const runner = new LockRunner(store, instance, clock, () => undefined, STORE_TIMEOUT);
   const until = clock.monotonic() + wait;
@@ -74,10 +79,7 @@ export async function withLock(
       const left = until - clock.monotonic();
       if (left <= 0 || interrupted.signal.aborted || result.reason === 'invalid-name')
         return refused(name, result, say);
-      await new Promise<void>((resolve) => {
-        clock.setTimer(resolve, Math.min(AGAIN, left), { keepAlive: true });
-        interrupted.signal.addEventListener('abort', () => resolve(), { once: true });
-      });
+      await noLongerThan(Math.min(AGAIN, left), interruption, clock, { keepAlive: true });
     }
   } finally {
     await runner.shutdown(0);
