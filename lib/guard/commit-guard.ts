@@ -10,8 +10,8 @@ import {
 } from '../base/errors.js';
 import { show, unknownNames } from '../base/wording.js';
 import { currentLock, type Lock } from '../lock/current-lock.js';
-import { type Claimed, type Dialect, type Key, MYSQL, type NewRow, POSTGRES } from './statements.js';
-import { type GuardedTransaction, misused, noTransaction, type Query, queryOf } from './transactions.js';
+import { type Dialect, type Key, MYSQL, POSTGRES } from './statements.js';
+import { type GuardedTransaction, misused, type Query, queryOf } from './transactions.js';
 
 /** What speaks the SQL of the job's database. MariaDB is `mysql`. */
 export type GuardDialect = 'postgres' | 'mysql';
@@ -121,30 +121,21 @@ export class CommitGuard {
   }
 
   async #commit(query: Query, lock: Lock, step: string): Promise<void> {
+    const [dialect, table] = [this.#dialect, this.#table];
     const { name, job = '', tick, fencingToken: token = 0 } = lock;
     // One row is of the lock: the newest of its leases that has committed, whatever its job. It is locked until the transaction ends.
     const ofLock: Key = [name, '', ''];
-    const { fence, transaction } = await this.#claim(query, ofLock, token);
+    const { fence, transaction } = await dialect.claim(query, table, ofLock, String(token));
     if (fence > token) throw new LockSupersededError(name, token, fence, 'lease');
     const row = { fence: String(token), transaction };
-    if (tick === undefined) return this.#note(query, ofLock, { ...row, tick: null });
+    if (tick === undefined) return dialect.note(query, table, ofLock, { ...row, tick: null });
     // And one of each job and step: its newest tick.
     const ofJob: Key = [name, job, step];
-    const last = await this.#claim(query, ofJob, 0);
+    const last = await dialect.claim(query, table, ofJob, '0');
     if (last.tick === tick) throw new AlreadyCommittedError(name, job, tick, step, last.fence === token);
     if (last.tick !== undefined && last.tick > tick)
       throw new LockSupersededError(name, token, last.fence, 'tick');
-    return this.#note(query, ofJob, { ...row, tick: String(tick) });
-  }
-
-  async #claim(query: Query, key: Key, fence: number): Promise<Claimed> {
-    const claimed = await this.#dialect.claim(query, this.#table, key, String(fence));
-    if (claimed.transaction === null) throw noTransaction();
-    return claimed;
-  }
-
-  async #note(query: Query, key: Key, row: NewRow): Promise<void> {
-    if (!(await this.#dialect.note(query, this.#table, key, row))) throw noTransaction();
+    return dialect.note(query, table, ofJob, { ...row, tick: String(tick) });
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Query, Row } from './transactions.js';
+import { noTransaction, type Query, type Row } from './transactions.js';
 
 /** A row of the table: lock, job, step. Without job and step it is of the lock itself. */
 export type Key = readonly [lock: string, job: string, step: string];
@@ -9,11 +9,11 @@ export interface Claimed {
   readonly fence: number;
   /** The newest tick that has committed. */
   readonly tick: number | undefined;
-  /** Identifies the transaction, if the database says so. `null`: there is none. */
-  readonly transaction: string | null;
+  /** Identifies the transaction; '' if the database does not say. */
+  readonly transaction: string;
 }
 
-/** The statements of a database. Parameters are texts, which the statements cast. */
+/** The statements of a database. Parameters are texts, which the statements cast. Both throw if they see that no transaction is open. */
 export interface Dialect {
   /** Whether parameters are `$1`, `$2`. */
   readonly numbered: boolean;
@@ -22,15 +22,15 @@ export interface Dialect {
   creation(table: string): string;
   /** Locks a row for the rest of the transaction, makes it if it is not there, and raises its fence to no less than this. */
   claim(query: Query, table: string, key: Key, fence: string): Promise<Claimed>;
-  /** Writes tick and fence into a row that was claimed. Answers whether it was claimed in this very transaction, as far as that is known. */
-  note(query: Query, table: string, key: Key, row: NewRow): Promise<boolean>;
+  /** Writes tick and fence into a row that was claimed. */
+  note(query: Query, table: string, key: Key, row: NewRow): Promise<void>;
 }
 
 /** What is written into a row. */
 export interface NewRow {
   readonly tick: string | null;
   readonly fence: string;
-  readonly transaction: string | null;
+  readonly transaction: string;
 }
 
 const WHERE = 'lock_name = ? AND job = ? AND step = ?';
@@ -44,7 +44,7 @@ const quoted = (table: string, mark: string): string =>
 const numberOf = (value: unknown): number | undefined =>
   value === undefined || value === null ? undefined : Number(value);
 
-const claimed = (row: Row | undefined, transaction: string | null): Claimed => ({
+const claimed = (row: Row | undefined, transaction: string): Claimed => ({
   fence: numberOf(row?.['fence']) ?? 0,
   tick: numberOf(row?.['tick']),
   transaction,
@@ -81,16 +81,16 @@ RETURNING CAST(fence AS text) AS fence, CAST(tick AS text) AS tick, CAST(txid_cu
 WHERE ${WHERE} AND CAST(txid_current() AS text) = ? RETURNING 1 AS noted`,
       [tick, fence, ...key, transaction],
     );
-    return rows.length > 0;
+    if (rows.length === 0) throw noTransaction();
   },
 };
 
 /** What `mysql2` says of a write: whether the session is in a transaction. */
 const IN_TRANSACTION = 1;
 
-function isOpen([header]: readonly Row[]): boolean {
+function refuseAutocommit([header]: readonly Row[]): void {
   const status = header?.['serverStatus'];
-  return typeof status !== 'number' || (status & IN_TRANSACTION) !== 0;
+  if (typeof status === 'number' && (status & IN_TRANSACTION) === 0) throw noTransaction();
 }
 
 export const MYSQL: Dialect = {
@@ -111,18 +111,19 @@ export const MYSQL: Dialect = {
 ON DUPLICATE KEY UPDATE fence = GREATEST(fence, CAST(? AS SIGNED))`,
       [...key, fence, fence],
     );
+    refuseAutocommit(written);
     // By the whole key, so that no other row is locked; and FOR UPDATE, or it would be the row of a moment before.
     const [row] = await query(
       `SELECT CAST(fence AS CHAR) AS fence, CAST(tick AS CHAR) AS tick FROM ${table} WHERE ${WHERE} FOR UPDATE`,
       key,
     );
-    return claimed(row, isOpen(written) ? '' : null);
+    return claimed(row, '');
   },
   async note(query, table, key, { tick, fence }) {
     const written = await query(
       `UPDATE ${table} SET tick = CAST(? AS SIGNED), fence = CAST(? AS SIGNED), committed_at = CURRENT_TIMESTAMP(3) WHERE ${WHERE}`,
       [tick, fence, ...key],
     );
-    return isOpen(written);
+    refuseAutocommit(written);
   },
 };

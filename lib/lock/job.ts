@@ -17,7 +17,7 @@ export async function wrapped<T>(
   job: (lock: Lock) => T | PromiseLike<T>,
 ): Promise<T> {
   let work: Promise<T> | undefined;
-  const proceed = (): Promise<T> => (work ??= begun(job, lock));
+  const proceed = (): Promise<T> => (work ??= (async () => invoke(job, lock))());
   try {
     await wrap(lock, proceed);
   } catch (error) {
@@ -32,16 +32,10 @@ export async function wrapped<T>(
   return work;
 }
 
-async function begun<T>(job: (lock: Lock) => T | PromiseLike<T>, lock: Lock): Promise<T> {
-  try {
-    return await invoke(job, lock);
-  } catch (error) {
-    if (isDone(error)) return undefined as T;
-    throw error;
-  }
-}
-
-/** Whether a job that ends with this error has completed: an earlier run of its tick has done the work, and died. */
+/**
+ * Whether a job that ends with this error has completed: an earlier run of its tick has done the work, and died. Asked when everything
+ * around the job has ended, too: a transaction there has to roll back.
+ */
 export const isDone = (error: unknown): boolean => error instanceof AlreadyCommittedError && error.done;
 
 /** Refuses a return value whose consumer would do the work, without the lock. @throws SchedulerLockConfigError */

@@ -35,6 +35,23 @@ beforeEach(async () => {
 afterEach(closeApps);
 afterAll(() => db.close());
 
+/** Whether the transactions around the runs were committed. */
+const wrapped: boolean[] = [];
+
+/** A transaction of a user around each run: it has to roll back what the job has written before it asked. */
+function inTransaction<T>(proceed: () => Promise<T>): Promise<T> {
+  return proceed().then(
+    (value) => {
+      wrapped.push(true);
+      return value;
+    },
+    (error: unknown) => {
+      wrapped.push(false);
+      throw error;
+    },
+  );
+}
+
 /** An application with the job `nightly`, whose last run committed, and died before it gave its lock back. */
 async function rerunOf(job: 'whole' | 'wrapped' | 'steps' | 'twice'): Promise<TestApp> {
   const { expression, tick } = daily();
@@ -73,7 +90,7 @@ async function rerunOf(job: 'whole' | 'wrapped' | 'steps' | 'twice'): Promise<Te
     await under(dead, () => app.get(Jobs).invoice(job === 'steps' ? 'invoices' : undefined));
     await dieIn(store, request('night', tick, { job: 'nightly', ttl: TTL }));
   }
-  if (job === 'wrapped') app.get(SchedulerLockService).around((_lock, proceed) => proceed());
+  if (job === 'wrapped') app.get(SchedulerLockService).around((_lock, proceed) => inTransaction(proceed));
   await app.fire('nightly');
   await until(() => app.events.some(({ type }) => type === 'released'));
   return app;
@@ -90,6 +107,7 @@ test.each(['whole', 'wrapped'] as const)(
     expect(released(app)).toMatchObject([{ outcome: 'completed', attempt: 2, confirmed: true }]);
     expect(released(app)[0]).not.toHaveProperty('error');
     expect(await invoices()).toBe(1);
+    expect(wrapped.splice(0)).toEqual(job === 'wrapped' ? [false] : []);
     const insight = app.get(SchedulerLockInsight);
     await until(async () => (await insight.runs({ job: 'nightly' })).length > 0);
     const [run] = await insight.runs({ job: 'nightly' });

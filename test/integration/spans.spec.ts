@@ -10,6 +10,7 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
+import { AlreadyCommittedError } from '../../lib/guard/index.js';
 import { currentLock, SchedulerLock, SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
 import { SchedulerLockOtelModule, type SchedulerLockOtelOptions } from '../../lib/show/otel/index.js';
 import { FakeLockStore } from '../../lib/testing/index.js';
@@ -125,6 +126,13 @@ test('a run that fails says with what kind of error, and not with which text', a
   expect(run?.status).toEqual({ code: SpanStatusCode.ERROR });
   expect(run?.attributes['error.type']).toBe('TypeError');
   expect(JSON.stringify([run?.attributes, run?.events])).not.toContain('Alice');
+});
+
+test('a run whose tick has committed before has not failed, whatever it throws', async () => {
+  const { jobs } = await start();
+  jobs.act = () => Promise.reject(new AlreadyCommittedError('by-hand', 'Jobs.byHand', 1, '', false));
+  await jobs.byHand();
+  expect(spanOf('run Jobs.byHand')?.status.code).toBe(SpanStatusCode.UNSET);
 });
 
 test('a lost lease is an event of the span, and its failure, whatever the job throws after it', async () => {

@@ -145,7 +145,8 @@ function checkOwner(name: OptionName, command: Command): void {
 }
 
 function jobOf(command: Command, words: readonly string[]): string | undefined {
-  const most = command === 'runs' || command === 'why' || isSwitch(command) ? 1 : 0;
+  const most =
+    command === 'runs' || command === 'why' || command === 'with-lock' || isSwitch(command) ? 1 : 0;
   if (words.length > most) throw new UsageError(tooMany(command, most));
   const [job] = words;
   if (command === 'why' && job === undefined)
@@ -156,7 +157,7 @@ function jobOf(command: Command, words: readonly string[]): string | undefined {
 
 function tooMany(command: Command, most: number): string {
   if (most === 0) return `${command} takes no further words, only options.`;
-  const what = command === 'break' || command === 'redeliver' ? 'lock' : 'job';
+  const what = ['break', 'redeliver', 'with-lock'].includes(command) ? 'lock' : 'job';
   return `${command} takes the name of one ${what}. Put quotation marks around a name with blanks.`;
 }
 

@@ -58,7 +58,7 @@ export const AWAY = 3;
 
 type Run = (request: Request, context: Context) => Promise<Answer>;
 
-const RUNS: Readonly<Record<Exclude<Request['command'], Switch | 'board'>, Run>> = {
+const RUNS: Readonly<Record<Exclude<Request['command'], Switch | 'board' | 'with-lock'>, Run>> = {
   status,
   runs,
   why,
@@ -68,9 +68,10 @@ const RUNS: Readonly<Record<Exclude<Request['command'], Switch | 'board'>, Run>>
 
 /** Reads what a command shows. Rejects as the store does. */
 export function answerOf(request: Request, context: Context): Promise<Answer> {
-  // `run` serves the page: it has no answer to print.
-  if (request.command === 'board') return Promise.reject(new UsageError('board: there is nothing to print.'));
   const { command } = request;
+  // `run` does these: they have no answer to print.
+  if (command === 'board' || command === 'with-lock')
+    return Promise.reject(new UsageError(`${command}: there is nothing to print.`));
   return isSwitch(command) ? switched(command, request, context) : RUNS[command](request, context);
 }
 

@@ -15,6 +15,7 @@ export const COMMANDS = {
   run: 'runs a job now, on an instance that has it: <job>',
   redeliver: 'puts the dead letters of a lock back: <lock>',
   forget: 'leaves out a job that no instance has any more: <job>',
+  'with-lock': 'runs a command while it holds a lock: <lock> -- <command>; 75 if the lock is taken',
   sql: 'prints the SQL that a database needs, with rights for a user; it connects to nothing',
   acl: 'prints the rights that a user of Redis needs; it connects to nothing',
 } as const;
@@ -66,8 +67,13 @@ export const OPTIONS = {
   for: { value: '<duration>', help: 'how long it lasts, up to 30d (default: 7d)', of: ['pause'] },
   wait: {
     value: '<duration>',
-    help: 'how long to wait for the end of a run: of the one that goes on (pause), or of this one (run)',
-    of: ['pause', 'run'],
+    help: 'how long to wait: for the end of a run that goes on (pause), or of this one (run); for the lock (with-lock)',
+    of: ['pause', 'run', 'with-lock'],
+  },
+  ttl: {
+    value: '<duration>',
+    help: 'how long a holder that died blocks the others (default: 1m)',
+    of: ['with-lock'],
   },
   fencing: { value: '<number>', help: 'the fencing token that `locks` shows', of: ['break'] },
   args: { value: '<json>', help: 'its arguments, a JSON array', of: ['run'] },

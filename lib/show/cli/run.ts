@@ -16,6 +16,7 @@ import { type StoreAddress, withoutSecrets } from './address.js';
 import { type Print, printed } from './print.js';
 import { servePage } from './serve.js';
 import { coloured, plain, printable } from './table.js';
+import { splitCommand, withLock } from './with-lock.js';
 
 /** Where the shell writes. */
 interface Output {
@@ -51,9 +52,10 @@ const EVERY = 2_000;
  * @returns the exit code. It never rejects, and never shows the URL or its password
  */
 export async function run(argv: readonly string[], shell: Shell): Promise<number> {
+  const { own, command } = splitCommand(argv);
   let request: Request | Print | 'help' | 'version';
   try {
-    request = readArguments(argv, shell.env);
+    request = readArguments(own, shell.env);
     if (typeof request === 'object' && 'print' in request) {
       shell.stdout.write(`${printed(request)}\n`);
       return 0;
@@ -66,16 +68,17 @@ export async function run(argv: readonly string[], shell: Shell): Promise<number
     return 0;
   }
   try {
-    return await runOn(request, shell);
+    return await runOn(request, command, shell);
   } catch (error) {
     return failed(error, shell, request.address.url);
   }
 }
 
-async function runOn(request: Request, shell: Shell): Promise<number> {
+async function runOn(request: Request, command: readonly string[], shell: Shell): Promise<number> {
   const { store, close } = await shell.open(request.address);
   try {
     if (request.command === 'board') return await serve(request, store, shell);
+    if (request.command === 'with-lock') return await withLock(request, command, store, shell);
     const { stdout, stderr, clock } = shell;
     let insight: Insight | undefined;
     let control: Control | undefined;

@@ -1,4 +1,5 @@
 import type { Span, SpanStatusCode, TraceFlags, Tracer } from '@opentelemetry/api';
+import { AlreadyCommittedError } from '../../base/errors.js';
 import type { SchedulerLockEvents } from '../../nest/log/scheduler-lock.events.js';
 import type { LeasedLock, Lock } from '../../lock/current-lock.js';
 import { ERROR_TYPE, JOB } from '../metrics/instruments.js';
@@ -56,7 +57,8 @@ export class RunSpans {
     try {
       return await proceed();
     } catch (error) {
-      fail(open, errorType(error));
+      // Such a run has completed.
+      if (!(error instanceof AlreadyCommittedError && error.done)) fail(open, errorType(error));
       throw error;
     } finally {
       this.#open.delete(key);
