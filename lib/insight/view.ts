@@ -4,7 +4,7 @@ import { given } from '../base/shared.js';
 import { hasFailed, type JobFacts, lastStartOf, upAndOn } from './facts.js';
 import { isUp } from './join.js';
 import { failuresOf, isOff, type Judgement, judge } from './judgement.js';
-import type { JobStatus, JobView } from './types.js';
+import type { JobView } from './types.js';
 import { whyOf } from './why.js';
 
 /** What is known of a job, as people see it. */
@@ -62,24 +62,13 @@ function nextOf(facts: JobFacts, from: number): number | undefined {
   return next === Infinity ? undefined : next;
 }
 
-/** The compiler checks that no status is missing. */
-const RANKS: Readonly<Record<JobStatus, number>> = {
-  overdue: 0,
-  hung: 1,
-  failing: 2,
-  interrupted: 3,
-  overrun: 4,
-  disagree: 5,
-  unknown: 6,
-  paused: 7,
-  running: 8,
-  new: 9,
-  ok: 10,
-  off: 11,
-};
+/** From the worst on. */
+const RANKS = 'overdue hung failing interrupted overrun disagree unknown paused running new ok off'.split(
+  ' ',
+);
 
 /** Those that need attention first, the worst of them at the top; jobs of the same status by name. */
 export const attentionFirst = (one: JobView, other: JobView): number =>
   Number(other.attention) - Number(one.attention) ||
-  RANKS[one.status] - RANKS[other.status] ||
+  RANKS.indexOf(one.status) - RANKS.indexOf(other.status) ||
   (one.job < other.job ? -1 : 1);
