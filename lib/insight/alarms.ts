@@ -1,7 +1,7 @@
 import { type Clock, inModuleContext } from '../base/clock.js';
 import { StoreUnavailableError } from '../base/errors.js';
 import type { OverdueEvent } from '../contract/events/call-events.js';
-import type { HistoryEntry, HistoryStore } from '../contract/history-store.js';
+import { type HistoryEntry, type HistoryStore, MAX_INSTANCES } from '../contract/history-store.js';
 import { given } from '../base/shared.js';
 import { isOn, UNLOCKED } from './facts.js';
 import { isRefusal } from './read.js';
@@ -13,8 +13,6 @@ import type { WatchedJob, Watcher } from './watched-job.js';
 const GATHER = 3_000;
 /** After what time it tries again if the store did not answer, ms. */
 const AGAIN = 10_000;
-/** How many misses there may be of one tick: one of each instance. */
-const MANY = 1_000;
 
 /** After what time a run that hangs is reported again, ms. */
 const REPEAT = 3_600_000;
@@ -122,7 +120,7 @@ export class Alarms {
   /** What instances have noted by now. Notes that cannot be read do not stop the report; a store that does not answer does. */
   async #reasonsOf({ job: { job, lock }, tick, own }: Noted): Promise<Reasons> {
     const entries = await this.history
-      .entries({ name: lock, limit: MANY })
+      .entries({ name: lock, limit: MAX_INSTANCES })
       .catch((error: unknown): HistoryEntry[] => {
         if (error instanceof StoreUnavailableError && !error.refused) throw error;
         return [];

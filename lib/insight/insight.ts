@@ -171,7 +171,6 @@ export class Insight {
       throw problem(`${method}: limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
     const names = lock === undefined ? await this.#locksFor(job) : [lock];
     const locks = await this.#reader.locks(names, () => most);
-    // A lock whose runs cannot be shown.
     for (const { refusal, entries } of locks.values())
       if (refusal !== undefined && entries.length === 0) throw refusal;
     return [...locks.values()];

@@ -45,6 +45,8 @@ const wasInTheWay = (run: RunInfo, tick: number, misses: readonly MissReason[]):
   wentOn(run, Math.max(tick, run.startedAt)) ||
   (run.outcome === 'interrupted' && misses.some(({ holder }) => holder === run.instance));
 
+const newestFirst = (one: RunInfo, other: RunInfo): number => other.fencingToken - one.fencingToken;
+
 function lockTaken(
   { others, runs }: JobFacts,
   tick: number,
@@ -55,14 +57,11 @@ function lockTaken(
   if (taken === undefined && misses.length > 0) return undefined;
   const run =
     taken?.reason === 'cooling-down'
-      ? newestOf([...runs, ...others].filter(({ startedAt }) => startedAt <= tick))
+      ? [...runs, ...others].filter(({ startedAt }) => startedAt <= tick).sort(newestFirst)[0]
       : others.find((other) => other.startedAt <= tick + ASKED_BY && wasInTheWay(other, tick, misses));
   if (taken === undefined && run === undefined) return undefined;
   return { cause: 'lock-taken', ...given({ run, holder: taken?.holder ?? run?.instance }) };
 }
-
-const newestOf = (runs: readonly RunInfo[]): RunInfo | undefined =>
-  [...runs].sort((one, other) => other.fencingToken - one.fencingToken)[0];
 
 function storeAway({ knownBy }: JobFacts, tick: number, misses: readonly MissEntry[]): WhyCause | undefined {
   // Each instance tells times, and has its ticks, by its own clock.

@@ -4,9 +4,6 @@ import { isUp } from './join.js';
 import type { Member } from './fleet-jobs.js';
 import { some } from './phrases.js';
 
-/** How many jobs a sentence names. */
-const NAMED = 8;
-
 /**
  * What is wrong between the jobs of this instance and those of others that are up: a sentence for each problem.
  *
@@ -30,7 +27,7 @@ export function problemsWith(
       if (same.length > 0)
         tell(
           `of ${other}`,
-          `The application "${other}" (instance ${instance}) has jobs of the same names in this store as "${application}": ${some(names(same), NAMED)}. ` +
+          `The application "${other}" (instance ${instance}) has jobs of the same names in this store as "${application}": ${some(names(same), 8)}. ` +
             'Each of their ticks runs in one of the two applications, not in both. ' +
             'Give each application a place of its own: keyPrefix on Redis, schema or table in a database. ' +
             'If they shall share these jobs, give both the same insight.application.',

@@ -53,10 +53,8 @@ export class Reader {
 
   async fleet(): Promise<Fleet> {
     let unreadable = 0;
-    const records = await this.#unlessRefused(
-      'instances',
-      this.history.instances(() => void unreadable++),
-    );
+    const answer = this.history.instances(() => void unreadable++);
+    const records = await this.#unlessRefused('instances', answer);
     if (records instanceof StoreUnavailableError) throw records;
     this.#unreadable.instances = unreadable;
     const told = toldOf(records);

@@ -107,8 +107,7 @@ export class SeenJob {
     }
     if (skips.reason !== 'store-unavailable') return undefined;
     this.skips = lost;
-    if (job.comesLate || job.grace === false) return undefined;
-    return lost;
+    return job.comesLate || job.grace === false ? undefined : lost;
   }
 
   /**

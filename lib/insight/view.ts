@@ -4,7 +4,7 @@ import { given } from '../base/shared.js';
 import { hasFailed, type JobFacts, lastStartOf, upAndOn } from './facts.js';
 import { isUp } from './join.js';
 import { failuresOf, isOff, type Judgement, judge } from './judgement.js';
-import type { JobStatus, JobView } from './types.js';
+import type { JobView } from './types.js';
 import { whyOf } from './why.js';
 
 /** What is known of a job, as people see it. */
@@ -62,25 +62,12 @@ function nextOf(facts: JobFacts, from: number): number | undefined {
   return next === Infinity ? undefined : next;
 }
 
-/** The compiler checks that no status is missing. */
-const RANKS: Readonly<Record<JobStatus, number>> = {
-  overdue: 0,
-  hung: 1,
-  failing: 2,
-  hollow: 3,
-  interrupted: 4,
-  overrun: 5,
-  disagree: 6,
-  unknown: 7,
-  paused: 8,
-  running: 9,
-  new: 10,
-  ok: 11,
-  off: 12,
-};
+/** From the worst on. */
+const RANKS =
+  'overdue hung failing hollow interrupted overrun disagree unknown paused running new ok off'.split(' ');
 
 /** Those that need attention first, the worst of them at the top; jobs of the same status by name. */
 export const attentionFirst = (one: JobView, other: JobView): number =>
   Number(other.attention) - Number(one.attention) ||
-  RANKS[one.status] - RANKS[other.status] ||
+  RANKS.indexOf(one.status) - RANKS.indexOf(other.status) ||
   (one.job < other.job ? -1 : 1);

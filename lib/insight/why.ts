@@ -26,8 +26,6 @@ import { timesIn } from './times.js';
 import type { RunInfo, ScheduleView, Why, WhyCause } from './types.js';
 
 const MINUTE = 60_000;
-/** How many jobs to name if none has a similar name. */
-const SOME = 10;
 
 /**
  * Why a job ran, or did not run: the first cause that applies.
@@ -74,7 +72,7 @@ export function whyUnknown(job: string, jobs: readonly string[]): Why {
   const wanted = job.toLowerCase();
   const containing = jobs.filter((name) => name.toLowerCase().includes(wanted));
   const near = new Set([nearest(job, jobs), ...containing].filter((name) => name !== undefined));
-  const cause = { cause: 'unknown-job', jobs: near.size > 0 ? [...near] : jobs.slice(0, SOME) } as const;
+  const cause = { cause: 'unknown-job', jobs: near.size > 0 ? [...near] : jobs.slice(0, 10) } as const;
   return { job, sentence: unknownJobSentence(job, cause.jobs, near.size > 0), ...cause };
 }
 

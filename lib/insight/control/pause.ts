@@ -5,14 +5,12 @@ import { Given, MAX_PAUSE, USUAL_PAUSE } from './check.js';
 import { actOf, type Desk, EVERY } from './desk.js';
 import type { PauseRequest, PauseResult, ResumeRequest, ResumeResult } from './types.js';
 
-const HOUR = 3_600_000;
-
 /** Pauses a lock. The note comes first: if this process dies in between, the entry says who asked. */
 export async function pause(desk: Desk, request: PauseRequest): Promise<PauseResult> {
   const asked = new Given('pause()', request, true);
   asked.target(request);
   const length = asked.duration('for', request.for, { usual: USUAL_PAUSE, most: MAX_PAUSE });
-  const wait = asked.duration('wait', request.wait, { usual: 0, most: HOUR });
+  const wait = asked.duration('wait', request.wait, { usual: 0, most: 3_600_000 });
   asked.done();
   const found = await desk.find(request);
   if ('result' in found) return found;

@@ -121,7 +121,6 @@ async function follow(desk: Desk, call: Call): Promise<RunNowResult> {
 /** The record of an end may come some time after it. */
 const hasEnded = ({ outcome }: RunEntry, overFor: number): boolean =>
   outcome !== 'interrupted' || overFor > LATE;
-
 const isEnough = ({ toTheEnd }: Call, isKnown: boolean): boolean => isKnown && !toTheEnd;
 
 const held = (info: LockInfo | undefined): Partial<LockInfo> => (info?.state === 'held' ? info : {});
