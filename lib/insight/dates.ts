@@ -52,11 +52,11 @@ function expectedOf(facts: JobFacts): number | undefined {
 }
 
 /**
- * Until when nobody had to start a tick: it found a run of the job, or its lock kept by `atLeast`, or the job paused; or
+ * Until when nobody had to start a tick: it found a run of the job, or its lock kept by `atLeast`, or the job paused, or off everywhere; or
  * somebody has run the job since by hand. `undefined`: none of these.
  */
 export function excusedUntil(
-  { known: { atLeast = 0 }, runs, pauses = [] }: JobFacts,
+  { known: { atLeast = 0 }, runs, pauses = [], offUntil = -Infinity }: JobFacts,
   tick: number,
 ): number | undefined {
   const kept = runs.filter(({ startedAt }) => startedAt <= tick && startedAt + atLeast > tick);
@@ -65,6 +65,7 @@ export function excusedUntil(
   ends.push(...runs.filter((run) => makesUpFor(run, tick)).map(({ startedAt }) => startedAt));
   const pause = pauseAt(pauses, tick);
   if (pause !== undefined) ends.push(pause.until);
+  if (offUntil >= tick) ends.push(offUntil);
   return ends.length === 0 ? undefined : Math.max(...ends);
 }
 

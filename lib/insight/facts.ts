@@ -43,6 +43,8 @@ export interface JobFacts {
   readonly asOf?: number;
   /** What this instance has seen by itself since then. */
   readonly seen?: OwnFacts;
+  /** Until when it was off everywhere, as far as this instance has seen: nobody had to start a tick that came before that. */
+  readonly offUntil?: number;
   /** The instances that know it, the newest first, those that are not up any more included. */
   readonly knownBy: readonly KnownBy[];
   /** Its lock. Absent if the store does not know it, or its name is made from arguments. */

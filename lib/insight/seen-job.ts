@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.js';
 import { given } from '../base/shared.js';
 import { INTERVAL_ALLOWANCE } from '../contract/allowances.js';
 import type { MissReason } from '../contract/history-store.js';
-import { type JobFacts, type KnownBy, type OwnFacts, UNLOCKED } from './facts.js';
+import { isOn, type JobFacts, type KnownBy, type OwnFacts, UNLOCKED } from './facts.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { Judgement } from './judgement.js';
@@ -28,6 +28,8 @@ export class SeenJob {
   mustAsk = false;
   /** Since when instances disagree, as far as this one knows, by the store's clock. */
   disagreeSince: number | undefined;
+  /** Until when the job was off everywhere, as far as the store has told, by its clock. */
+  #offUntil = -Infinity;
   /** What the store has answered, and when, by its clock. */
   #told: LockFacts = { entries: [] };
   #asOf: number | undefined;
@@ -75,6 +77,15 @@ export class SeenJob {
     this.#asOf = asOf;
     this.mustAsk = false;
     this.judgement = undefined;
+  }
+
+  /**
+   * The job was off everywhere when the store was asked before. Somebody may have switched it on since then, at a time that nobody knows;
+   * if an instance that has it on has started since then, that start is the time.
+   */
+  wasOff(before: number, now: number, fleet: Pick<FleetJobs, 'get'>): void {
+    const began = (fleet.get(this.job.job) ?? []).filter((by) => isOn(by.job) && by.startedAt > before);
+    this.#offUntil = Math.min(now, before + RECHECK, ...began.map(({ startedAt }) => startedAt - 1));
   }
 
   /**
@@ -166,7 +177,7 @@ export class SeenJob {
     const rest = facts.runs.filter(
       (run) => isNotAmong(mine, run) && (run.outcome !== 'running' || this.#mayGoOn(run, own)),
     );
-    return { ...facts, ...given({ refusal }), runs: [...mine, ...rest] };
+    return { ...facts, ...given({ refusal }), offUntil: this.#offUntil, runs: [...mine, ...rest] };
   }
 
   /** Whether a run in the store's last answer may go on elsewhere, or did in an earlier process of this id, which was killed. */

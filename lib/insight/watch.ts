@@ -32,8 +32,8 @@ const WRONG: ReadonlySet<JobStatus> = new Set(['overdue', 'failing', 'hollow', '
 export class Watch {
   readonly #states = new Map<string, SeenJob>();
   readonly #alarms: Alarms;
-  /** Who is there, by the store's last answer. */
-  #fleet: Fleet | undefined;
+  /** Who is there, and when the store was asked, by its clock. */
+  #fleet: (Fleet & { readonly askedAt: number }) | undefined;
   /** Why the store has refused the last beat: what it remembers of runs is in the same place. */
   #problem: string | undefined;
   /** The runs that go on here. */
@@ -230,8 +230,12 @@ export class Watch {
       return attention || disagree || status === 'off';
     };
     const ofFleet = await this.#those(states, isOfFleet);
-    if (this.#fleet !== undefined && ofFleet.length === 0) return;
-    this.#fleet = await this.reader.fleet();
+    const before = this.#fleet;
+    if (before !== undefined && ofFleet.length === 0) return;
+    const askedAt = this.#now();
+    const wereOff = [...this.#states.values()].filter(({ judgement }) => judgement?.status === 'off');
+    this.#fleet = { ...(await this.reader.fleet()), askedAt };
+    for (const state of wereOff) state.wasOff(before?.askedAt ?? -Infinity, askedAt, this.#fleet.jobs);
     for (const state of states) state.judgement = undefined;
     const missed = await this.#those(states, (state) => this.#judged(state).status === 'overdue');
     if (missed.length > 0) await this.#read(missed, () => OF_ONE);

@@ -185,6 +185,18 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
     true,
   ],
   [
+    'an interval that was off everywhere when it was due, until one interval after that',
+    poll({ time: at('03:20'), runs: [run(at('02:50'))], offUntil: at('03:10') }),
+    'ok',
+    false,
+  ],
+  [
+    'the same, when it should have run since',
+    poll({ time: at('03:21'), runs: [run(at('02:50'))], offUntil: at('03:10') }),
+    'overdue',
+    true,
+  ],
+  [
     'an interval that was due while it was paused, one interval after that',
     poll({ time: at('03:20'), runs: [run(at('02:50'))], pauses: [pause('02:55', '03:15')] }),
     'ok',

@@ -482,6 +482,20 @@ test.each([
   },
 );
 
+test('of a job that was stopped on all, the first one that starts it again is no alarm to the others', async () => {
+  const stopped = job({ isStopped: () => true });
+  [locks, instances] = [startedBefore(), [instanceOf('there', true, { jobs: [stopped.shown()] })]];
+  watch.add(stopped);
+  await pass(2 * MINUTE);
+  expect(ofStatus('off')).toHaveLength(1);
+  instances = [instanceOf('there', true)];
+  await pass(9 * MINUTE);
+  expect(ofStatus('ok')).toHaveLength(1);
+  expect([...asked, ...events]).toEqual([]);
+  await pass(PERIOD + 2 * MINUTE);
+  expect(ofStatus('overdue')).toEqual([['report', tick + PERIOD]]);
+});
+
 test('a job that is stopped here, and whose younger instance died, is an alarm: it ran there', async () => {
   const there = instanceOf('there', true, { startedAt: clock.now() + MINUTE, seenAt: clock.now() + MINUTE });
   [locks, instances] = [startedBefore(), [{ ...there, time: clock.now() + PERIOD }]];
