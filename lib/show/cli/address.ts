@@ -9,8 +9,6 @@ export interface StoreAddress {
   readonly key: string | undefined;
   readonly table: string | undefined;
   readonly schema: string | undefined;
-  /** File with the certificates that the store's one has to be signed by. */
-  readonly ca: string | undefined;
   /** File of a module with the options of the store. */
   readonly config: string | undefined;
 }
@@ -35,11 +33,11 @@ export const kindOf = ({ url }: StoreAddress): StoreKind | undefined =>
  * @throws UsageError if it can never work. It never quotes the URL, which may hold a password
  */
 export function checkAddress(address: StoreAddress): StoreAddress {
-  const { url, keyPrefix, key, table, schema, ca, config } = address;
+  const { url, keyPrefix, key, table, schema, config } = address;
   if (config !== undefined) {
-    if ([keyPrefix, key, table, schema, ca].every((value) => value === undefined)) return address;
+    if ([keyPrefix, key, table, schema].every((value) => value === undefined)) return address;
     throw new UsageError(
-      '--config names the store whole: leave --key-prefix, --key, --table, --schema and --ca out.',
+      '--config names the store whole: leave --key-prefix, --key, --table and --schema out.',
     );
   }
   checkUrl(url);
@@ -49,8 +47,6 @@ export function checkAddress(address: StoreAddress): StoreAddress {
   if (!isRedis && (keyPrefix !== undefined || key !== undefined))
     throw new UsageError('--key-prefix and --key are of Redis, and the URL is that of a database.');
   checkKey(key, keyPrefix);
-  if (ca !== undefined && new URL(url).protocol === 'redis:')
-    throw new UsageError('--ca is for TLS, and the URL begins with redis://. Write rediss://.');
   return address;
 }
 

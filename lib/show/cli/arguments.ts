@@ -77,7 +77,6 @@ const addressOf = (text: Request['text'], env: Readonly<Record<string, string | 
     key: text('key'),
     table: text('table'),
     schema: text('schema'),
-    ca: text('ca'),
     config: text('config'),
   });
 

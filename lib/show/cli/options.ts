@@ -39,7 +39,6 @@ export const OPTIONS = {
   },
   table: { value: '<name>', help: 'of a database, as its store has it (default: shedlock)' },
   schema: { value: '<name>', help: 'where that table is' },
-  ca: { value: '<file>', help: 'certificates that the one of the store is signed by (PEM), for TLS' },
   config: {
     value: '<file>',
     help: 'instead of a URL: a module that exports the options `connection`, `keyPrefix` and `key`, or `store`',

@@ -122,7 +122,6 @@ test.each([
   [['locks', '--key', 'job-lock:default:'], /--key: write one \* in the place of the name/],
   [['locks', '--key', '*:*'], /--key: write one \*/],
   [['locks', '--config', 'locks.mjs', '--key', '*'], /--config names the store whole: leave/],
-  [['status', '--ca', 'ca.pem'], /--ca is for TLS, and the URL begins with redis:\/\/. Write rediss:/],
   [['status', '--config', 'locks.mjs', '--table', 't'], /--config names the store whole: leave/],
 ])('%j cannot work', (argv, message) => {
   expect(problem(argv)).toMatch(message);
