@@ -5,7 +5,7 @@ import { readTime } from '../../insight/times.js';
 import { type Answer, json, jsonText } from './answer.js';
 import type { Looked } from './data/looked.js';
 import { type BoardSource, failureText, type Kept, SHARED, type Shared } from './shared.js';
-import { verdictOf } from './views/verdict.js';
+import { verdictOf } from './data/verdict.js';
 
 /** What is there under a name that a viewer gives. */
 export const ownOf = <T>(all: Readonly<Record<string, T>>, name: string): T | undefined =>

@@ -19,7 +19,8 @@ import { acts, answer, job as jobPart, type Known } from './views/job.js';
 import { filters, jobs, row, rowsOf, tabs } from './views/table.js';
 import { brokenRow, type Scene } from './views/parts.js';
 import { switches } from './views/switches.js';
-import { type Age, toneOf, verdictLine, verdictOf } from './views/verdict.js';
+import { toneOf, verdictOf } from './data/verdict.js';
+import { type Age, verdictLine } from './views/verdict.js';
 
 /** A page, with its HTTP status. */
 export interface Page {

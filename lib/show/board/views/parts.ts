@@ -6,6 +6,8 @@ import type { JobFacts } from '../../../insight/facts.js';
 import type { Looked } from '../data/looked.js';
 import { lasting, linkTo, type Question } from '../data/question.js';
 import type { Span } from '../data/strip.js';
+import type { Bit, Column, Mark } from '../data/tables.js';
+import { statusText, toneOfJob } from '../data/verdict.js';
 import { type Content, each, type Markup, markup } from './markup.js';
 
 /** What each part of a page gets: one answer of the store, and one question. */
@@ -23,8 +25,10 @@ export interface Scene {
 }
 
 /** Why a job is so, or was, as insight says it, with times in the zone of the viewer. */
-export const sentenceIn = (facts: JobFacts | undefined, why: Why, times: Times): string =>
-  facts === undefined ? why.sentence : sentenceOf({ ...facts, show: (at) => times.short(at) }, why, why.tick);
+export function sentenceIn(facts: JobFacts | undefined, why: Why | undefined, times: Times): string {
+  if (facts === undefined || why === undefined) return why?.sentence ?? '';
+  return sentenceOf({ ...facts, show: (at) => times.short(at) }, why, why.tick);
+}
 
 /** A part of the page that the script replaces when it has changed. @param cause of an answer */
 export const region = (id: string, title: string, content: Content, cause = ''): Markup =>
@@ -36,20 +40,25 @@ export const BROKEN_ITEM = markup`<li class="faint">${BROKEN}</li>`;
 export const brokenRow = (columns: number): Markup =>
   markup`<tr role="row"><td role="cell" colspan="${columns}" class="faint">${BROKEN}</td></tr>`;
 
-/** A table that the keyboard can scroll if it is wider than the window. The first cell of a record is the head of its row. */
+/** A table that the keyboard can scroll if it is wider than the window, without the columns that have nothing in them. */
 export function table<T>(
   label: string,
-  heads: readonly string[],
+  columns: readonly Column<T>[],
   records: readonly T[],
-  cells: (record: T) => readonly Content[],
+  times: Times,
 ): Markup {
+  const bitOf = (bit: Bit | undefined | false): Content => {
+    if (typeof bit !== 'object') return bit;
+    return 'at' in bit ? timeAt(bit.at, times) : markOf(bit);
+  };
+  const shown = columns.filter(({ bits }) => records.some((one) => bits(one).some(Boolean)));
   const row = (record: T): Markup => {
-    const [head, ...others] = cells(record);
+    const [head, ...others] = shown.map(({ bits }) => bits(record).map(bitOf));
     return markup`<tr><th scope="row">${head}</th>${others.map((cell) => markup`<td>${cell}</td>`)}</tr>`;
   };
   return markup`<div class="wide" tabindex="0" role="group" aria-label="${label}"><table>
-    <thead><tr>${heads.map((head) => markup`<th scope="col">${head}</th>`)}</tr></thead>
-    <tbody>${each(records, row, brokenRow(heads.length))}</tbody></table></div>`;
+    <thead><tr>${shown.map(({ head }) => markup`<th scope="col">${head}</th>`)}</tr></thead>
+    <tbody>${each(records, row, brokenRow(shown.length))}</tbody></table></div>`;
 }
 
 /** Names and values. */
@@ -77,20 +86,13 @@ const SHAPES: Readonly<Record<JobStatus, string>> = {
   ok: '✓',
 };
 
-const TONES: Partial<Record<JobStatus, string>> = {
-  ok: 'good',
-  running: 'going',
-  overrun: 'going',
-  unknown: 'doubt',
-  paused: 'doubt',
-};
+/** A state: a word and a shape, and a colour besides. */
+const markOf = ({ tone, text, shape, why = '' }: Mark): Markup =>
+  markup`<span class="status ${tone}" title="${why}"><span aria-hidden="true">${shape}</span> ${text}</span>`;
 
-/** The state of a job: a word and a shape, and a colour besides. */
-export function statusOf({ status, attention, failures, sinceAtLeast }: JobView): Markup {
-  const count = status === 'failing' && failures > 1 && ` ×${failures}${sinceAtLeast ? '+' : ''}`;
-  const tone = attention ? 'bad' : (TONES[status] ?? 'plain');
-  return markup`<span class="status ${tone}"><span aria-hidden="true">${SHAPES[status] ?? '?'}</span> ${status}${count}</span>`;
-}
+/** The state of a job. */
+export const statusOf = (view: JobView): Markup =>
+  markOf({ tone: toneOfJob(view), text: statusText(view), shape: SHAPES[view.status] ?? '?' });
 
 /** `since today 16:00`, or `since today 16:00 at least`. */
 export const sinceOf = (

@@ -9,7 +9,7 @@ import type { Strip } from '../data/strip.js';
 import { type Markup, markup } from './markup.js';
 import { jobLink, type Scene, sinceOf, statusOf, timeAt } from './parts.js';
 import { axis, LEGEND, stripLine } from './strip.js';
-import { type State, STATES, stateOf } from './verdict.js';
+import { type State, STATES, stateOf } from '../data/verdict.js';
 
 /** How many jobs are listed at a time. */
 const PAGE = 50;

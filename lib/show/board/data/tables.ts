@@ -1,0 +1,103 @@
+import { formatDuration } from '../../../base/duration.js';
+import { displayName } from '../../../base/lock-name.js';
+import { withoutSql } from '../../../base/wording.js';
+import type { LockInfo } from '../../../contract/lock-info.js';
+import { type Member, upSince } from '../../../insight/fleet-jobs.js';
+import { some } from '../../../insight/phrases.js';
+import type { Tone } from './verdict.js';
+
+/* What is told of instances and locks: the page and the shell have the same columns, and draw them. */
+
+/** A state: its colour, a shape besides, and why it is so. */
+export interface Mark {
+  readonly tone: Tone;
+  readonly text: string;
+  readonly shape: string;
+  readonly why?: string;
+}
+
+/** A part of a cell. */
+export type Bit = string | Mark | { readonly at: number };
+
+/** A column of a table. Nothing is shown of an empty text. */
+export interface Column<T> {
+  readonly head: string;
+  readonly bits: (one: T) => readonly (Bit | undefined | false)[];
+}
+
+const column = <T>(head: string, bits: Column<T>['bits']): Column<T> => ({ head, bits });
+const time = (at: number | undefined): Bit | undefined => (at === undefined ? undefined : { at });
+
+/** From here on the difference of a clock is told, ms: less can be the network's doing. */
+const CLOCK_OFF = 1_000;
+
+export const isClockOff = ({ clockOffset = 0 }: Member['info']): boolean =>
+  Math.abs(clockOffset) >= CLOCK_OFF;
+
+const STATES = {
+  up: { tone: 'good', text: 'up', shape: '●' },
+  gone: { tone: 'bad', text: 'gone', shape: '▲' },
+  left: { tone: 'plain', text: 'shut down', shape: '○' },
+} as const;
+
+export const INSTANCES: readonly Column<Member>[] = [
+  column('Instance', ({ info }) => [displayName(info.instance)]),
+  column('State', ({ info }) => [STATES[info.state]]),
+  column('Started', ({ info }) => [{ at: upSince(info) }]),
+  column('Last seen', ({ info }) => [{ at: info.seenAt }]),
+  column('Application', ({ info }) => [info.application]),
+  column('Version', ({ info }) => [info.version]),
+  column('Jobs', ({ jobs }) => [String(jobs.length)]),
+  column('Clock', ({ info }) => {
+    const { clockOffset = 0 } = info;
+    const text = `${formatDuration(Math.abs(clockOffset))} ${clockOffset > 0 ? 'behind' : 'ahead'}`;
+    return [isClockOff(info) && { tone: 'doubt', text, shape: '' }];
+  }),
+  // An instance that is gone leads nothing any more.
+  column('Leads', ({ info }) => [info.state === 'up' && info.leads.join(', ')]),
+  column('Switched off there', ({ jobs }) => [
+    some(jobs.filter(({ enabled }) => !enabled).map(({ job }) => displayName(job))),
+  ]),
+];
+
+const LOCK_STATES = {
+  held: { tone: 'going', text: 'held', shape: '▶' },
+  'cooling-down': { tone: 'doubt', text: 'cooling down', shape: '◇' },
+  free: { tone: 'plain', text: 'free', shape: '○' },
+  interrupted: { tone: 'bad', text: 'interrupted', shape: '⚡' },
+} as const;
+
+/** How many calls in one line are told. */
+const MOST_IN_LINE = 5;
+
+export const LOCKS: readonly Column<LockInfo>[] = [
+  column('Lock', ({ name }) => [displayName(name)]),
+  column('State', ({ interrupted, state }) => [LOCK_STATES[interrupted ? 'interrupted' : state]]),
+  column('Since', ({ since }) => [time(since)]),
+  column('Expires in', ({ expiresIn }) => [expiresIn === undefined ? '' : formatDuration(expiresIn)]),
+  column('Job', ({ job, name }) => [job !== name && job]),
+  // `break` needs it: it ends this lease, and no other one.
+  column('Fencing', ({ state, fencingToken }) => [state === 'held' && fencingToken?.toString()]),
+  // The first is the next to have the lock.
+  column('In line', ({ line = [] }) => [
+    ...line
+      .slice(0, MOST_IN_LINE)
+      .flatMap(({ holder, since }) => [`${displayName(holder ?? 'not known')}, since `, { at: since }, '; ']),
+    line.length > MOST_IN_LINE && `and ${line.length - MOST_IN_LINE} more`,
+  ]),
+  column('Queued', ({ unknown, queued }) => [
+    unknown === undefined
+      ? queued?.toString()
+      : { tone: 'doubt', text: 'unknown', shape: '?', why: withoutSql(unknown) },
+  ]),
+  column('Dead', ({ dead: [newest, ...others] = [] }) =>
+    newest === undefined
+      ? []
+      : [
+          { tone: 'bad', text: `${others.length + 1}, the newest ${newest.reason}`, shape: '▲' },
+          ' ',
+          { at: newest.at },
+        ],
+  ),
+  column('Holder', ({ holder }) => [holder === undefined ? '' : displayName(holder)]),
+];
