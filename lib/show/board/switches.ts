@@ -1,8 +1,6 @@
 import type { Clock } from '../../base/clock.js';
 import { type Result, told } from '../../insight/control/told.js';
 import type { ControlSwitches } from '../../insight/control/types.js';
-import { given } from '../../base/shared.js';
-import type { Duration } from '../../base/duration.js';
 import { LockNotAcquiredError, SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
 import { Times } from '../../insight/shown.js';
 import { timesIn } from '../../insight/times.js';
@@ -26,16 +24,10 @@ export interface Act {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-interface By {
-  readonly actor: string;
-  readonly reason?: string;
-}
-
 interface Switch {
+  readonly does: keyof ControlSwitches;
   /** What it takes in the body besides a name and a reason. */
   readonly takes: readonly string[];
-  /** Hands on what was given, also what cannot work: the function says what is wrong with it. */
-  use(control: ControlSwitches, name: string, fields: Fields, by: By): Promise<Result>;
 }
 
 /** For how long the end of a run is waited for, ms: the page follows one that takes longer. */
@@ -45,27 +37,26 @@ const ZONE_HEADER = 'x-scheduler-lock-zone';
 
 /** The switches of the page: the same five functions that the service and the shell have. */
 const ACTS: Readonly<Record<string, Switch>> = {
-  'jobs/pause': {
-    takes: ['for'],
-    use: (control, job, { for: length }, by) =>
-      control.pause({ job, ...by, reason: by.reason ?? '', ...given({ for: length as Duration }) }),
-  },
-  'jobs/resume': { takes: [], use: (control, job, _fields, by) => control.resume({ job, ...by }) },
-  'jobs/run': {
-    takes: ['throughPause'],
-    use: (control, job, { throughPause }, by) =>
-      control.runNow({ job, ...by, ...given({ throughPause: checked(throughPause) }), wait: RUN_LIMIT }),
-  },
-  'locks/break': {
-    takes: ['fencingToken'],
-    use: (control, lock, { fencingToken }, by) =>
-      control.break({ lock, fencingToken: numberIn(fencingToken), ...by, reason: by.reason ?? '' }),
-  },
-  'locks/redeliver': {
-    takes: ['id'],
-    use: (control, lock, { id }, by) => control.redeliver({ lock, ...by, ...given({ id: id as string }) }),
-  },
+  'jobs/pause': { does: 'pause', takes: ['for'] },
+  'jobs/resume': { does: 'resume', takes: [] },
+  'jobs/run': { does: 'runNow', takes: ['throughPause'] },
+  'locks/break': { does: 'break', takes: ['fencingToken'] },
+  'locks/redeliver': { does: 'redeliver', takes: ['id'] },
 };
+
+/** What a person has given to a switch, whichever it is. */
+interface Given {
+  readonly actor: string;
+  readonly onWaiting?: (holder: string | undefined) => void;
+  readonly [name: string]: unknown;
+}
+
+/** Uses a switch. Hands on what was given, also what cannot work: the switch says what is wrong with it. */
+export const used = (
+  control: ControlSwitches,
+  does: keyof ControlSwitches,
+  request: Given,
+): Promise<Result> => (control[does] as (request: Given) => Promise<Result>).call(control, request);
 
 /** A form has a text for a box that is checked. */
 function checked(value: unknown): boolean {
@@ -100,7 +91,7 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
   if (!isJson || typeof body !== 'object' || body === null || Array.isArray(body))
     return json({ error: 'Send a JSON object.' }, 415);
   try {
-    return await used(control, clock, does, request, body as Fields);
+    return await answered(control, clock, does, request, body as Fields);
   } catch (error) {
     if (error instanceof SchedulerLockConfigError) return json({ error: error.problems.join(' ') }, 400);
     if (error instanceof StoreUnavailableError)
@@ -114,21 +105,26 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
   }
 }
 
-async function used(
+async function answered(
   control: ControlSwitches,
   clock: Clock,
-  { takes, use }: Switch,
+  { does, takes }: Switch,
   { name, headers, actor }: Act,
   fields: Fields,
 ): Promise<Answer> {
   const what = name.startsWith('jobs/') ? 'job' : 'lock';
-  const { [what]: target, reason } = fields;
   const problems = unknownNames(fields, [what, 'reason', ...takes]);
+  const { [what]: target, throughPause, fencingToken } = fields;
   if (typeof target !== 'string')
     problems.push(`${what}: ${show(target)} is no name. Give the name of a ${what}.`);
-  if (typeof target !== 'string' || problems.length > 0) throw new SchedulerLockConfigError(problems);
-  const by = { actor: await actor(), ...given({ reason: reason as string }) };
-  const result = await use(control, target, fields, by);
+  if (problems.length > 0) throw new SchedulerLockConfigError(problems);
+  const result = await used(control, does, {
+    ...fields,
+    ...('throughPause' in fields && { throughPause: checked(throughPause) }),
+    ...('fencingToken' in fields && { fencingToken: numberIn(fencingToken) }),
+    ...(does === 'runNow' && { wait: RUN_LIMIT }),
+    actor: await actor(),
+  });
   const { sentence, status } = told(result, shownIn(String(headers[ZONE_HEADER] ?? ''), clock));
   return json({ ...result, sentence }, status);
 }

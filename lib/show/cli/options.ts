@@ -87,6 +87,13 @@ export const OPTIONS = {
 export type OptionName = keyof typeof OPTIONS;
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 
+/** The options that a person has given. */
+export interface Options {
+  /** The value of one that takes a value. */
+  readonly text: (name: OptionName) => string | undefined;
+  readonly has: (name: OptionName) => boolean;
+}
+
 /** An option, by its name. */
 export const optionOf = (name: OptionName): ShellOption => OPTIONS[name];
 
