@@ -144,12 +144,14 @@ export class Desk {
     }
   }
 
-  /** The lock of a target, and the jobs that it stops. */
+  /** The lock of a target, and the jobs that it stops. Who names a lock in the place of a job means that lock. */
   async find({ lock, job }: Target): Promise<Found | NobodyHas> {
     const { jobs } = await this.fleet();
     if (lock !== undefined) return { lock, jobs: jobsUnder(lock, jobs) };
     const known = jobs.listed(job);
-    if (known.length === 0) return this.nobodyKnows(job, jobs, ', or the lock itself (lock, --lock)');
+    const under = jobsUnder(job, jobs);
+    if (known.length === 0)
+      return under.length > 0 ? { lock: job, jobs: under } : this.nobodyHas(job, jobs.names);
     const [name] = known.flatMap((each) => each.lock ?? []);
     if (name === undefined)
       return this.nobodyHas(
@@ -160,13 +162,12 @@ export class Desk {
     return { lock: name, jobs: jobsUnder(name, jobs) };
   }
 
-  /** The answer about a job that no instance knows: perhaps it is a lock. @param or what else than a job can be named */
-  nobodyKnows(job: string, jobs: Fleet['jobs'], or = ''): NobodyHas {
+  /** The answer about a job that no instance knows: perhaps it is a lock. */
+  nobodyKnows(job: string, jobs: Fleet['jobs']): NobodyHas {
     const under = jobsUnder(job, jobs);
     if (under.length === 0) return this.nobodyHas(job, jobs.names);
-    const some = under.slice(0, SOME);
-    const why = `it is the lock of ${some.map(displayName).join(', ')}, and no job. Name the job${or}.`;
-    return { result: 'nobody-has-it', job, jobs: some, why };
+    const of = under.slice(0, SOME).map(displayName).join(', ');
+    return this.nobodyHas(job, under, `it is the lock of ${of}, and no job. Name the job.`);
   }
 
   nobodyHas(job: string, names: readonly string[], why?: string): NobodyHas {

@@ -60,7 +60,7 @@ export const OPTIONS = {
     help: 'who does it (default: the user and the host)',
     of: ['pause', 'resume', 'break', 'run', 'redeliver'],
   },
-  lock: { value: '<name>', help: 'instead of a job', of: ['pause', 'resume'] },
+  lock: { value: '<name>', help: 'a lock that no instance has a job for', of: ['pause', 'resume'] },
   for: { value: '<duration>', help: 'how long it lasts, up to 30d (default: 7d)', of: ['pause'] },
   wait: {
     value: '<duration>',
