@@ -153,12 +153,8 @@ export class Desk {
     if (known.length === 0)
       return under.length > 0 ? { lock: job, jobs: under } : this.nobodyHas(job, jobs.names);
     const [name] = known.flatMap((each) => each.lock ?? []);
-    if (name === undefined)
-      return this.nobodyHas(
-        job,
-        [],
-        'The name of its lock is made from the arguments of each call: name the lock instead.',
-      );
+    const made = 'The name of its lock is made from the arguments of each call: name the lock instead.';
+    if (name === undefined) return this.nobodyHas(job, [], made);
     return { lock: name, jobs: jobsUnder(name, jobs) };
   }
 
