@@ -28,7 +28,6 @@ interface PlatformRequest {
 interface PlatformResponse {
   status(code: number): this;
   header(name: string, value: string): this;
-  getHeader(name: string): unknown;
   send(body: string | Buffer): unknown;
 }
 
@@ -76,9 +75,6 @@ export function controllerOf({ path, guards, control }: SchedulerLockBoardOption
 
 function send(response: PlatformResponse, { status, headers, body }: Answer): void {
   response.status(status);
-  // The application may vary its answers, too.
-  const vary = [response.getHeader('vary'), headers['vary']].filter(Boolean).join(', ');
-  for (const [name, value] of Object.entries({ ...headers, ...(vary !== '' && { vary }) }))
-    response.header(name, value);
+  for (const [name, value] of Object.entries(headers)) response.header(name, value);
   response.send(body);
 }

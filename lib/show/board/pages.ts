@@ -10,6 +10,7 @@ import { given } from '../../base/shared.js';
 import type { Looked } from './data/looked.js';
 import { HOURS, type Question } from './data/question.js';
 import { Coming, stripOf } from './data/strip.js';
+import { type Packed, packed } from './answer.js';
 import { type BoardSource, failureText, type Kept, type Shared } from './shared.js';
 import { each, type Markup, markup } from './views/markup.js';
 import { attention } from './views/attention.js';
@@ -23,8 +24,7 @@ import { toneOf, verdictOf } from './data/verdict.js';
 import { type Age, verdictLine } from './views/verdict.js';
 
 /** A page, with its HTTP status. */
-export interface Page {
-  readonly body: string;
+export interface Page extends Packed {
   readonly status: number;
 }
 
@@ -39,8 +39,6 @@ const ALL = 1_000;
 const MOST_ACTS = 20;
 /** How long one waits for what is kept of a job, ms. */
 const JOB_LIMIT = 1_500;
-const BUSY = 'Too many pages are asked for at this moment. Ask again in 2 s.';
-const NO_ANSWER = 'no answer yet.';
 
 /** A job that no instance knows, beside those that are known. */
 interface Unknown {
@@ -66,18 +64,19 @@ export class Pages {
 
   async page(question: Question, build: string): Promise<{ page: Page; age: number }> {
     const key = `page ${JSON.stringify(question)}`;
-    const { value, age, isBusy } = await this.shared.ask(key, () => this.#made(question, build));
-    return { page: value ?? this.#nothing(question, build, isBusy ? BUSY : NO_ANSWER), age };
+    const { value, age, failure } = await this.shared.ask(key, () => this.#made(question, build));
+    return { page: value ?? (await this.#nothing(question, build, failure)), age };
   }
 
-  #nothing(question: Question, build: string, failure: string): Page {
+  async #nothing(question: Question, build: string, failure = ''): Promise<Page> {
     const frame = { question, build, title: '(!) Jobs', tone: 'bad', isAway: true } as const;
-    return { body: pageOf({ ...frame, parts: [nothingKnown(this.source.label(), failure)] }), status: 503 };
+    const body = pageOf({ ...frame, parts: [nothingKnown(this.source.label(), failure)] });
+    return { ...(await packed(body)), status: 503 };
   }
 
   async #made(question: Question, build: string): Promise<Page> {
     const { value: looked, ...age } = await this.look();
-    if (looked === undefined) return this.#nothing(question, build, age.failure ?? NO_ANSWER);
+    if (looked === undefined) return this.#nothing(question, build, age.failure);
     const { job } = question;
     const known = job === undefined ? undefined : await this.#known(job, looked);
     const isUnknown = known !== undefined && 'names' in known;
@@ -89,14 +88,15 @@ export class Pages {
       const count = isAway ? '(!) ' : verdict.attention > 0 ? `(${verdict.attention}) ` : '';
       const title = `${count}${job === undefined ? 'Jobs' : `${job} – jobs`}`;
       const tone = toneOf(verdict, age.failure);
-      return { body: pageOf({ question, build, title, tone, isAway, parts }), status: isUnknown ? 404 : 200 };
+      const body = pageOf({ question, build, title, tone, isAway, parts });
+      return { ...(await packed(body)), status: isUnknown ? 404 : 200 };
     });
   }
 
   /** All that is kept of a job: that takes a read of the store. If that fails, the look has less, and no answers. */
   async #known(job: string, looked: Looked): Promise<Known | Unknown> {
     const read = await this.shared.ask(`job ${job}`, () => this.#read(job), JOB_LIMIT);
-    const { value, failure = NO_ANSWER } = read;
+    const { value, failure = '' } = read;
     const facts = value?.facts ?? looked.facts.get(job);
     const problem = value === undefined ? { failure } : {};
     if (facts === undefined) return { job, names: looked.jobs.map((view) => view.job), ...problem };

@@ -1,13 +1,12 @@
 import type { Clock } from '../../base/clock.js';
 import { type Result, told } from '../../insight/control/told.js';
 import type { ControlSwitches } from '../../insight/control/types.js';
-import { LockNotAcquiredError, SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
+import { LockNotAcquiredError, SchedulerLockConfigError } from '../../base/errors.js';
 import { Times } from '../../insight/shown.js';
 import { timesIn } from '../../insight/times.js';
 import { show, unknownNames } from '../../base/wording.js';
-import { type Answer, json } from './answer.js';
+import { type Answer, errorAnswer, json } from './answer.js';
 import { ownOf } from './api.js';
-import { failureText } from './shared.js';
 import { isZone } from './data/question.js';
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -93,15 +92,9 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
   try {
     return await answered(control, clock, does, request, body as Fields);
   } catch (error) {
-    if (error instanceof SchedulerLockConfigError) return json({ error: error.problems.join(' ') }, 400);
-    if (error instanceof StoreUnavailableError)
-      return json(
-        { error: `Nobody knows whether it was done: ${failureText(error)} The page shows it.` },
-        503,
-      );
     // The application shuts down.
     if (error instanceof LockNotAcquiredError) return json({ error: error.message }, 503);
-    throw error;
+    return errorAnswer(error, 'Nobody knows whether it was done, and the page shows it: ');
   }
 }
 

@@ -1,7 +1,6 @@
 import { datesOf } from '../../../insight/dates.js';
 import { endOf, hasFailed, type JobFacts, wasInterrupted } from '../../../insight/facts.js';
 import type { JobView, PauseInfo, RunInfo } from '../../../insight/types.js';
-import { noteText } from './evidence.js';
 import { shownSince } from './looked.js';
 
 /** The time that a strip shows. */
@@ -102,11 +101,11 @@ function missesOf({ misses, runs }: JobFacts, { overdue }: JobView, from: number
   const found = new Map<number, { tick: number; since?: number; notes: string[] }>();
   if (overdue !== undefined && overdue >= from) found.set(overdue, { tick: overdue, notes: [] });
   for (const miss of misses) {
-    const { tick, count, since } = miss;
+    const { tick, count, since, reason, instance } = miss;
     if (tick < from || ran.has(tick)) continue;
     const one = found.get(tick) ?? { tick, notes: [] };
     if (count > 1 && since !== undefined) one.since = Math.min(since, one.since ?? since);
-    one.notes.push(noteText(miss));
+    one.notes.push(`${reason} on ${instance}${count > 1 ? `, ${count} in a row` : ''}`);
     found.set(tick, one);
   }
   return [...found.values()].slice(0, MOST_MISSES);

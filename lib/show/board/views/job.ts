@@ -4,7 +4,6 @@ import { hasFailed, type JobFacts, wasInterrupted } from '../../../insight/facts
 import { scheduleOf, type Times } from '../../../insight/shown.js';
 import { some } from '../../../insight/phrases.js';
 import type { ControlInfo, JobView, RunInfo, Why } from '../../../insight/types.js';
-import { evidenceOf } from '../data/evidence.js';
 import { lasting, linkTo } from '../data/question.js';
 import type { Strip } from '../data/strip.js';
 import { type Content, each, type Markup, markup } from './markup.js';
@@ -118,8 +117,9 @@ export function answer(scene: Scene, why: Why, at: number, facts?: JobFacts): Ma
   const { times, question } = scene;
   const link = linkTo({ ...lasting(question), job: why.job, at });
   const title = `Why: ${displayName(why.job)}, ${times.said(why.tick ?? at)}`;
-  const content = markup`<p class="sentence">${sentenceIn(facts, why, times)}</p>${factsOf(evidenceOf(why, times))}
-    <p class="note"><a href="${link}">Link to this answer</a></p>`;
+  const run = 'run' in why ? why.run : undefined;
+  const content = markup`<p class="sentence">${sentenceIn(facts, why, times)}</p>
+    ${run && markup`<p>${runText(run, scene)}</p>`}<p class="note"><a href="${link}">Link to this answer</a></p>`;
   return region('answer', title, content, why.cause);
 }
 

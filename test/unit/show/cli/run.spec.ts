@@ -52,7 +52,10 @@ describe('exits', () => {
     [['why', ' '], "Job: ' ' is no name."],
     [['pause', 'A.b'], '--reason: undefined does not say why.'],
     [['pause', 'A.b', '--reason', 'x', '--for', '31d'], "--for: '31d' is no duration up to 30 d"],
-    [['break', 'a', '--reason', 'x'], '--fencing: undefined is none. Give that of the lease, as `locks` shows it.'],
+    [
+      ['break', 'a', '--reason', 'x'],
+      '--fencing: undefined is none. Give that of the lease, as `locks` shows it.',
+    ],
     [['run', 'A.b', '--args', '{"secret":1}'], '--args: that is no JSON array'],
   ])(
     'with 2 for a value that insight or a switch refuses, by the name of its option: %j',
