@@ -9,7 +9,7 @@ import { why, whyUnknown } from '../../insight/why.js';
 import { given } from '../../base/shared.js';
 import type { Looked } from './data/looked.js';
 import { HOURS, type Question } from './data/question.js';
-import { Coming, stripOf } from './data/strip.js';
+import { Coming } from './data/strip.js';
 import { type Packed, packed } from './answer.js';
 import { type BoardSource, failureText, type Kept, type Shared } from './shared.js';
 import { each, type Markup, markup } from './views/markup.js';
@@ -40,13 +40,7 @@ const MOST_ACTS = 20;
 /** How long one waits for what is kept of a job, ms. */
 const JOB_LIMIT = 1_500;
 
-/** A job that no instance knows, beside those that are known. */
-interface Unknown {
-  readonly job: string;
-  readonly names: string[];
-  readonly failure?: string;
-}
-
+/** What the store keeps of a job: or the names of all jobs, if no instance knows it. */
 interface Read {
   readonly facts: JobFacts | { readonly names: string[] };
   readonly controls: readonly ControlInfo[];
@@ -54,7 +48,7 @@ interface Read {
 
 /** Makes pages. Viewers who ask the same share a page: the work does not grow with the viewers. */
 export class Pages {
-  readonly #coming = new Coming();
+  private readonly coming = new Coming();
 
   constructor(
     private readonly source: BoardSource,
@@ -78,11 +72,13 @@ export class Pages {
     const { value: looked, ...age } = await this.look();
     if (looked === undefined) return this.#nothing(question, build, age.failure);
     const { job } = question;
-    const known = job === undefined ? undefined : await this.#known(job, looked);
-    const isUnknown = known !== undefined && 'names' in known;
+    const read = (of: string): Promise<Kept<Read>> =>
+      this.shared.ask(`job ${of}`, () => this.#read(of), JOB_LIMIT);
+    const kept = job === undefined ? undefined : { ...(await read(job)), job };
+    const isUnknown = kept?.value !== undefined && 'names' in kept.value.facts;
     return this.shared.inLine(async () => {
       const scene = this.#scene(looked, question);
-      const parts = await this.#drawn(scene, age, known);
+      const parts = await this.#drawn(scene, age, kept);
       const verdict = verdictOf(looked);
       const isAway = age.failure !== undefined;
       const count = isAway ? '(!) ' : verdict.attention > 0 ? `(${verdict.attention}) ` : '';
@@ -91,21 +87,6 @@ export class Pages {
       const body = pageOf({ question, build, title, tone, isAway, parts });
       return { ...(await packed(body)), status: isUnknown ? 404 : 200 };
     });
-  }
-
-  /** All that is kept of a job: that takes a read of the store. If that fails, the look has less, and no answers. */
-  async #known(job: string, looked: Looked): Promise<Known | Unknown> {
-    const read = await this.shared.ask(`job ${job}`, () => this.#read(job), JOB_LIMIT);
-    const { value, failure = '' } = read;
-    const facts = value?.facts ?? looked.facts.get(job);
-    const problem = value === undefined ? { failure } : {};
-    if (facts === undefined) return { job, names: looked.jobs.map((view) => view.job), ...problem };
-    if (!('known' in facts)) return { job, names: facts.names.sort() };
-    // One that is up may have come after the look.
-    const isThere =
-      looked.jobs.some((view) => view.job === job) || facts.knownBy.some(({ state }) => state === 'up');
-    const removed = isThere ? {} : { removed: removedBy(facts, looked.told) };
-    return { facts, view: viewOf(facts), controls: value?.controls ?? [], ...removed, ...problem };
   }
 
   async #read(job: string): Promise<Read> {
@@ -119,12 +100,13 @@ export class Pages {
     const hours = question.hours ?? (question.job === undefined ? hoursFor(looked) : 168);
     const span = { from: now - hours * HOUR, now, to: now + hours * HOUR * AHEAD };
     const times = new Times(question.zone, now);
-    return { looked, question, times, span, traceUrl, control: control !== undefined };
+    const { coming } = this;
+    return { looked, question, times, span, coming, traceUrl, control: control !== undefined };
   }
 
   /** The parts of a page, one after another. One that cannot be drawn says so. */
-  async #drawn(scene: Scene, age: Age, known: Known | Unknown | undefined): Promise<Markup[]> {
-    const parts = known === undefined ? await this.#overview(scene) : this.#jobParts(scene, known);
+  async #drawn(scene: Scene, age: Age, kept?: KeptOfJob): Promise<Markup[]> {
+    const parts = kept === undefined ? await this.#overview(scene) : jobParts(scene, kept);
     const drawn = [verdictLine(scene, age, this.source.label())];
     for (const part of parts) {
       if (part === false) continue;
@@ -140,12 +122,12 @@ export class Pages {
   }
 
   async #overview(scene: Scene): Promise<(Part | false)[]> {
-    const { looked, question, span } = scene;
+    const { looked, question } = scene;
     const rows = rowsOf(looked, question);
     const drawOne = (view: JobView): Markup => {
       const facts = looked.facts.get(view.job);
       if (facts === undefined) throw new Error('a broken record');
-      return row(view, stripOf(facts, view, span, looked.most, this.#coming), scene);
+      return row(view, facts, scene);
     };
     const drawn = await inTurns(rows.shown, (view) => each([view], drawOne, brokenRow(4)));
     return [
@@ -156,27 +138,32 @@ export class Pages {
       ['locks', () => locks(scene)],
     ];
   }
+}
 
-  #jobParts(bare: Scene, known: Known | Unknown): (Part | false)[] {
-    const { looked, span, question, control } = bare;
-    const { at = looked.now } = question;
-    const { failure } = known;
-    const answered = (draw: () => Markup): Part => [
-      'answer',
-      () => (failure === undefined ? draw() : brokenPart('answer', failure)),
-    ];
-    if ('names' in known) return [answered(() => answer(bare, whyUnknown(known.job, known.names), at))];
-    const { facts, view, controls, removed } = known;
-    const own = new Map([...looked.locks].filter(([name]) => name === view.lock));
-    const scene: Scene = { ...bare, looked: { ...looked, locks: own } };
-    return [
-      question.at !== undefined && answered(() => answer(scene, why(facts, at), at, facts)),
-      ['job', () => jobPart(scene, known, stripOf(facts, view, span, ALL, this.#coming))],
-      control && removed === undefined && ['switches', () => switches(scene, known)],
-      controls.length > 0 && ['acts', () => acts(scene, known)],
-      ['locks', () => locks(scene)],
-    ];
-  }
+type KeptOfJob = Kept<Read> & { readonly job: string };
+
+/** The parts of the page of a job, as far as the store has told of it by now. */
+function jobParts(bare: Scene, { value, failure, job }: KeptOfJob): (Part | false)[] {
+  const { looked, question, control } = bare;
+  const { at = looked.now } = question;
+  if (value === undefined) return [['job', () => brokenPart('job', failure ?? '')]];
+  const { facts, controls } = value;
+  if (!('known' in facts)) return [['answer', () => answer(bare, whyUnknown(job, facts.names.sort()), at)]];
+  const view = viewOf(facts);
+  // One that is up may have come after the look.
+  const isThere =
+    looked.jobs.some((one) => one.job === job) || facts.knownBy.some(({ state }) => state === 'up');
+  const removed = isThere ? undefined : removedBy(facts, looked.told);
+  const known: Known = { facts, view, controls, removed };
+  const own = new Map([...looked.locks].filter(([name]) => name === view.lock));
+  const scene: Scene = { ...bare, looked: { ...looked, locks: own, most: ALL } };
+  return [
+    question.at !== undefined && ['answer', () => answer(scene, why(facts, at), at, facts)],
+    ['job', () => jobPart(scene, known)],
+    control && removed === undefined && ['switches', () => switches(scene, known)],
+    controls.length > 0 && ['acts', () => acts(scene, known)],
+    ['locks', () => locks(scene)],
+  ];
 }
 
 /** The window that shows the oldest problem; a day if there is none. */

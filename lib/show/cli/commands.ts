@@ -9,7 +9,7 @@ import type { Insight } from '../../insight/insight.js';
 import { some } from '../../insight/phrases.js';
 import { Times } from '../../insight/shown.js';
 import { timesIn } from '../../insight/times.js';
-import type { ControlInfo, InstanceState, RunInfo } from '../../insight/types.js';
+import type { ControlInfo, InstanceState, JobView, RunInfo } from '../../insight/types.js';
 import { displayName } from '../../base/lock-name.js';
 import { causesOf } from '../board/data/causes.js';
 import { INSTANCES, LOCKS } from '../board/data/tables.js';
@@ -85,55 +85,34 @@ async function status(request: Request, context: Context): Promise<Answer> {
   const counts: Record<InstanceState, number> = { up: 0, gone: 0, left: 0 };
   for (const { state } of all) counts[state]++;
   const verdict = verdictOf(looked);
-  const isBad = counts.up === 0 || !verdict.complete || verdict.attention > 0;
-  const label = store.label ?? 'the store';
+  const attention = counts.up === 0 || !verdict.complete || verdict.attention > 0;
   const nobody = nobodyText(all, times, placeOf(request.address));
+  const label = store.label ?? 'the store';
   const lines = [
     `${label}, ${counted(counts.up, 'instance')} up, ${times.full(times.now)}`,
-    ...[...(nobody === undefined ? [] : [nobody]), ...unreadText(unreadable)].map((line) =>
-      look.paint('red', printable(line)),
-    ),
+    ...[nobody, ...unreadText(unreadable)].flatMap((line) => line && look.paint('red', printable(line))),
     `${headlineOf(verdict)}.`,
     ...(jobs.length === 0 ? [] : ['', ...jobsTable(jobs, times, look)]),
-  ];
+  ].filter((line) => line !== undefined);
   // If the terminal cut off a reason, print it in full below. A watch has no room for that.
   if (!request.has('watch') && lines.some((line) => line.endsWith('…')))
-    lines.push(
-      '',
-      ...whole(
-        looked.jobs.filter((job) => job.why !== undefined),
-        times,
-        look,
-      ),
-    );
+    lines.push('', ...whole(jobs, times, look));
   const nobodySince =
-    nobody === undefined
-      ? undefined
-      : all
-          .map(({ seenAt }) => seenAt)
-          .sort()
-          .at(-1);
-  return {
-    document: {
-      store: label,
-      time: times.now,
-      ...counts,
-      attention: isBad,
-      unreadable,
-      ...given({ nobodySince }),
-      jobs,
-    },
-    lines,
-    code: isBad ? ATTENTION : OK,
-  };
+    counts.up === 0 && all.length > 0 ? Math.max(...all.map(({ seenAt }) => seenAt)) : undefined;
+  const about = { store: label, time: times.now, ...counts, attention, unreadable };
+  return { document: { ...about, ...given({ nobodySince }), jobs }, lines, code: attention ? ATTENTION : OK };
 }
 
-/** Why jobs need attention, below the table. */
-const whole = (jobs: Parameters<typeof causesOf>[0], times: Times, { paint }: Format): string[] =>
-  causesOf(jobs, times, ({ why: known }) => known?.sentence ?? '').map(
-    ({ views, sentence }) =>
-      `${paint('bold', printable(some(views.map(({ job }) => displayName(job)))))}: ${printable(sentence)}`,
-  );
+/** Why jobs are as they are, below the table: those with one cause together. */
+const whole = (jobs: readonly JobView[], times: Times, { paint }: Format): string[] =>
+  causesOf(
+    jobs.filter((job) => job.why !== undefined),
+    times,
+    ({ why: known }) => known?.sentence ?? '',
+  ).map(({ views, sentence }) => {
+    const names = some(views.map(({ job }) => displayName(job)));
+    return `${paint('bold', printable(names))}: ${printable(sentence)}`;
+  });
 
 async function runs(request: Request, context: Context): Promise<Answer> {
   const { name: job, text, has } = request;
@@ -220,7 +199,7 @@ function listIn(text: string | undefined): readonly unknown[] | undefined {
   if (text === undefined) return undefined;
   try {
     const list: unknown = JSON.parse(text);
-    if (Array.isArray(list)) return list;
+    if (Array.isArray(list)) return list as unknown[];
   } catch {
     // The parser's message quotes the text.
   }

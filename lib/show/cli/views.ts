@@ -100,7 +100,9 @@ function actRow(act: ControlInfo, times: Times): Cell[] {
     cell(times.short(act.at)),
     cell(job ?? `lock ${lock}`),
     cell(ACTS[action], 'yellow'),
-    ...[none, none, none],
+    none,
+    none,
+    none,
     cell(`by ${actor}`),
     cell(more.filter(Boolean).join(': ')),
   ];

@@ -90,14 +90,11 @@ export const LOCKS: readonly Column<LockInfo>[] = [
       ? queued?.toString()
       : { tone: 'doubt', text: 'unknown', shape: '?', why: withoutSql(unknown) },
   ]),
-  column('Dead', ({ dead: [newest, ...others] = [] }) =>
-    newest === undefined
-      ? []
-      : [
-          { tone: 'bad', text: `${others.length + 1}, the newest ${newest.reason}`, shape: '▲' },
-          ' ',
-          { at: newest.at },
-        ],
-  ),
+  column('Dead', ({ dead = [] }) => {
+    const [newest] = dead;
+    if (newest === undefined) return [];
+    const text = `${dead.length}, the newest ${newest.reason}`;
+    return [{ tone: 'bad', text, shape: '▲' }, ' ', { at: newest.at }];
+  }),
   column('Holder', ({ holder }) => [holder === undefined ? '' : displayName(holder)]),
 ];

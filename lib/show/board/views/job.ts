@@ -5,7 +5,6 @@ import { scheduleOf, type Times } from '../../../insight/shown.js';
 import { some } from '../../../insight/phrases.js';
 import type { ControlInfo, JobView, RunInfo, Why } from '../../../insight/types.js';
 import { lasting, linkTo } from '../data/question.js';
-import type { Strip } from '../data/strip.js';
 import { type Content, each, type Markup, markup } from './markup.js';
 import {
   BROKEN_ITEM,
@@ -19,7 +18,7 @@ import {
   timeOf,
   whyLink,
 } from './parts.js';
-import { axis, LEGEND, stripLine } from './strip.js';
+import { axis, LEGEND, runText, stripLine } from './strip.js';
 import { windows } from './table.js';
 
 /** All that is known of one job. */
@@ -27,14 +26,12 @@ export interface Known {
   readonly view: JobView;
   readonly facts: JobFacts;
   readonly controls: readonly ControlInfo[];
-  /** Why not all that is kept could be read. */
-  readonly failure?: string;
   /** A deploy has removed it: when, and with which version, if that is known. */
   readonly removed?: { readonly at?: number; readonly version?: string } | undefined;
 }
 
 /** One job: its state, why, and what ran. */
-export function job(scene: Scene, known: Known, strip: Strip): Markup {
+export function job(scene: Scene, known: Known): Markup {
   const { times, question } = scene;
   const { view, facts, removed } = known;
   const state =
@@ -47,7 +44,7 @@ export function job(scene: Scene, known: Known, strip: Strip): Markup {
   return markup`<section id="job" class="region" data-live aria-labelledby="job-title">
     <header><h2 id="job-title">${displayName(view.job)}</h2>${state}${windows(scene)}</header>
     <p class="sentence">${sentence}</p>
-    <div class="picture alone">${axis(scene)}<div class="over">${stripLine(view.job, strip, scene, true)}</div>${LEGEND}</div>
+    <div class="picture alone">${axis(scene)}<div class="over">${stripLine(facts, view, scene, true)}</div>${LEGEND}</div>
     ${details(scene, known)}${durations(facts.runs)}
     <form class="find" method="get"><input type="hidden" name="job" value="${view.job}">${zone}
       <label>Why did it run, or not run, at <input type="datetime-local" name="at" required></label>
@@ -64,8 +61,8 @@ function details(scene: Scene, { view, facts }: Known): Markup {
   const good = runs.find(({ outcome }) => outcome === 'completed');
   const lockName = view.lock === undefined ? 'made from the arguments of each call' : displayName(view.lock);
   return factsOf([
-    ['Last success', good === undefined ? none : runText(good, scene)],
-    ['Last error', bad === undefined ? none : runText(bad, scene)],
+    ['Last success', good === undefined ? none : runLine(good, scene)],
+    ['Last error', bad === undefined ? none : runLine(bad, scene)],
     ['Next', timeAt(view.next, times)],
     ['Schedule', scheduleOf(view, scene.question.zone)],
     ['Lock', lock === undefined ? lockName : `${lockName}, ${lock.state}`],
@@ -80,15 +77,13 @@ function removedText({ removed, facts: { runs } }: Known, times: Times): string 
   return `A deploy has removed it${version}${when}${last}.`;
 }
 
-/** A run: when, how long, the error that it threw, and its trace. */
-function runText(run: RunInfo, scene: Scene): Content {
-  const { error, outcome, job = '', duration, startedAt, traceId } = run;
+/** A run, the error that it threw, and its trace. */
+function runLine(run: RunInfo, scene: Scene): Content {
+  const { error, job = '', traceId } = run;
   const trace = traceId !== undefined && scene.traceUrl?.replaceAll('{traceId}', encodeURIComponent(traceId));
   return [
-    markup`<a href="${whyLink(job, timeOf(run), scene)}">${timeAt(startedAt, scene.times)}</a> `,
-    duration !== undefined && markup`<span class="faint">${formatDuration(duration)}</span> `,
-    outcome !== 'completed' &&
-      markup`<span class="error">${outcome}${error !== undefined && `: ${error}`}</span> `,
+    markup`<a href="${whyLink(job, timeOf(run), scene)}">${runText(run, scene.times)}</a> `,
+    error !== undefined && markup`<span class="error">${error}</span> `,
     trace && markup`<a rel="noreferrer" href="${trace}">trace</a>`,
   ];
 }
@@ -119,7 +114,7 @@ export function answer(scene: Scene, why: Why, at: number, facts?: JobFacts): Ma
   const title = `Why: ${displayName(why.job)}, ${times.said(why.tick ?? at)}`;
   const run = 'run' in why ? why.run : undefined;
   const content = markup`<p class="sentence">${sentenceIn(facts, why, times)}</p>
-    ${run && markup`<p>${runText(run, scene)}</p>`}<p class="note"><a href="${link}">Link to this answer</a></p>`;
+    ${run && markup`<p>${runLine(run, scene)}</p>`}<p class="note"><a href="${link}">Link to this answer</a></p>`;
   return region('answer', title, content, why.cause);
 }
 

@@ -5,7 +5,7 @@ import type { JobStatus, JobView, RunInfo, Why } from '../../../insight/types.js
 import type { JobFacts } from '../../../insight/facts.js';
 import type { Looked } from '../data/looked.js';
 import { lasting, linkTo, type Question } from '../data/question.js';
-import type { Span } from '../data/strip.js';
+import type { Coming, Span } from '../data/strip.js';
 import type { Bit, Column, Mark } from '../data/tables.js';
 import { statusText, toneOfJob } from '../data/verdict.js';
 import { type Content, each, type Markup, markup } from './markup.js';
@@ -18,6 +18,7 @@ export interface Scene {
   readonly times: Times;
   /** The time that the strips show. */
   readonly span: Span;
+  readonly coming: Coming;
   /** The address of a trace, with `{traceId}`. */
   readonly traceUrl: string | undefined;
   /** Whether the page has switches. */

@@ -2,10 +2,10 @@ import { given } from '../../../base/shared.js';
 import { capital } from '../../../insight/phrases.js';
 import { scheduleOf } from '../../../insight/shown.js';
 import type { JobView } from '../../../insight/types.js';
+import type { JobFacts } from '../../../insight/facts.js';
 import type { Member } from '../../../insight/fleet-jobs.js';
 import type { Looked } from '../data/looked.js';
 import { HOURS, linkTo, partsOf, type Question } from '../data/question.js';
-import type { Strip } from '../data/strip.js';
 import { type Markup, markup } from './markup.js';
 import { jobLink, type Scene, sinceOf, statusOf, timeAt } from './parts.js';
 import { axis, LEGEND, stripLine } from './strip.js';
@@ -113,13 +113,13 @@ function pages({ question }: Scene, { found, shown, skip }: Rows): Markup {
     ${skip > 0 && to(Math.max(0, skip - PAGE), 'Previous')}${skip + PAGE < found.length && to(skip + PAGE, 'Next')}</p>`;
 }
 
-export function row(view: JobView, strip: Strip, scene: Scene): Markup {
+export function row(view: JobView, facts: JobFacts, scene: Scene): Markup {
   const { question, times } = scene;
   const { attention, status, paused } = view;
   const isTold = attention || status === 'running' || paused !== undefined;
   return markup`<tr role="row">
     <th role="rowheader" scope="row">${jobLink(view.job, scene)}<span class="faint schedule">${scheduleOf(view, question.zone)}</span></th>
     <td role="cell">${statusOf(view)}${isTold && sinceOf(view, times)}</td>
-    <td role="cell" class="over">${stripLine(view.job, strip, scene)}</td>
+    <td role="cell" class="over">${stripLine(facts, view, scene)}</td>
     <td role="cell" class="date">${timeAt(view.next, times)}</td></tr>`;
 }
