@@ -51,34 +51,34 @@ const QUESTIONS: Readonly<Record<string, Ask>> = {
   },
 };
 
-/** JSON for other programs. `monitoring/board-api.json` describes the format: fields that are there stay. */
-export class Api {
-  constructor(
-    private readonly source: BoardSource,
-    private readonly shared: Shared,
-    private readonly look: () => Promise<Kept<Looked>>,
-  ) {}
+/** What the pages and the JSON of one board have in common. */
+export interface Reading {
+  readonly source: BoardSource;
+  readonly shared: Shared;
+  /** The look that all viewers share. */
+  readonly look: () => Promise<Kept<Looked>>;
+}
 
-  /** The answer to `api/v1/<what>`. The name of a job is in the query: routers take no long names in a path. */
-  async answer(what: string, query: string): Promise<Answer> {
-    const params = new URLSearchParams(query);
-    const job = params.get('job') ?? '';
-    const part = ownOf(PARTS, what);
-    const question = ownOf(QUESTIONS, what);
-    if (part !== undefined) return ofLook(await this.look(), (looked) => part(looked, job));
-    if (question === undefined) return json({ error: 'There is no such page.' }, 404);
-    const asked = (): Promise<Answer> => this.#asked(question, job, params).catch(errorAnswer);
-    const { value, failure } = await this.shared.ask(`${what}?${query}`, asked);
-    return value ?? unavailable(json({ error: failure }, 503));
-  }
-
-  async #asked(question: Ask, job: string, params: URLSearchParams): Promise<Answer> {
-    const insight = await this.source.insight();
+/**
+ * The answer to `api/v1/<what>`, for other programs. The name of a job is in the query: routers take no long names in a path.
+ * `monitoring/board-api.json` describes the format: fields that are there stay.
+ */
+export async function apiAnswer(reading: Reading, what: string, query: string): Promise<Answer> {
+  const params = new URLSearchParams(query);
+  const job = params.get('job') ?? '';
+  const part = ownOf(PARTS, what);
+  const question = ownOf(QUESTIONS, what);
+  if (part !== undefined) return ofLook(await reading.look(), (looked) => part(looked, job));
+  if (question === undefined) return json({ error: 'There is no such page.' }, 404);
+  const ask = async (): Promise<Answer> => {
+    const insight = await reading.source.insight();
     const document = await question(insight, job, params);
     const isUnknown = (document['why'] as { cause?: string } | undefined)?.cause === 'unknown-job';
     const { time, unreadable } = insight;
     return json({ time, unreadable, ...document }, isUnknown ? 404 : 200);
-  }
+  };
+  const { value, failure } = await reading.shared.ask(`${what}?${query}`, () => ask().catch(errorAnswer));
+  return value ?? unavailable(json({ error: failure }, 503));
 }
 
 function ofLook(

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { type Answer, asset, fitting, html, json, type Packed, unavailable } from './answer.js';
-import { Api } from './api.js';
+import { apiAnswer, type Reading } from './api.js';
 import { lookedAt, type Looked } from './data/looked.js';
 import { Pages } from './pages.js';
 import { readQuestion } from './data/question.js';
@@ -39,22 +39,21 @@ type Asset = Answer & Packed;
 
 /** Answers requests for the page and its JSON. The caller has checked who may ask. */
 export class Board {
-  readonly #api: Api;
-  readonly #shared: Shared;
+  readonly #reading: Reading;
   readonly #pages: Pages;
   /** How many jobs the last answer had. The fewer jobs, the more entries of each are read. */
   #jobs = ENTRIES / LEAST;
 
   constructor(private readonly source: BoardSource) {
-    this.#shared = new Shared(source.clock);
-    const look = (): Promise<Kept<Looked>> => this.#shared.ask('look', () => this.#look(), LOOK_LIMIT);
-    this.#pages = new Pages(source, this.#shared, look);
-    this.#api = new Api(source, this.#shared, look);
+    const shared = new Shared(source.clock);
+    const look = (): Promise<Kept<Looked>> => shared.ask('look', () => this.#look(), LOOK_LIMIT);
+    this.#reading = { source, shared, look };
+    this.#pages = new Pages(this.#reading);
   }
 
   /** @param what below `api/v1`; absent: the page, or one of its two assets @param query without its question mark */
   answer(what: string | undefined, query: string, headers: Act['headers'] = {}): Promise<Answer> {
-    return what === undefined ? this.page(query, headers) : this.#api.answer(what, query);
+    return what === undefined ? this.page(query, headers) : apiAnswer(this.#reading, what, query);
   }
 
   async page(query: string, headers: Act['headers'] = {}): Promise<Answer> {
@@ -77,7 +76,7 @@ export class Board {
   async act(request: Act): Promise<Answer> {
     const { control, clock } = this.source;
     if (control === undefined) return json({ error: 'This page only reads.' }, 404);
-    return act(control, clock, request).finally(() => this.#shared.expire());
+    return act(control, clock, request).finally(() => this.#reading.shared.expire());
   }
 
   async #look(): Promise<Looked> {

@@ -11,7 +11,8 @@ import type { Looked } from './data/looked.js';
 import { HOURS, type Question } from './data/question.js';
 import { Coming } from './data/strip.js';
 import { type Packed, packed } from './answer.js';
-import { type BoardSource, failureText, type Kept, type Shared } from './shared.js';
+import type { Reading } from './api.js';
+import { failureText, type Kept } from './shared.js';
 import { each, type Markup, markup } from './views/markup.js';
 import { attention } from './views/attention.js';
 import { brokenPart, nothingKnown, pageOf } from './views/frame.js';
@@ -50,33 +51,29 @@ interface Read {
 export class Pages {
   private readonly coming = new Coming();
 
-  constructor(
-    private readonly source: BoardSource,
-    private readonly shared: Shared,
-    private readonly look: () => Promise<Kept<Looked>>,
-  ) {}
+  constructor(private readonly reading: Reading) {}
 
   async page(question: Question, build: string): Promise<{ page: Page; age: number }> {
     const key = `page ${JSON.stringify(question)}`;
-    const { value, age, failure } = await this.shared.ask(key, () => this.#made(question, build));
+    const { value, age, failure } = await this.reading.shared.ask(key, () => this.#made(question, build));
     return { page: value ?? (await this.#nothing(question, build, failure)), age };
   }
 
   async #nothing(question: Question, build: string, failure = ''): Promise<Page> {
     const frame = { question, build, title: '(!) Jobs', tone: 'bad', isAway: true } as const;
-    const body = pageOf({ ...frame, parts: [nothingKnown(this.source.label(), failure)] });
+    const body = pageOf({ ...frame, parts: [nothingKnown(this.reading.source.label(), failure)] });
     return { ...(await packed(body)), status: 503 };
   }
 
   async #made(question: Question, build: string): Promise<Page> {
-    const { value: looked, ...age } = await this.look();
+    const { value: looked, ...age } = await this.reading.look();
     if (looked === undefined) return this.#nothing(question, build, age.failure);
     const { job } = question;
     const read = (of: string): Promise<Kept<Read>> =>
-      this.shared.ask(`job ${of}`, () => this.#read(of), JOB_LIMIT);
+      this.reading.shared.ask(`job ${of}`, () => this.#read(of), JOB_LIMIT);
     const kept = job === undefined ? undefined : { ...(await read(job)), job };
     const isUnknown = kept?.value !== undefined && 'names' in kept.value.facts;
-    return this.shared.inLine(async () => {
+    return this.reading.shared.inLine(async () => {
       const scene = this.#scene(looked, question);
       const parts = await this.#drawn(scene, age, kept);
       const verdict = verdictOf(looked);
@@ -90,12 +87,12 @@ export class Pages {
   }
 
   async #read(job: string): Promise<Read> {
-    const insight = await this.source.insight();
+    const insight = await this.reading.source.insight();
     return { facts: await insight.facts(job), controls: await insight.controls({ job, limit: MOST_ACTS }) };
   }
 
   #scene(looked: Looked, question: Question): Scene {
-    const { traceUrl, control } = this.source;
+    const { traceUrl, control } = this.reading.source;
     const { now } = looked;
     const hours = question.hours ?? (question.job === undefined ? hoursFor(looked) : 168);
     const span = { from: now - hours * HOUR, now, to: now + hours * HOUR * AHEAD };
@@ -107,7 +104,7 @@ export class Pages {
   /** The parts of a page, one after another. One that cannot be drawn says so. */
   async #drawn(scene: Scene, age: Age, kept?: KeptOfJob): Promise<Markup[]> {
     const parts = kept === undefined ? await this.#overview(scene) : jobParts(scene, kept);
-    const drawn = [verdictLine(scene, age, this.source.label())];
+    const drawn = [verdictLine(scene, age, this.reading.source.label())];
     for (const part of parts) {
       if (part === false) continue;
       const [id, draw] = part;

@@ -29,8 +29,9 @@ const LONGEST = 300;
 /** Reads a query. Ignores what it cannot read: a link that was cut still leads to the page. */
 export function readQuestion(query: URLSearchParams): Question {
   const text = (name: string): string => (query.get(name) ?? '').slice(0, LONGEST);
+  const given = (name: string): Record<string, string> =>
+    text(name).trim() === '' ? {} : { [name]: text(name) };
   const number = (name: string): number => (/^\d{1,15}$/.test(text(name)) ? Number(text(name)) : NaN);
-  const [job, state, app, skip] = [text('job'), text('state'), text('app'), number('skip')];
   const zone = isZone(text('zone')) ? text('zone') : DEFAULTS.zone;
   // A link has a number; the form of the page a text in the zone of the viewer.
   const at = readTime(text('at'), zone) ?? number('at');
@@ -38,12 +39,12 @@ export function readQuestion(query: URLSearchParams): Question {
   return {
     zone,
     ...(hours !== undefined && { hours }),
-    ...(job.trim() !== '' && { job }),
-    ...(job.trim() !== '' && at >= EARLIEST && at <= LATEST && { at }),
-    ...(state !== '' && { state }),
-    ...(app !== '' && { app }),
+    ...given('job'),
+    ...(text('job').trim() !== '' && at >= EARLIEST && at <= LATEST && { at }),
+    ...given('state'),
+    ...given('app'),
     find: text('find').trim(),
-    skip: skip > 0 ? skip : 0,
+    skip: number('skip') || 0,
   };
 }
 

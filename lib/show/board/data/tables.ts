@@ -34,6 +34,9 @@ const CLOCK_OFF = 1_000;
 export const isClockOff = ({ clockOffset = 0 }: Member['info']): boolean =>
   Math.abs(clockOffset) >= CLOCK_OFF;
 
+const clockText = (offset = 0): string =>
+  `${formatDuration(Math.abs(offset))} ${offset > 0 ? 'behind' : 'ahead'}`;
+
 const STATES = {
   up: { tone: 'good', text: 'up', shape: '●' },
   gone: { tone: 'bad', text: 'gone', shape: '▲' },
@@ -48,11 +51,7 @@ export const INSTANCES: readonly Column<Member>[] = [
   column('Application', ({ info }) => [info.application]),
   column('Version', ({ info }) => [info.version]),
   column('Jobs', ({ jobs }) => [String(jobs.length)]),
-  column('Clock', ({ info }) => {
-    const { clockOffset = 0 } = info;
-    const text = `${formatDuration(Math.abs(clockOffset))} ${clockOffset > 0 ? 'behind' : 'ahead'}`;
-    return [isClockOff(info) && { tone: 'doubt', text, shape: '' }];
-  }),
+  column('Clock', ({ info }) => [isClockOff(info) && clockText(info.clockOffset)]),
   // An instance that is gone leads nothing any more.
   column('Leads', ({ info }) => [info.state === 'up' && info.leads.join(', ')]),
   column('Switched off there', ({ jobs }) => [

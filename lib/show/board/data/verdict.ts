@@ -7,21 +7,20 @@ import type { JobView, Unreadable } from '../../../insight/types.js';
 
 /* How the fleet is, in sentences and numbers: page and shell have them from here. */
 
-/** The numbers behind the headline. */
-export interface Verdict {
-  readonly attention: number;
-  readonly unknown: number;
-  readonly off: number;
-  readonly paused: number;
-  readonly fine: number;
-  readonly instancesUp: number;
-  /** Whether nothing is missing from the answer. */
-  readonly complete: boolean;
-}
+/** How good or bad something is, for its colour. */
+export type Tone = 'good' | 'going' | 'doubt' | 'bad' | 'plain';
 
 /** The states by which jobs are counted and filtered, those that matter most first. */
-export const STATES = ['attention', 'running', 'paused', 'unknown', 'off', 'fine'] as const;
-export type State = (typeof STATES)[number];
+const TONES = {
+  attention: 'bad',
+  running: 'going',
+  paused: 'doubt',
+  unknown: 'doubt',
+  off: 'plain',
+  fine: 'good',
+} as const satisfies Readonly<Record<string, Tone>>;
+export type State = keyof typeof TONES;
+export const STATES = Object.keys(TONES) as State[];
 
 export function stateOf({ attention, status }: JobView): State {
   if (attention) return 'attention';
@@ -29,19 +28,14 @@ export function stateOf({ attention, status }: JobView): State {
   return STATES.find((state) => state === status) ?? 'fine';
 }
 
-/** How good or bad something is, for its colour. */
-export type Tone = 'good' | 'going' | 'doubt' | 'bad' | 'plain';
-
-const TONES: Readonly<Record<State, Tone>> = {
-  attention: 'bad',
-  running: 'going',
-  paused: 'doubt',
-  unknown: 'doubt',
-  off: 'plain',
-  fine: 'good',
-};
-
 export const toneOfJob = (view: JobView): Tone => (view.status === 'new' ? 'plain' : TONES[stateOf(view)]);
+
+/** The numbers behind the headline. A job that runs is fine. */
+export interface Verdict extends Readonly<Record<Exclude<State, 'running'>, number>> {
+  readonly instancesUp: number;
+  /** Whether nothing is missing from the answer. */
+  readonly complete: boolean;
+}
 
 /** The state of a job, and how often it has failed: `failing ×20+`. */
 export function statusText({ status, failures, sinceAtLeast }: JobView): string {
@@ -49,30 +43,27 @@ export function statusText({ status, failures, sinceAtLeast }: JobView): string 
   return `${status}${count}`;
 }
 
-export function verdictOf({
-  jobs,
-  told,
-  unreadable,
-}: Pick<FleetView, 'jobs' | 'told' | 'unreadable'>): Verdict {
-  const count = (...states: State[]): number => jobs.filter((view) => states.includes(stateOf(view))).length;
-  const { instances, runs, parts } = unreadable;
+type Looked = Pick<FleetView, 'jobs' | 'told' | 'unreadable'>;
+
+export function verdictOf({ jobs, told, unreadable: { instances, runs, parts } }: Looked): Verdict {
+  const counts: Record<State, number> = { attention: 0, running: 0, paused: 0, unknown: 0, off: 0, fine: 0 };
+  for (const view of jobs) counts[stateOf(view)]++;
+  const { running, ...others } = counts;
+  const instancesUp = told.filter(({ info }) => info.state === 'up').length;
   return {
-    attention: count('attention'),
-    unknown: count('unknown'),
-    off: count('off'),
-    paused: count('paused'),
-    fine: count('fine', 'running'),
-    instancesUp: told.filter(({ info }) => info.state === 'up').length,
+    ...others,
+    fine: counts.fine + running,
+    instancesUp,
     complete: instances + runs + parts.length === 0,
   };
 }
 
-/** Whether nobody has to do anything: nothing is known to be wrong, and nothing is missing. */
-const isCalm = ({ attention, unknown, instancesUp, complete, fine, off, paused }: Verdict): boolean =>
-  attention === 0 && unknown === 0 && instancesUp > 0 && complete && fine + off + paused > 0;
-
-export const toneOf = (verdict: Verdict, failure?: string): 'good' | 'bad' | 'doubt' =>
-  failure !== undefined || verdict.attention > 0 ? 'bad' : isCalm(verdict) ? 'good' : 'doubt';
+/** `good`: nobody has to do anything, as nothing is known to be wrong, and nothing is missing. */
+export function toneOf(verdict: Verdict, failure?: string): 'good' | 'bad' | 'doubt' {
+  const { attention, unknown, instancesUp, complete, fine, off, paused } = verdict;
+  if (failure !== undefined || attention > 0) return 'bad';
+  return unknown === 0 && instancesUp > 0 && complete && fine + off + paused > 0 ? 'good' : 'doubt';
+}
 
 /** How the jobs are, in one sentence. */
 export function headlineOf({ attention, unknown, off, paused, fine }: Verdict): string {

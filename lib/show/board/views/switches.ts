@@ -5,7 +5,13 @@ import type { Known } from './job.js';
 import { region, type Scene, timeAt } from './parts.js';
 
 /** What a person can do to a job. The script sends each form to the JSON; names are in the body, as some routers take no long ones in a path. */
-export function switches({ times }: Scene, { view: { job, paused }, facts: { lock } }: Known): Markup {
+export function switches({ times }: Scene, { view, facts: { lock } }: Known): Markup {
+  const { job, paused, overdue } = view;
+  // A run that began after the tick and completes settles it.
+  const [run, why] =
+    overdue === undefined
+      ? ['Run now']
+      : [`Run the missed tick (${times.short(overdue)})`, `the missed tick of ${times.full(overdue)}`];
   const through = markup`<label><input type="checkbox" name="throughPause"> through the pause</label>`;
   const forms = [
     paused === undefined
@@ -17,7 +23,7 @@ export function switches({ times }: Scene, { view: { job, paused }, facts: { loc
           markup`<span>Paused by ${paused.actor} until ${timeAt(paused.until, times)}${paused.reason !== undefined && `: ${paused.reason}`}</span>`,
           reason(),
         ),
-    form('jobs/run', { job }, 'Run now', reason(), paused && through),
+    form('jobs/run', { job }, run, reason(false, why), paused && through),
     lock?.state === 'held' && breakOf(lock),
     lock?.dead !== undefined && deadOf(lock, times),
   ];
@@ -42,8 +48,8 @@ function form(
   return markup`<form method="post" data-action="api/v1/${action}">${hidden}<button type="submit" class="${action === 'jobs/run' && 'main'}">${name}</button>${fields}</form>`;
 }
 
-const reason = (isRequired = false): Markup =>
-  markup`<label>Reason <input name="reason" maxlength="200"${isRequired && markup` required`}></label>`;
+const reason = (isRequired = false, given = ''): Markup =>
+  markup`<label>Reason <input name="reason" maxlength="200" value="${given}"${isRequired && markup` required`}></label>`;
 
 const LENGTHS = ['1h', '4h', '1d', '7d', '30d'].map(
   (length) => markup`<option${length === '7d' && markup` selected`}>${length}</option>`,

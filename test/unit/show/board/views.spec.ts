@@ -362,6 +362,19 @@ describe('switches', () => {
     ]);
   });
 
+  test('of a job that missed its tick runs that tick, and says so in the reason, which is on record', async () => {
+    const run = async (): Promise<string> =>
+      /<form[^>]*jobs\/run"[^>]*>.*?<\/form>/s.exec(await part('RefreshJobs.refresh'))?.[0] ?? '';
+    expect(await run()).toContain('>Run now<');
+    await fleet.to(NOW - 5 * MINUTE);
+    await fleet.beat({ instance: 'worker-1', version: '1.0.0', startedAt: NOW - HOUR });
+    expect(await run()).toContain('>Run the missed tick (20:10)<');
+    expect(await run()).toContain('value="the missed tick of 2026-10-24 20:10:00Z"');
+    const end = await fleet.start('RefreshJobs.refresh', undefined, 'worker-1');
+    await end('completed', 1);
+    expect(await run()).toContain('>Run now<');
+  });
+
   test('a resume has a reason', async () => {
     await fleet.store.pause('RefreshJobs.refresh', {
       id: 1,
