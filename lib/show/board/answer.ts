@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { gzip, gzipSync } from 'node:zlib';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
 import { failureText, SHARED } from './shared.js';
 
@@ -9,8 +9,9 @@ import { failureText, SHARED } from './shared.js';
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Bytes: compressed. */
   readonly body: string | Buffer;
+  /** The body, compressed. It holds no secret that a length could betray. */
+  readonly packed?: Buffer;
 }
 
 /** 1. The page loads nothing from elsewhere. 2. Only its own script runs. 3. No other page shows the page in a frame. */
@@ -42,33 +43,26 @@ export const html = (body: string, status: number): Answer => answer('text/html'
 export const json = (document: unknown, status = 200): Answer =>
   answer('application/json', JSON.stringify(document), status);
 /** A file with its version in its address. */
-export const asset = (type: string, body: string): Answer =>
-  answer(type, body, 200, 'private, max-age=31536000, immutable');
+export const asset = (type: string, body: string): Answer => ({
+  ...answer(type, body, 200, 'private, max-age=31536000, immutable'),
+  packed: gzipSync(body),
+});
 
 /** An answer without what was asked for, and after how many seconds to ask again. */
 export function unavailable({ headers, ...more }: Answer): Answer {
   return { ...more, headers: { ...headers, 'retry-after': String(SHARED / 1_000) } };
 }
 
-/** A body as it is, and compressed for browsers that take that. It holds no secret that a length could betray. */
-export interface Packed {
-  readonly body: string;
-  readonly packed: Buffer;
-}
-
 const pack = promisify(gzip);
 
 /** Compresses a body, beside the event loop. */
-export const packed = async (body: string): Promise<Packed> => ({ body, packed: await pack(body) });
+export const packed = async (made: Answer): Promise<Answer> => ({ ...made, packed: await pack(made.body) });
 
-/** @param accepted the header `Accept-Encoding` */
-export function fitting(
-  answer: Answer,
-  made: Packed,
-  accepted: string | readonly string[] | undefined,
-): Answer {
-  if (!takesGzip(String(accepted ?? ''))) return { ...answer, body: made.body };
-  return { ...answer, headers: { ...answer.headers, 'content-encoding': 'gzip' }, body: made.packed };
+/** An answer as a browser takes it. @param accepted the header `Accept-Encoding` */
+export function fitting(made: Answer, accepted: string | readonly string[] | undefined): Answer {
+  const { packed: body, ...plain } = made;
+  if (body === undefined || !takesGzip(String(accepted ?? ''))) return plain;
+  return { ...plain, headers: { ...plain.headers, 'content-encoding': 'gzip' }, body };
 }
 
 const takesGzip = (accepted: string): boolean =>

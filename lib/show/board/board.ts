@@ -5,8 +5,7 @@
  * recognise each other's errors.
  */
 import { createHash } from 'node:crypto';
-import { gzipSync } from 'node:zlib';
-import { type Answer, asset, fitting, html, json, type Packed, unavailable } from './answer.js';
+import { type Answer, asset, fitting, json } from './answer.js';
 import { apiAnswer, type Reading } from './api.js';
 import { lookedAt, type Looked } from './data/looked.js';
 import { Pages } from './pages.js';
@@ -26,16 +25,10 @@ const LOOK_LIMIT = 9_500;
 
 /** Names what the assets are, so that a browser keeps them until they change. */
 const BUILD = createHash('sha256').update(SCRIPT).update(STYLE).digest('base64url').slice(0, 10);
-const assetOf = (type: string, body: string): Asset => ({
-  ...asset(type, body),
-  body,
-  packed: gzipSync(body),
-});
-const ASSETS: ReadonlyMap<string, Asset> = new Map([
-  ['board.js', assetOf('text/javascript', SCRIPT)],
-  ['board.css', assetOf('text/css', STYLE)],
+const ASSETS: ReadonlyMap<string, Answer> = new Map([
+  ['board.js', asset('text/javascript', SCRIPT)],
+  ['board.css', asset('text/css', STYLE)],
 ]);
-type Asset = Answer & Packed;
 
 /** Answers requests for the page and its JSON. The caller has checked who may ask. */
 export class Board {
@@ -64,12 +57,9 @@ export class Board {
       const file = ASSETS.get(name);
       // An asset of another version would be kept under the name of this one.
       const isThis = file !== undefined && (params.get('v') ?? BUILD) === BUILD;
-      return isThis ? fitting(file, file, accepted) : json({ error: 'This version has no such file.' }, 404);
+      return isThis ? fitting(file, accepted) : json({ error: 'This version has no such file.' }, 404);
     }
-    const { page, age } = await this.#pages.page(readQuestion(params), BUILD);
-    const { headers: more, ...answer } = fitting(html(page.body, page.status), page, accepted);
-    const aged = { ...answer, headers: { ...more, age: String(Math.round(age / 1_000)) } };
-    return page.status === 503 ? unavailable(aged) : aged;
+    return fitting(await this.#pages.page(readQuestion(params), BUILD), accepted);
   }
 
   /** Uses a switch for a person. */

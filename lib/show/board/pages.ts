@@ -1,33 +1,26 @@
 import { nextTurn } from '../../base/clock.js';
 import type { JobFacts } from '../../insight/facts.js';
-import { type Member, upSince } from '../../insight/fleet-jobs.js';
 import { Times } from '../../insight/shown.js';
 import { inTurns } from '../../insight/turns.js';
 import type { ControlInfo, JobView } from '../../insight/types.js';
 import { viewOf } from '../../insight/view.js';
 import { why, whyUnknown } from '../../insight/why.js';
-import { given } from '../../base/shared.js';
 import type { Looked } from './data/looked.js';
 import { HOURS, type Question } from './data/question.js';
 import { Coming } from './data/strip.js';
-import { type Packed, packed } from './answer.js';
+import { type Answer, html, packed, unavailable } from './answer.js';
 import type { Reading } from './api.js';
 import { failureText, type Kept } from './shared.js';
 import { each, type Markup, markup } from './views/markup.js';
 import { attention } from './views/attention.js';
 import { brokenPart, nothingKnown, pageOf } from './views/frame.js';
 import { instances, locks } from './views/fleet.js';
-import { acts, answer, job as jobPart, type Known } from './views/job.js';
+import { acts, answer, job as jobPart, type Known, removedText } from './views/job.js';
 import { filters, jobs, row, rowsOf, tabs } from './views/table.js';
 import { brokenRow, type Scene } from './views/parts.js';
 import { switches } from './views/switches.js';
 import { toneOf, verdictOf } from './data/verdict.js';
-import { type Age, verdictLine } from './views/verdict.js';
-
-/** A page, with its HTTP status. */
-export interface Page extends Packed {
-  readonly status: number;
-}
+import { verdictLine } from './views/verdict.js';
 
 type Part = readonly [id: string, draw: () => Markup];
 
@@ -53,19 +46,21 @@ export class Pages {
 
   constructor(private readonly reading: Reading) {}
 
-  async page(question: Question, build: string): Promise<{ page: Page; age: number }> {
+  /** The header `Age` says how old it is. */
+  async page(question: Question, build: string): Promise<Answer> {
     const key = `page ${JSON.stringify(question)}`;
     const { value, age, failure } = await this.reading.shared.ask(key, () => this.#made(question, build));
-    return { page: value ?? (await this.#nothing(question, build, failure)), age };
+    const { headers, ...page } = value ?? this.#nothing(question, build, failure);
+    return { ...page, headers: { ...headers, age: String(Math.round(age / 1_000)) } };
   }
 
-  async #nothing(question: Question, build: string, failure = ''): Promise<Page> {
+  #nothing(question: Question, build: string, failure = ''): Answer {
     const frame = { question, build, title: '(!) Jobs', tone: 'bad', isAway: true } as const;
-    const body = pageOf({ ...frame, parts: [nothingKnown(this.reading.source.label(), failure)] });
-    return { ...(await packed(body)), status: 503 };
+    const parts = [nothingKnown(this.reading.source.label(), failure)];
+    return unavailable(html(pageOf({ ...frame, parts }), 503));
   }
 
-  async #made(question: Question, build: string): Promise<Page> {
+  async #made(question: Question, build: string): Promise<Answer> {
     const { value: looked, ...age } = await this.reading.look();
     if (looked === undefined) return this.#nothing(question, build, age.failure);
     const { job } = question;
@@ -82,7 +77,7 @@ export class Pages {
       const title = `${count}${job === undefined ? 'Jobs' : `${job} – jobs`}`;
       const tone = toneOf(verdict, age.failure);
       const body = pageOf({ question, build, title, tone, isAway, parts });
-      return { ...(await packed(body)), status: isUnknown ? 404 : 200 };
+      return packed(html(body, isUnknown ? 404 : 200));
     });
   }
 
@@ -102,7 +97,7 @@ export class Pages {
   }
 
   /** The parts of a page, one after another. One that cannot be drawn says so. */
-  async #drawn(scene: Scene, age: Age, kept?: KeptOfJob): Promise<Markup[]> {
+  async #drawn(scene: Scene, age: Kept<unknown>, kept?: KeptOfJob): Promise<Markup[]> {
     const parts = kept === undefined ? await this.#overview(scene) : jobParts(scene, kept);
     const drawn = [verdictLine(scene, age, this.reading.source.label())];
     for (const part of parts) {
@@ -127,6 +122,9 @@ export class Pages {
       return row(view, facts, scene);
     };
     const drawn = await inTurns(rows.shown, (view) => each([view], drawOne, brokenRow(4)));
+    // The verdict says that there is nothing, and where to look.
+    if (looked.jobs.length === 0)
+      return looked.told.length === 0 ? [] : [['instances', () => instances(scene)]];
     return [
       looked.jobs.some((view) => view.attention) && ['attention', () => attention(scene)],
       ['find', () => markup`<div class="bar">${tabs(scene)}${filters(scene)}</div>`],
@@ -150,7 +148,7 @@ function jobParts(bare: Scene, { value, failure, job }: KeptOfJob): (Part | fals
   // One that is up may have come after the look.
   const isThere =
     looked.jobs.some((one) => one.job === job) || facts.knownBy.some(({ state }) => state === 'up');
-  const removed = isThere ? undefined : removedBy(facts, looked.told);
+  const removed = isThere ? undefined : removedText(facts, looked.told, bare.times);
   const known: Known = { facts, view, controls, removed };
   const own = new Map([...looked.locks].filter(([name]) => name === view.lock));
   const scene: Scene = { ...bare, looked: { ...looked, locks: own, most: ALL } };
@@ -168,16 +166,4 @@ function hoursFor({ jobs: all, now }: Looked): number {
   const since = Math.min(...all.filter((view) => view.attention).map((view) => view.since ?? Infinity));
   if (since === Infinity) return 24;
   return HOURS.find((hours) => now - since < hours * HOUR * 0.95) ?? 168;
-}
-
-/** The first one of its application that started after it without it, and is up. */
-function removedBy({ knownBy: [last] }: JobFacts, told: readonly Member[]): Known['removed'] {
-  const application = told.find(({ info }) => info.instance === last?.instance)?.info.application;
-  const [by] = told
-    .filter(({ info, jobs: own }) => {
-      const isNext = info.application === application && upSince(info) > (last?.startedAt ?? 0);
-      return info.state === 'up' && isNext && !own.some(({ job }) => job === last?.job.job);
-    })
-    .sort((one, other) => upSince(one.info) - upSince(other.info));
-  return by === undefined ? {} : { at: upSince(by.info), ...given({ version: by.info.version }) };
 }

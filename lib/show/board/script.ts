@@ -108,9 +108,6 @@ export const SCRIPT = /* js */ `(() => {
     }, TYPED);
   });
 
-  /** Marks that change the direction of text are shown, not obeyed. */
-  const shown = (text) => text.replace(/[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]/g, (mark) => '[U+' + mark.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0') + ']');
-
   /** Says how a run has ended, when it has. */
   async function follow(job, at, output) {
     const said = output.textContent;
@@ -142,7 +139,7 @@ export const SCRIPT = /* js */ `(() => {
         body: JSON.stringify(fields),
       });
       const answer = await response.json().catch(() => ({}));
-      output.textContent = shown(answer.sentence ?? answer.error ?? answer.message ?? 'The application answered ' + response.status);
+      output.textContent = answer.sentence ?? answer.error ?? answer.message ?? 'The application answered ' + response.status;
       if (answer.result === 'started' && !answer.outcome) follow(fields.job, Math.floor(answer.fencingToken / 1000), output);
     } catch (error) {
       output.textContent = 'No answer: ' + error.message;

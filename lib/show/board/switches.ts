@@ -8,6 +8,7 @@ import { show, unknownNames } from '../../base/wording.js';
 import { type Answer, errorAnswer, json } from './answer.js';
 import { ownOf } from './api.js';
 import { isZone } from './data/question.js';
+import { visible } from './views/frame.js';
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
@@ -43,19 +44,12 @@ const ACTS: Readonly<Record<string, Switch>> = {
   'locks/redeliver': { does: 'redeliver', takes: ['id'] },
 };
 
-/** What a person has given to a switch, whichever it is. */
-interface Given {
-  readonly actor: string;
-  readonly onWaiting?: (holder: string | undefined) => void;
-  readonly [name: string]: unknown;
-}
-
 /** Uses a switch. Hands on what was given, also what cannot work: the switch says what is wrong with it. */
 export const used = (
   control: ControlSwitches,
   does: keyof ControlSwitches,
-  request: Given,
-): Promise<Result> => (control[does] as (request: Given) => Promise<Result>).call(control, request);
+  request: Fields,
+): Promise<Result> => (control[does] as (request: Fields) => Promise<Result>).call(control, request);
 
 /** A form has a text for a box that is checked. */
 function checked(value: unknown): boolean {
@@ -119,7 +113,7 @@ async function answered(
     actor: await actor(),
   });
   const { sentence, status } = told(result, shownIn(String(headers[ZONE_HEADER] ?? ''), clock));
-  return json({ ...result, sentence }, status);
+  return json({ ...result, sentence: visible(sentence) }, status);
 }
 
 /** The page names the zone of its viewer; another program gets times with a date and an offset. */

@@ -187,7 +187,8 @@ function switched(action: keyof ControlSwitches, of: 'job' | 'lock'): Run {
       ...given({ key: text('queue-key'), args: listIn(text('args')) }),
       ...(action === 'break' && { fencingToken: fencing && Number(fencing) }),
       ...(has('through-pause') && { throughPause: true }),
-      onWaiting: (holder) => say(`It is paused. Waiting behind ${displayName(holder ?? 'whoever has it')} …`),
+      onWaiting: (holder: string | undefined) =>
+        say(`It is paused. Waiting behind ${displayName(holder ?? 'whoever has it')} …`),
     });
     const { sentence, hint, code } = told(result, timesIn(zone));
     const line = hint === undefined ? sentence : `${sentence} ${hint}`;

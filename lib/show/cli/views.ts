@@ -3,10 +3,10 @@ import { counted } from '../../base/wording.js';
 import { scheduleOf, type Times } from '../../insight/shown.js';
 import type { ControlInfo, JobView, RunInfo } from '../../insight/types.js';
 import type { Bit, Column } from '../board/data/tables.js';
-import { statusText, type Tone, toneOfJob } from '../board/data/verdict.js';
+import { type Mark, markOfJob } from '../board/data/verdict.js';
 import { type Cell, type Format, type Style, table } from './table.js';
 
-const STYLES: Readonly<Record<Tone, Style>> = {
+const STYLES: Readonly<Record<Mark['tone'], Style>> = {
   bad: 'red',
   doubt: 'yellow',
   going: 'cyan',
@@ -48,7 +48,7 @@ function cellOf(bits: readonly (Bit | undefined | false)[], times: Times): Cell 
 export function jobsTable(jobs: readonly JobView[], times: Times, look: Format): string[] {
   const rows = jobs.map((job) => [
     cell(job.job, job.attention ? 'bold' : undefined),
-    cell(statusText(job), STYLES[toneOfJob(job)]),
+    cellOf([markOfJob(job)], times),
     cell(scheduleOf(job, times.zone)),
     cell(job.last && lastOf(job.last, times)),
     cell(at(job.next, times)),

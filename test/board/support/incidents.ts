@@ -39,42 +39,52 @@ interface Incident {
 }
 
 /** Six hours of a fleet. */
-export async function staged(count: number, { outage, deploy }: Incident = {}): Promise<Fleet> {
+export async function staged(count: number, incident: Incident = {}): Promise<Fleet> {
   const fleet = new Fleet();
   const jobs = Array.from({ length: count }, (_, n) => jobOf(n));
-  const isAway = (at: number): boolean => outage !== undefined && at >= outage.from && at < outage.to;
   for (let at = fleet.clock.now() + STEP - (fleet.clock.now() % STEP); at <= NOW; at += STEP) {
     await fleet.to(at);
-    const isNew = deploy !== undefined && at >= deploy;
-    if (!isAway(at))
-      for (const instance of INSTANCES)
-        await fleet.beat({
-          instance: `${instance}${isNew ? '-b' : ''}`,
-          version: isNew ? '2.1.0' : '2.0.0',
-          startedAt: isNew ? deploy : NOW - 20 * HOUR,
-          jobs,
-          ...(isNew ? {} : { left: deploy !== undefined && at >= deploy - STEP }),
-        });
+    const { outage = { from: NOW, to: NOW } } = incident;
+    const isAway = at >= outage.from && at < outage.to;
     const due = jobs.filter((_, n) => (daily(n) ? at === TEA : at % HOUR === minuteOf(n) * MINUTE));
-    for (const [n, { job }] of due.entries()) {
-      const holder = `${INSTANCES[n % 3]}${isNew ? '-b' : ''}`;
-      if (isAway(at)) {
+    if (!isAway) await beats(fleet, at, jobs, incident);
+    for (const [n, { job }] of due.entries())
+      if (!isAway) await runs(fleet, at, job, n, incident);
+      else
         for (const instance of INSTANCES)
-          await fleet.miss(job, at, instance, 'store-unavailable', {
-            since: outage?.from ?? 0,
-            until: outage?.to ?? 0,
-          });
-        continue;
-      }
-      const end = await fleet.start(job, at, holder);
-      const isBroken = isNew && Number(job.replaceAll(/\D/g, '')) % 2 === 0;
-      if (isBroken)
-        await end('failed', 300, "TypeError: Cannot read properties of undefined (reading 'rate')");
-      else await end('completed', 4 * MINUTE);
-    }
+          await fleet.miss(job, at, instance, 'store-unavailable', { since: outage.from, until: outage.to });
   }
   await fleet.to(NOW);
   return fleet;
+}
+
+async function beats(
+  fleet: Fleet,
+  at: number,
+  jobs: KnownJob[],
+  { deploy = Infinity }: Incident,
+): Promise<void> {
+  const made =
+    at >= deploy
+      ? { version: '2.1.0', startedAt: deploy, left: false }
+      : { version: '2.0.0', startedAt: NOW - 20 * HOUR, left: at >= deploy - STEP };
+  for (const instance of INSTANCES)
+    await fleet.beat({ instance: `${instance}${at >= deploy ? '-b' : ''}`, jobs, ...made });
+}
+
+/** Each second job fails in the new version. */
+async function runs(
+  fleet: Fleet,
+  at: number,
+  job: string,
+  n: number,
+  { deploy = Infinity }: Incident,
+): Promise<void> {
+  const isNew = at >= deploy;
+  const end = await fleet.start(job, at, `${INSTANCES[n % 3]}${isNew ? '-b' : ''}`);
+  const isBroken = isNew && Number(job.replaceAll(/\D/g, '')) % 2 === 0;
+  if (isBroken) await end('failed', 300, "TypeError: Cannot read properties of undefined (reading 'rate')");
+  else await end('completed', 4 * MINUTE);
 }
 
 /** The page of a fleet, by the shell. */

@@ -1,3 +1,4 @@
+import { given } from '../../../base/shared.js';
 import { readTime, timesIn } from '../../../insight/times.js';
 
 /**
@@ -29,7 +30,7 @@ const LONGEST = 300;
 /** Reads a query. Ignores what it cannot read: a link that was cut still leads to the page. */
 export function readQuestion(query: URLSearchParams): Question {
   const text = (name: string): string => (query.get(name) ?? '').slice(0, LONGEST);
-  const given = (name: string): Record<string, string> =>
+  const part = (name: string): Record<string, string> =>
     text(name).trim() === '' ? {} : { [name]: text(name) };
   const number = (name: string): number => (/^\d{1,15}$/.test(text(name)) ? Number(text(name)) : NaN);
   const zone = isZone(text('zone')) ? text('zone') : DEFAULTS.zone;
@@ -39,10 +40,10 @@ export function readQuestion(query: URLSearchParams): Question {
   return {
     zone,
     ...(hours !== undefined && { hours }),
-    ...given('job'),
+    ...part('job'),
     ...(text('job').trim() !== '' && at >= EARLIEST && at <= LATEST && { at }),
-    ...given('state'),
-    ...given('app'),
+    ...part('state'),
+    ...part('app'),
     find: text('find').trim(),
     skip: number('skip') || 0,
   };
@@ -77,8 +78,6 @@ export const partsOf = (question: Partial<Question>): [name: string, value: stri
 /** A relative link to a question. An empty one would keep the query of the present page. */
 export const linkTo = (question: Partial<Question>): string => `?${new URLSearchParams(partsOf(question))}`;
 
-/** The parts of a question that links to other pages keep. */
-export const lasting = ({ zone, hours }: Question): Partial<Question> => ({
-  zone,
-  ...(hours !== undefined && { hours }),
-});
+/** A link from one page to another one, in the same zone, and as far back. */
+export const linkFrom = ({ zone, hours }: Question, to: Partial<Question>): string =>
+  linkTo({ zone, ...given({ hours }), ...to });

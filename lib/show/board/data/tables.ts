@@ -4,17 +4,9 @@ import { withoutSql } from '../../../base/wording.js';
 import type { LockInfo } from '../../../contract/lock-info.js';
 import { type Member, upSince } from '../../../insight/fleet-jobs.js';
 import { some } from '../../../insight/phrases.js';
-import type { Tone } from './verdict.js';
+import type { Mark } from './verdict.js';
 
 /* What is told of instances and locks: the page and the shell have the same columns, and draw them. */
-
-/** A state: its colour, a shape besides, and why it is so. */
-export interface Mark {
-  readonly tone: Tone;
-  readonly text: string;
-  readonly shape: string;
-  readonly why?: string;
-}
 
 /** A part of a cell. */
 export type Bit = string | Mark | { readonly at: number };
@@ -31,11 +23,11 @@ const time = (at: number | undefined): Bit | undefined => (at === undefined ? un
 /** From here on the difference of a clock is told, ms: less can be the network's doing. */
 const CLOCK_OFF = 1_000;
 
-export const isClockOff = ({ clockOffset = 0 }: Member['info']): boolean =>
-  Math.abs(clockOffset) >= CLOCK_OFF;
-
-const clockText = (offset = 0): string =>
-  `${formatDuration(Math.abs(offset))} ${offset > 0 ? 'behind' : 'ahead'}`;
+/** How far a clock is off. */
+export function clockText({ info: { clockOffset: offset = 0 } }: Member): string | undefined {
+  if (Math.abs(offset) < CLOCK_OFF) return undefined;
+  return `${formatDuration(Math.abs(offset))} ${offset > 0 ? 'behind' : 'ahead'}`;
+}
 
 const STATES = {
   up: { tone: 'good', text: 'up', shape: '●' },
@@ -51,7 +43,7 @@ export const INSTANCES: readonly Column<Member>[] = [
   column('Application', ({ info }) => [info.application]),
   column('Version', ({ info }) => [info.version]),
   column('Jobs', ({ jobs }) => [String(jobs.length)]),
-  column('Clock', ({ info }) => [isClockOff(info) && clockText(info.clockOffset)]),
+  column('Clock', (one) => [clockText(one)]),
   // An instance that is gone leads nothing any more.
   column('Leads', ({ info }) => [info.state === 'up' && info.leads.join(', ')]),
   column('Switched off there', ({ jobs }) => [
@@ -66,9 +58,6 @@ const LOCK_STATES = {
   interrupted: { tone: 'bad', text: 'interrupted', shape: '⚡' },
 } as const;
 
-/** How many calls in one line are told. */
-const MOST_IN_LINE = 5;
-
 export const LOCKS: readonly Column<LockInfo>[] = [
   column('Lock', ({ name }) => [displayName(name)]),
   column('State', ({ interrupted, state }) => [LOCK_STATES[interrupted ? 'interrupted' : state]]),
@@ -77,13 +66,12 @@ export const LOCKS: readonly Column<LockInfo>[] = [
   column('Job', ({ job, name }) => [job !== name && job]),
   // `break` needs it: it ends this lease, and no other one.
   column('Fencing', ({ state, fencingToken }) => [state === 'held' && fencingToken?.toString()]),
-  // The first is the next to have the lock.
-  column('In line', ({ line = [] }) => [
-    ...line
-      .slice(0, MOST_IN_LINE)
-      .flatMap(({ holder, since }) => [`${displayName(holder ?? 'not known')}, since `, { at: since }, '; ']),
-    line.length > MOST_IN_LINE && `and ${line.length - MOST_IN_LINE} more`,
-  ]),
+  column('In line', ({ line = [] }) => {
+    const [first] = line;
+    if (first === undefined) return [];
+    const { holder = 'not known', since } = first;
+    return [`${line.length}, first ${displayName(holder)}, since `, { at: since }];
+  }),
   column('Queued', ({ unknown, queued }) => [
     unknown === undefined
       ? queued?.toString()

@@ -7,20 +7,25 @@ import type { JobView, Unreadable } from '../../../insight/types.js';
 
 /* How the fleet is, in sentences and numbers: page and shell have them from here. */
 
-/** How good or bad something is, for its colour. */
-export type Tone = 'good' | 'going' | 'doubt' | 'bad' | 'plain';
+/** A state: how good or bad it is, for its colour, a shape besides, and why it is so. */
+export interface Mark {
+  readonly tone: 'good' | 'going' | 'doubt' | 'bad' | 'plain';
+  readonly text: string;
+  readonly shape: string;
+  readonly why?: string;
+}
 
 /** The states by which jobs are counted and filtered, those that matter most first. */
-const TONES = {
-  attention: 'bad',
-  running: 'going',
-  paused: 'doubt',
-  unknown: 'doubt',
-  off: 'plain',
-  fine: 'good',
-} as const satisfies Readonly<Record<string, Tone>>;
-export type State = keyof typeof TONES;
-export const STATES = Object.keys(TONES) as State[];
+const MARKS = {
+  attention: { tone: 'bad', shape: '▲' },
+  running: { tone: 'going', shape: '▶' },
+  paused: { tone: 'doubt', shape: '‖' },
+  unknown: { tone: 'doubt', shape: '?' },
+  off: { tone: 'plain', shape: '○' },
+  fine: { tone: 'good', shape: '✓' },
+} as const;
+export type State = keyof typeof MARKS;
+export const STATES = Object.keys(MARKS) as State[];
 
 export function stateOf({ attention, status }: JobView): State {
   if (attention) return 'attention';
@@ -28,19 +33,19 @@ export function stateOf({ attention, status }: JobView): State {
   return STATES.find((state) => state === status) ?? 'fine';
 }
 
-export const toneOfJob = (view: JobView): Tone => (view.status === 'new' ? 'plain' : TONES[stateOf(view)]);
+/** The state of a job, and how often it has failed: `failing ×20+`. */
+export function markOfJob(view: JobView): Mark {
+  const { status, failures, sinceAtLeast } = view;
+  const count = status === 'failing' && failures > 1 ? ` ×${failures}${sinceAtLeast ? '+' : ''}` : '';
+  const mark = status === 'new' ? ({ tone: 'plain', shape: '·' } as const) : MARKS[stateOf(view)];
+  return { ...mark, text: `${status}${count}` };
+}
 
 /** The numbers behind the headline. A job that runs is fine. */
 export interface Verdict extends Readonly<Record<Exclude<State, 'running'>, number>> {
   readonly instancesUp: number;
   /** Whether nothing is missing from the answer. */
   readonly complete: boolean;
-}
-
-/** The state of a job, and how often it has failed: `failing ×20+`. */
-export function statusText({ status, failures, sinceAtLeast }: JobView): string {
-  const count = status === 'failing' && failures > 1 ? ` ×${failures}${sinceAtLeast ? '+' : ''}` : '';
-  return `${status}${count}`;
 }
 
 type Looked = Pick<FleetView, 'jobs' | 'told' | 'unreadable'>;

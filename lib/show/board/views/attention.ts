@@ -1,5 +1,5 @@
 import { type Cause, causesOf } from '../data/causes.js';
-import { lasting, linkTo } from '../data/question.js';
+import { linkFrom } from '../data/question.js';
 import { each, type Markup, markup } from './markup.js';
 import { BROKEN_ITEM, jobLink, region, type Scene, sentenceIn, sinceOf, statusOf } from './parts.js';
 
@@ -14,7 +14,7 @@ export function attention(scene: Scene): Markup {
   const wrong = looked.jobs.filter((view) => view.attention);
   const all = causesOf(wrong, times, (view) => sentenceIn(looked.facts.get(view.job), view.why, times));
   const more = all.slice(MOST_GROUPS).flatMap(({ views }) => views).length;
-  const link = linkTo({ ...lasting(question), state: 'attention' });
+  const link = linkFrom(question, { state: 'attention' });
   return region('attention', 'Needs attention', [
     markup`<ul class="cases">${each(all.slice(0, MOST_GROUPS), (cause) => caseOf(cause, scene), BROKEN_ITEM)}</ul>`,
     more > 0 && markup`<p class="note">And ${more} more: <a href="${link}">in the table</a>.</p>`,

@@ -1,6 +1,6 @@
 import { counted } from '../../../base/wording.js';
 import type { LockInfo } from '../../../contract/lock-info.js';
-import { INSTANCES, isClockOff, LOCKS } from '../data/tables.js';
+import { clockText, INSTANCES, LOCKS } from '../data/tables.js';
 import { type Content, type Markup, markup } from './markup.js';
 import { type Scene, table } from './parts.js';
 
@@ -24,7 +24,7 @@ const byText = <T>(all: readonly T[], text: (one: T) => string): T[] =>
 export function instances({ looked: { told }, times }: Scene): Markup {
   const up = told.filter(({ info }) => info.state === 'up');
   const gone = told.filter(({ info }) => info.state === 'gone').length;
-  const wrong = up.filter(({ info }) => isClockOff(info)).length;
+  const wrong = up.filter(clockText).length;
   const versions = [...new Set(up.map(({ info }) => info.version ?? ''))];
   const named =
     versions.length === 1 ? versions[0] && `version ${versions[0]}` : `${versions.length} versions`;

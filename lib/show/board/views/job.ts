@@ -1,10 +1,11 @@
 import { formatDuration } from '../../../base/duration.js';
 import { displayName } from '../../../base/lock-name.js';
 import { hasFailed, type JobFacts, wasInterrupted } from '../../../insight/facts.js';
+import { type Member, upSince } from '../../../insight/fleet-jobs.js';
 import { scheduleOf, type Times } from '../../../insight/shown.js';
 import { some } from '../../../insight/phrases.js';
 import type { ControlInfo, JobView, RunInfo, Why } from '../../../insight/types.js';
-import { lasting, linkTo } from '../data/question.js';
+import { linkFrom } from '../data/question.js';
 import { type Content, each, type Markup, markup } from './markup.js';
 import {
   BROKEN_ITEM,
@@ -26,8 +27,8 @@ export interface Known {
   readonly view: JobView;
   readonly facts: JobFacts;
   readonly controls: readonly ControlInfo[];
-  /** A deploy has removed it: when, and with which version, if that is known. */
-  readonly removed?: { readonly at?: number; readonly version?: string } | undefined;
+  /** That a deploy has removed it. */
+  readonly removed?: string | undefined;
 }
 
 /** One job: its state, why, and what ran. */
@@ -38,8 +39,7 @@ export function job(scene: Scene, known: Known): Markup {
     removed === undefined
       ? [statusOf(view), ' ', sinceOf(view, times)]
       : markup`<span class="status plain">○ removed</span>`;
-  const sentence =
-    removed === undefined ? view.why && sentenceIn(facts, view.why, times) : removedText(known, times);
+  const sentence = removed ?? sentenceIn(facts, view.why, times);
   const zone = question.zone !== 'UTC' && markup`<input type="hidden" name="zone" value="${question.zone}">`;
   return markup`<section id="job" class="region" data-live aria-labelledby="job-title">
     <header><h2 id="job-title">${displayName(view.job)}</h2>${state}${windows(scene)}</header>
@@ -70,11 +70,19 @@ function details(scene: Scene, { view, facts }: Known): Markup {
   ]);
 }
 
-function removedText({ removed, facts: { runs } }: Known, times: Times): string {
-  const version = removed?.version === undefined ? '' : ` with version ${removed.version}`;
-  const when = removed?.at === undefined ? '' : ` (${times.said(removed.at)})`;
-  const last = runs[0] === undefined ? '' : `; it last ran ${times.said(runs[0].startedAt)}`;
-  return `A deploy has removed it${version}${when}${last}.`;
+/** By the first instance of its application that started after the last one that had it, and is up. */
+export function removedText({ knownBy, runs }: JobFacts, told: readonly Member[], times: Times): string {
+  const [last] = knownBy;
+  const application = told.find(({ info }) => info.instance === last?.instance)?.info.application;
+  const [by] = told
+    .map(({ info }) => info)
+    .filter((info) => info.state === 'up' && info.application === application)
+    .filter((info) => upSince(info) > (last?.startedAt ?? 0))
+    .sort((one, other) => upSince(one) - upSince(other));
+  const version = by?.version === undefined ? '' : ` with version ${by.version}`;
+  const when = by === undefined ? '' : ` (${times.said(upSince(by))})`;
+  const ran = runs[0] === undefined ? '' : `; it last ran ${times.said(runs[0].startedAt)}`;
+  return `A deploy has removed it${version}${when}${ran}.`;
 }
 
 /** A run, the error that it threw, and its trace. */
@@ -110,7 +118,7 @@ function durations(runs: readonly RunInfo[]): Content {
 /** Why a job ran at a time, or did not. Its link is permanent. */
 export function answer(scene: Scene, why: Why, at: number, facts?: JobFacts): Markup {
   const { times, question } = scene;
-  const link = linkTo({ ...lasting(question), job: why.job, at });
+  const link = linkFrom(question, { job: why.job, at });
   const title = `Why: ${displayName(why.job)}, ${times.said(why.tick ?? at)}`;
   const run = 'run' in why ? why.run : undefined;
   const content = markup`<p class="sentence">${sentenceIn(facts, why, times)}</p>

@@ -1,13 +1,13 @@
 import { displayName } from '../../../base/lock-name.js';
 import { sentenceOf } from '../../../insight/sentence.js';
 import type { Times } from '../../../insight/shown.js';
-import type { JobStatus, JobView, RunInfo, Why } from '../../../insight/types.js';
+import type { JobView, RunInfo, Why } from '../../../insight/types.js';
 import type { JobFacts } from '../../../insight/facts.js';
 import type { Looked } from '../data/looked.js';
-import { lasting, linkTo, type Question } from '../data/question.js';
+import { linkFrom, type Question } from '../data/question.js';
 import type { Coming, Span } from '../data/strip.js';
-import type { Bit, Column, Mark } from '../data/tables.js';
-import { statusText, toneOfJob } from '../data/verdict.js';
+import type { Bit, Column } from '../data/tables.js';
+import { type Mark, markOfJob } from '../data/verdict.js';
 import { type Content, each, type Markup, markup } from './markup.js';
 
 /** What each part of a page gets: one answer of the store, and one question. */
@@ -72,28 +72,11 @@ export const timeAt = (at: number | undefined, times: Times): Markup =>
     ? markup`<span class="faint">–</span>`
     : markup`<time datetime="${new Date(at).toISOString()}" title="${times.full(at)}">${times.said(at)}</time>`;
 
-const SHAPES: Readonly<Record<JobStatus, string>> = {
-  overdue: '◆',
-  hung: '▲',
-  failing: '✕',
-  interrupted: '⚡',
-  overrun: '▲',
-  disagree: '≠',
-  unknown: '?',
-  running: '▶',
-  off: '○',
-  paused: '‖',
-  new: '·',
-  ok: '✓',
-};
-
 /** A state: a word and a shape, and a colour besides. */
 const markOf = ({ tone, text, shape, why = '' }: Mark): Markup =>
   markup`<span class="status ${tone}" title="${why}"><span aria-hidden="true">${shape}</span> ${text}</span>`;
 
-/** The state of a job. */
-export const statusOf = (view: JobView): Markup =>
-  markOf({ tone: toneOfJob(view), text: statusText(view), shape: SHAPES[view.status] ?? '?' });
+export const statusOf = (view: JobView): Markup => markOf(markOfJob(view));
 
 /** `since today 16:00`, or `since today 16:00 at least`. */
 export const sinceOf = (
@@ -105,11 +88,11 @@ export const sinceOf = (
 
 /** The permanent link of a job. */
 export const jobLink = (job: string, { question }: Scene): Markup =>
-  markup`<a class="job" href="${linkTo({ ...lasting(question), job })}">${displayName(job)}</a>`;
+  markup`<a class="job" href="${linkFrom(question, { job })}">${displayName(job)}</a>`;
 
 /** The permanent link of a job, a time, and the answer. */
 export const whyLink = (job: string, at: number, { question }: Scene): string =>
-  linkTo({ ...lasting(question), job, at });
+  linkFrom(question, { job, at });
 
 /** The time to ask about, so that the answer is this run. */
 export const timeOf = ({ tick, startedAt }: RunInfo): number => tick ?? startedAt;

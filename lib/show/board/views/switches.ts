@@ -67,21 +67,16 @@ function breakOf({ name, fencingToken, holder = 'its holder' }: LockInfo): Conte
   );
 }
 
-/** How many dead letters have a switch of their own, the newest ones. */
-const MOST_DEAD = 10;
+/** How many dead letters can be chosen, the newest ones: the shell lists them all. */
+const MOST_DEAD = 20;
 
 /** Puts all dead letters back, or one. */
 function deadOf({ name, dead = [] }: LockInfo, times: Scene['times']): Content {
-  const more = dead.length - MOST_DEAD;
-  const each = dead.slice(0, MOST_DEAD).map(({ id, job, reason: why, at, deliveries, key }) => {
+  const one = dead.slice(0, MOST_DEAD).map(({ id, job, reason: why, at, deliveries, key }) => {
     const which = key === undefined ? '' : ` (${displayName(key)})`;
-    const about = `${displayName(job)}${which}: ${why}, delivery ${deliveries}, `;
-    const said = markup`<span>${about}${timeAt(at, times)}</span>`;
-    return form('locks/redeliver', { lock: name, id }, 'Put it back', said, reason());
+    return markup`<option value="${id}">${displayName(job)}${which}: ${why}, delivery ${deliveries}, ${times.said(at)}</option>`;
   });
-  return [
-    form('locks/redeliver', { lock: name }, `Put back all ${dead.length} dead`, reason()),
-    markup`<details id="dead-letters"><summary>One dead letter</summary>${each}
-      ${more > 0 && markup`<p class="note">And ${more} more: <code>npx nestjs-scheduler-lock locks --json</code> lists them.</p>`}</details>`,
-  ];
+  const all = markup`<option value="">all ${dead.length}</option>`;
+  const which = markup`<label>dead letters <select name="id">${all}${one}</select></label>`;
+  return form('locks/redeliver', { lock: name }, 'Put back', which, reason());
 }

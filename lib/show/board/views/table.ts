@@ -88,13 +88,10 @@ export function windows({ question, span }: Scene): Markup {
   return markup`<nav class="windows" aria-label="Time">${links}</nav>`;
 }
 
-const NONE = { noJob: 'No instance has reported a job.', noneFound: 'No such job.' };
-
 /** One row for each job, with one strip of time. The roles stay where a small window lays the rows out as blocks. */
 export function jobs(scene: Scene, rows: Rows, drawn: readonly Markup[]): Markup {
   const { found, shown } = rows;
   const label = 'Runs, missed ticks, and dates to come';
-  const none = scene.looked.jobs.length === 0 ? NONE.noJob : NONE.noneFound;
   const picture = markup`<table role="table" aria-label="Jobs">
     <thead role="rowgroup"><tr role="row">
       <th role="columnheader" scope="col">Job</th><th role="columnheader" scope="col">State</th>
@@ -102,7 +99,7 @@ export function jobs(scene: Scene, rows: Rows, drawn: readonly Markup[]): Markup
       <th role="columnheader" scope="col">Next</th></tr></thead>
     <tbody role="rowgroup">${drawn}</tbody></table>${LEGEND}`;
   return markup`<section id="jobs" class="region picture" data-live aria-label="Jobs">
-    ${shown.length === 0 ? markup`<p class="faint">${none}</p>` : picture}
+    ${shown.length === 0 ? markup`<p class="faint">No such job.</p>` : picture}
     ${found.length > shown.length && pages(scene, rows)}</section>`;
 }
 

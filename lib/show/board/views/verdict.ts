@@ -1,19 +1,17 @@
 import { counted } from '../../../base/wording.js';
 import { headlineOf, nobodyText, toneOf, unreadText, verdictOf } from '../data/verdict.js';
+import type { Kept } from '../shared.js';
 import { type Markup, markup } from './markup.js';
 import { type Scene, timeAt } from './parts.js';
-
-/** How old an answer is, and why there is no newer one. */
-export interface Age {
-  readonly age: number;
-  readonly failure?: string | undefined;
-  readonly isAway?: true | undefined;
-}
 
 const PLACE = 'here. Is this the store, the key prefix or the table of the application?';
 
 /** The first line of the page: one sentence. */
-export function verdictLine({ times, looked }: Scene, { age, failure, isAway }: Age, store: string): Markup {
+export function verdictLine(
+  { times, looked }: Scene,
+  { age, failure, isAway }: Kept<unknown>,
+  store: string,
+): Markup {
   const verdict = verdictOf(looked);
   const since = `${isAway ? `No job can start: ${store} does not answer` : `${store} has told nothing`} since ${times.said(looked.now)}`;
   const problems = [

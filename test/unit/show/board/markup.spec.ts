@@ -30,8 +30,8 @@ async function screen(query: string, look: Partial<Kept<Looked>> = { value: look
   };
   const shared = new Shared(made.clock);
   const pages = new Pages({ source, shared, look: async () => ({ age: 0, ...look }) });
-  const { page } = await pages.page(readQuestion(new URLSearchParams(query)), '1');
-  return page.body;
+  const { body } = await pages.page(readQuestion(new URLSearchParams(query)), '1');
+  return String(body);
 }
 
 describe('each element is where HTML allows it', () => {
