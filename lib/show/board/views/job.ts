@@ -123,7 +123,7 @@ export function answer(scene: Scene, why: Why, at: number, facts?: JobFacts): Ma
   const run = 'run' in why ? why.run : undefined;
   const content = markup`<p class="sentence">${sentenceIn(facts, why, times)}</p>
     ${run && markup`<p>${runLine(run, scene)}</p>`}<p class="note"><a href="${link}">Link to this answer</a></p>`;
-  return region('answer', title, content, why.cause);
+  return region('answer', title, content, run?.outcome === 'running' ? undefined : run?.fencingToken);
 }
 
 const ACTS: Readonly<Record<ControlInfo['action'], string>> = {

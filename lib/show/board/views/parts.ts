@@ -31,9 +31,9 @@ export function sentenceIn(facts: JobFacts | undefined, why: Why | undefined, ti
   return sentenceOf({ ...facts, show: (at) => times.short(at) }, why, why.tick);
 }
 
-/** A part of the page that the script replaces when it has changed. @param cause of an answer */
-export const region = (id: string, title: string, content: Content, cause = ''): Markup =>
-  markup`<section id="${id}" class="region" data-live data-cause="${cause}" aria-labelledby="${id}-title">
+/** A part of the page that the script replaces when it has changed. @param ended the run that an answer is about, if it has ended */
+export const region = (id: string, title: string, content: Content, ended?: number): Markup =>
+  markup`<section id="${id}" class="region" data-live data-ended="${ended}" aria-labelledby="${id}-title">
     <header><h2 id="${id}-title">${title}</h2></header>${content}</section>`;
 
 const BROKEN = 'This record is broken, and cannot be shown.';
