@@ -20,7 +20,7 @@ import { filters, jobs, row, rowsOf, tabs } from './views/table.js';
 import { brokenRow, type Scene } from './views/parts.js';
 import { switches } from './views/switches.js';
 import { toneOf, verdictOf } from './data/verdict.js';
-import { verdictLine } from './views/verdict.js';
+import { type Age, verdictLine } from './views/verdict.js';
 
 type Part = readonly [id: string, draw: () => Markup];
 
@@ -97,7 +97,7 @@ export class Pages {
   }
 
   /** The parts of a page, one after another. One that cannot be drawn says so. */
-  async #drawn(scene: Scene, age: Kept<unknown>, kept?: KeptOfJob): Promise<Markup[]> {
+  async #drawn(scene: Scene, age: Age, kept?: KeptOfJob): Promise<Markup[]> {
     const parts = kept === undefined ? await this.#overview(scene) : jobParts(scene, kept);
     const drawn = [verdictLine(scene, age, this.reading.source.label())];
     for (const part of parts) {

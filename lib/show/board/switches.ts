@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.js';
+import { given } from '../../base/shared.js';
 import { type Result, told } from '../../insight/control/told.js';
 import type { ControlSwitches } from '../../insight/control/types.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../../base/errors.js';
@@ -51,17 +52,6 @@ export const used = (
   request: Fields,
 ): Promise<Result> => (control[does] as (request: Fields) => Promise<Result>).call(control, request);
 
-/** A form has a text for a box that is checked. */
-function checked(value: unknown): boolean {
-  if (value === 'on') return true;
-  if (value === undefined || typeof value === 'boolean') return value === true;
-  throw new SchedulerLockConfigError([`throughPause: ${show(value)} is neither true nor false.`]);
-}
-
-/** A form has a text for a number. */
-const numberIn = (value: unknown): number =>
-  typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : (value as number);
-
 /**
  * Whether a request comes from a page of the application itself: another site can make a browser send one with the cookies of the
  * application. A browser says where a request comes from (`Sec-Fetch-Site`); over plain HTTP it only names the origin.
@@ -74,46 +64,44 @@ function isSameOrigin({ 'sec-fetch-site': site, origin, host }: Headers): boolea
 const ELSEWHERE =
   'This request does not come from the page itself. Behind a proxy over plain HTTP, the proxy has to hand on the header Host.';
 
+/** A form has a text for a number. */
+const numberIn = (value: unknown): unknown =>
+  typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+
+/** What a switch is asked, a form's text for a box that is checked included. @throws SchedulerLockConfigError for what none takes */
+function fieldsIn(body: Fields, what: 'job' | 'lock', takes: readonly string[]): Fields {
+  const problems = unknownNames(body, [what, 'reason', ...takes]);
+  const { [what]: target, throughPause, fencingToken } = body;
+  if (typeof target !== 'string')
+    problems.push(`${what}: ${show(target)} is no name. Give the name of a ${what}.`);
+  if (![undefined, true, false, 'on'].includes(throughPause as never))
+    problems.push(`throughPause: ${show(throughPause)} is neither true nor false.`);
+  if (problems.length > 0) throw new SchedulerLockConfigError(problems);
+  const through = throughPause === 'on' || throughPause;
+  return { ...body, ...given({ throughPause: through, fencingToken: numberIn(fencingToken) }) };
+}
+
 /** Uses a switch for a person, and answers what happened. The caller has checked who may use switches. */
 export async function act(control: ControlSwitches, clock: Clock, request: Act): Promise<Answer> {
-  const { headers, body, name } = request;
-  const does = ownOf(ACTS, name);
-  if (does === undefined) return json({ error: 'There is no such switch.' }, 404);
+  const { headers, body, name, actor } = request;
+  const found = ownOf(ACTS, name);
+  if (found === undefined) return json({ error: 'There is no such switch.' }, 404);
   if (!isSameOrigin(headers)) return json({ error: ELSEWHERE }, 403);
   const isJson = /^application\/json\b/i.test(String(headers['content-type']));
   if (!isJson || typeof body !== 'object' || body === null || Array.isArray(body))
     return json({ error: 'Send a JSON object.' }, 415);
+  const { does, takes } = found;
   try {
-    return await answered(control, clock, does, request, body as Fields);
+    const fields = fieldsIn(body as Fields, name.startsWith('jobs/') ? 'job' : 'lock', takes);
+    const wait = does === 'runNow' ? RUN_LIMIT : undefined;
+    const result = await used(control, does, { ...fields, ...given({ wait }), actor: await actor() });
+    const { sentence, status } = told(result, shownIn(String(headers[ZONE_HEADER] ?? ''), clock));
+    return json({ ...result, sentence: visible(sentence) }, status);
   } catch (error) {
     // The application shuts down.
     if (error instanceof LockNotAcquiredError) return json({ error: error.message }, 503);
     return errorAnswer(error, 'Nobody knows whether it was done, and the page shows it: ');
   }
-}
-
-async function answered(
-  control: ControlSwitches,
-  clock: Clock,
-  { does, takes }: Switch,
-  { name, headers, actor }: Act,
-  fields: Fields,
-): Promise<Answer> {
-  const what = name.startsWith('jobs/') ? 'job' : 'lock';
-  const problems = unknownNames(fields, [what, 'reason', ...takes]);
-  const { [what]: target, throughPause, fencingToken } = fields;
-  if (typeof target !== 'string')
-    problems.push(`${what}: ${show(target)} is no name. Give the name of a ${what}.`);
-  if (problems.length > 0) throw new SchedulerLockConfigError(problems);
-  const result = await used(control, does, {
-    ...fields,
-    ...('throughPause' in fields && { throughPause: checked(throughPause) }),
-    ...('fencingToken' in fields && { fencingToken: numberIn(fencingToken) }),
-    ...(does === 'runNow' && { wait: RUN_LIMIT }),
-    actor: await actor(),
-  });
-  const { sentence, status } = told(result, shownIn(String(headers[ZONE_HEADER] ?? ''), clock));
-  return json({ ...result, sentence: visible(sentence) }, status);
 }
 
 /** The page names the zone of its viewer; another program gets times with a date and an offset. */

@@ -86,7 +86,7 @@ async function status(request: Request, context: Context): Promise<Answer> {
   for (const { state } of all) counts[state]++;
   const verdict = verdictOf(looked);
   const attention = counts.up === 0 || !verdict.complete || verdict.attention > 0;
-  const nobody = nobodyText(all, times, placeOf(request.address));
+  const nobody = nobodyText(looked.told, times, placeOf(request.address));
   const label = store.label ?? 'the store';
   const lines = [
     `${label}, ${counted(counts.up, 'instance')} up, ${times.full(times.now)}`,
@@ -158,7 +158,7 @@ async function instances(request: Request, context: Context): Promise<Answer> {
   const members = all.map((info) => ({ info, jobs: info.jobs }));
   const lines =
     all.length === 0
-      ? [nobodyText(all, times, placeOf(request.address)) ?? '']
+      ? [nobodyText(members, times, placeOf(request.address)) ?? '']
       : columnsTable(INSTANCES, members, times, look);
   return { document: all, lines, code: OK };
 }

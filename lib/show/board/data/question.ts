@@ -41,7 +41,7 @@ export function readQuestion(query: URLSearchParams): Question {
     zone,
     ...(hours !== undefined && { hours }),
     ...part('job'),
-    ...(text('job').trim() !== '' && at >= EARLIEST && at <= LATEST && { at }),
+    ...(text('job').trim() !== '' && at >= EARLIEST && { at }),
     ...part('state'),
     ...part('app'),
     find: text('find').trim(),
@@ -51,8 +51,6 @@ export function readQuestion(query: URLSearchParams): Question {
 
 /** A number before 1973 is no tick in milliseconds: the viewer has given seconds. */
 const EARLIEST = 1e11;
-/** What a `Date` can be. */
-const LATEST = 8.64e15;
 
 export function isZone(zone: string): boolean {
   if (zone === '') return false;

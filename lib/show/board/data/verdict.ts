@@ -1,6 +1,7 @@
 import { INSTANCES_KEPT } from '../../../contract/history-store.js';
 import { counted } from '../../../base/wording.js';
 import { displayName } from '../../../base/lock-name.js';
+import type { Member } from '../../../insight/fleet-jobs.js';
 import type { FleetView } from '../../../insight/look.js';
 import type { Times } from '../../../insight/shown.js';
 import type { JobView, Unreadable } from '../../../insight/types.js';
@@ -101,12 +102,12 @@ export function unreadText({ instances, runs, parts }: Unreadable): string[] {
 
 /** That nobody is up, and since when. @param place where none was seen */
 export function nobodyText(
-  all: readonly Pick<FleetView['told'][number]['info'], 'instance' | 'state' | 'seenAt'>[],
+  told: readonly Pick<Member, 'info'>[],
   times: Times,
   place: string,
 ): string | undefined {
-  if (all.some(({ state }) => state === 'up')) return undefined;
-  const [last] = [...all].sort((one, other) => other.seenAt - one.seenAt);
+  const [last] = told.map(({ info }) => info).sort((one, other) => other.seenAt - one.seenAt);
+  if (told.some(({ info }) => info.state === 'up')) return undefined;
   if (last === undefined)
     return `No instance has been seen in the last ${INSTANCES_KEPT / 86_400_000} days ${place}`;
   const how = last.state === 'left' ? 'was shut down' : 'gives no sign of life any more';

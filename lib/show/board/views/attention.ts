@@ -3,10 +3,9 @@ import { linkFrom } from '../data/question.js';
 import { each, type Markup, markup } from './markup.js';
 import { BROKEN_ITEM, jobLink, region, type Scene, sentenceIn, sinceOf, statusOf } from './parts.js';
 
-/** How many groups are shown, how many names of a group before the others are folded, and how many of those. */
+/** How many groups are shown, and how many names of a group before the others are folded. */
 const MOST_GROUPS = 12;
 const MOST_NAMES = 3;
-const MOST_OTHERS = 60;
 
 /** What a person should look at, by what is wrong. */
 export function attention(scene: Scene): Markup {
@@ -26,10 +25,9 @@ function caseOf({ views, oldest, sentence }: Cause, scene: Scene): Markup {
   const since = sinceOf(oldest, scene.times);
   if (views.length === 1)
     return markup`<li>${statusOf(oldest)}<div><p class="names">${names} ${since}</p><p class="sentence">${sentence}</p></div></li>`;
-  const others = names.slice(MOST_NAMES, MOST_NAMES + MOST_OTHERS);
-  const more = names.length - MOST_NAMES - others.length;
-  const folded = markup`<details id="more-${oldest.job.replaceAll(/\W/g, '-')}"><summary>and ${others.length + more} more</summary>
-    <p class="names">${others} ${more > 0 && markup`<span class="faint">and ${more} more</span>`}</p></details>`;
+  const others = names.slice(MOST_NAMES);
+  const folded = markup`<details id="more-${oldest.job.replaceAll(/\W/g, '-')}"><summary>and ${others.length} more</summary>
+    <p class="names">${others}</p></details>`;
   return markup`<li>${statusOf({ ...oldest, failures: 0 })}<div><p class="sentence">${sentence} ${since}</p>
     <p class="names">${names.slice(0, MOST_NAMES)}</p>${others.length > 0 && folded}</div></li>`;
 }

@@ -17,10 +17,7 @@ const folded = (
     <details id="${id}-details"${isOpen && markup` open`}><summary>${texts.filter(Boolean).join(' · ')}</summary>${content}</details>
   </section>`;
 
-const byText = <T>(all: readonly T[], text: (one: T) => string): T[] =>
-  [...all].sort((one, other) => (text(one) < text(other) ? -1 : 1));
-
-/** The instances: first those that are up, by name. */
+/** The instances: first those that are up, the newest of them at the top. */
 export function instances({ looked: { told }, times }: Scene): Markup {
   const up = told.filter(({ info }) => info.state === 'up');
   const gone = told.filter(({ info }) => info.state === 'gone').length;
@@ -35,11 +32,7 @@ export function instances({ looked: { told }, times }: Scene): Markup {
     gone > 0 && `${gone} gone without a word`,
     told.length > MAX_SHOWN && `${MAX_SHOWN} are shown`,
   ];
-  const sorted = [
-    ...byText(up, ({ info }) => info.instance),
-    ...told.filter(({ info }) => info.state !== 'up'),
-  ];
-  const shown = table('Instances', INSTANCES, sorted.slice(0, MAX_SHOWN), times);
+  const shown = table('Instances', INSTANCES, told.slice(0, MAX_SHOWN), times);
   return folded('instances', texts, up.length === 0, shown);
 }
 
@@ -50,7 +43,7 @@ const isOfInterest = ({ state, interrupted, line, queued, dead, unknown }: LockI
 /** The locks of jobs that are taken, or have something waiting. */
 export function locks({ looked, times }: Scene): Markup {
   const all = [...looked.locks.values()].flatMap(({ lock }) => lock ?? []);
-  const found = byText(all.filter(isOfInterest), ({ name }) => name);
+  const found = all.filter(isOfInterest).sort((one, other) => (one.name < other.name ? -1 : 1));
   const dead = found.reduce((sum, lock) => sum + (lock.dead?.length ?? 0), 0);
   const waiting = found.filter(({ line }) => line !== undefined).length;
   const texts = [
