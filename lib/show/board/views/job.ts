@@ -9,7 +9,6 @@ import { linkFrom } from '../data/question.js';
 import { type Content, each, type Markup, markup } from './markup.js';
 import {
   BROKEN_ITEM,
-  facts as factsOf,
   region,
   type Scene,
   sentenceIn,
@@ -60,14 +59,15 @@ function details(scene: Scene, { view, facts }: Known): Markup {
   const bad = runs.find((run) => hasFailed(run) || wasInterrupted(run));
   const good = runs.find(({ outcome }) => outcome === 'completed');
   const lockName = view.lock === undefined ? 'made from the arguments of each call' : displayName(view.lock);
-  return factsOf([
+  const named: readonly (readonly [name: string, value: Content])[] = [
     ['Last success', good === undefined ? none : runLine(good, scene)],
     ['Last error', bad === undefined ? none : runLine(bad, scene)],
     ['Next', timeAt(view.next, times)],
     ['Schedule', scheduleOf(view, scene.question.zone)],
     ['Lock', lock === undefined ? lockName : `${lockName}, ${lock.state}`],
     ['Instances', some(view.instances.map(displayName), 8) || 'none is up'],
-  ]);
+  ];
+  return markup`<dl class="facts">${named.map(([name, value]) => markup`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 /** By the first instance of its application that started after the last one that had it, and is up. */

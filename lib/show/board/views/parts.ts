@@ -62,10 +62,6 @@ export function table<T>(
     <tbody>${each(records, row, brokenRow(shown.length))}</tbody></table></div>`;
 }
 
-/** Names and values. */
-export const facts = (pairs: readonly (readonly [name: string, value: Content])[]): Markup =>
-  markup`<dl class="facts">${pairs.map(([name, value]) => markup`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
-
 /** A time as people say it; its title is the full one. */
 export const timeAt = (at: number | undefined, times: Times): Markup =>
   at === undefined
