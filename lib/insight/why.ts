@@ -118,9 +118,9 @@ function whyAt(facts: JobFacts, at: number): Why {
     misses.some(({ tick }) => tick === at) ||
     judge(facts).tick === at;
   if (isKnownTick) return whyTick(facts, at);
-  if (at % MINUTE !== 0 && newest !== undefined) return whyTick(facts, newest);
   const byHand = runs.find(({ tick, startedAt }) => tick === undefined && isIn(startedAt, at));
   if (byHand !== undefined) return whyRun(facts, byHand);
+  if (at % MINUTE !== 0 && newest !== undefined) return whyTick(facts, newest);
   const isKnown = newest !== undefined || dates.next(at) !== Infinity;
   return isKnown ? answer(facts, notATick(facts, at, dates), at) : whyTick(facts, at);
 }

@@ -4,7 +4,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../support/machine.js';
 import { DRAW } from './support/drawing.js';
-import { fleet, JOBS, MINUTE, NOW } from './support/fleet.js';
+import { MemoryLockStore } from '../../lib/index.js';
+import { ManualClock } from '../../lib/testing/index.js';
+import { type Fleet, fleet, HOUR, JOBS, MINUTE, NOW } from './support/fleet.js';
+import { shown, staged } from './support/incidents.js';
 import { type Site, site, USER } from './support/site.js';
 import { closeBrowser, testInBrowser, violationsOf, visitor } from './support/visitor.js';
 
@@ -44,6 +47,93 @@ afterAll(async () => {
   await place.close();
   await large.close();
   await closeBrowser();
+});
+
+/** What has happened, in how many jobs, and what the first lines of the page say of it. */
+const INCIDENTS: readonly [
+  what: string,
+  made: () => Promise<Pick<Fleet, 'store' | 'clock'>>,
+  says: RegExp[],
+][] = [
+  ['a good day with 3 jobs', () => staged(3), [/^All 3 jobs are fine$/]],
+  [
+    'a night in which the store was away, with 30 jobs',
+    () => staged(30, { outage: { from: NOW - 4 * HOUR, to: NOW - 3 * HOUR } }),
+    [
+      /^3 of 30 jobs need attention, 27 fine$/,
+      /The store was away 16:17:30–17:17:30: 3 jobs missed a tick\./,
+    ],
+  ],
+  [
+    'a bad deploy, with 30 jobs',
+    () => staged(30, { deploy: NOW - 61 * MINUTE }),
+    [/^1\d of 30 jobs need attention/, /1\d jobs fail with the same error: TypeError/],
+  ],
+  [
+    'a store that is away, with 30 jobs',
+    async () => {
+      const fleet = await staged(30);
+      const { history } = fleet.store;
+      const { instances } = history;
+      let looks = 0;
+      history.instances = (...given) => {
+        if (looks++ > 0) throw new Error('connect ECONNREFUSED 10.0.0.7:6379');
+        return instances.call(history, ...given);
+      };
+      return fleet;
+    },
+    [
+      /^No job can start: Redis db:6379 does not answer since today/,
+      /What is shown here is old: connect ECONN/,
+    ],
+  ],
+  [
+    'an empty store',
+    async () => ({ store: new MemoryLockStore(), clock: new ManualClock(NOW) }),
+    [/^No job is known$/, /No instance has been seen in the last 7 days here\. Is this the store/],
+  ],
+];
+
+describe.each(INCIDENTS)('the picture of %s', (what, made, says) => {
+  let page: Awaited<ReturnType<typeof shown>>;
+  beforeAll(async () => {
+    const fleet = await made();
+    page = await shown(fleet);
+    await (await fetch(page.address)).text();
+    // Past the time for which one answer of the store serves all.
+    await fleet.clock.advance(3_000);
+  });
+  afterAll(() => page.close());
+
+  inBrowser.each([
+    ['light', 1280],
+    ['light', 390],
+    ['dark', 1280],
+    ['dark', 390],
+  ] as const)('%s, %i pixels wide, says it in the first lines, and has no violation', async (look, width) => {
+    const { page: tab, complaints } = await visitor({
+      dark: look === 'dark',
+      zone: 'UTC',
+      size: { width, height: 900 },
+    });
+    await tab.goto(page.address);
+    const [headline = /./, ...others] = says;
+    expect(await tab.locator('.headline').innerText()).toMatch(headline);
+    const first = await tab.locator('#main > section').evaluateAll((parts) =>
+      parts
+        .filter((part) => part.getBoundingClientRect().top < innerHeight)
+        .map((part) => part.textContent)
+        .join(' '),
+    );
+    for (const text of others) expect(first.replaceAll(/\s+/g, ' ')).toMatch(text);
+    mkdirSync(FOLDER, { recursive: true });
+    const name = what.replaceAll(/\W+/g, '-');
+    await tab.screenshot({ path: join(FOLDER, `${name}-${look}-${width}.png`), fullPage: width === 1280 });
+    expect(await tab.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    expect(await violationsOf(tab)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await tab.context().close();
+  });
 });
 
 describe.each(['light', 'dark'] as const)('%s', (look) => {

@@ -1,6 +1,8 @@
 /// <reference lib="dom" />
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable, Module } from '@nestjs/common';
+import { Cron } from '@nestjs/schedule';
+import { MemoryLockStore, SchedulerLock } from '../../lib/index.js';
 import { processOf } from '../../lib/contract/line.js';
 import { until } from '../support/until.js';
 import type { KnownJob } from '../../lib/contract/history-store.js';
@@ -285,16 +287,63 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       await open('ExportJobs.warehouse');
       await use('Break its lock', 'Ended the lease of api-7f9c-m8vd', 'it hangs');
       await open('WebhookJobs.deliver');
-      await page.getByText('One dead letter').click();
-      await use('Put it back', 'Put 1 dead letter of the lock WebhookJobs.deliver back');
+      // Where the focus is, the page leaves the part as it is.
+      await form('Put back').getByLabel('dead letters').focus();
+      await form('Put back').getByLabel('dead letters').selectOption({ index: 1 });
+      await use('Put back', 'Put 1 dead letter of the lock WebhookJobs.deliver back');
       await open('WebhookJobs.deliver');
-      await use('Put back all 1 dead', 'Put 1 dead letter of the lock WebhookJobs.deliver back');
+      await use('Put back', 'Put 1 dead letter of the lock WebhookJobs.deliver back');
       // What a browser notes of the answer that the job is paused.
       expect(complaints.filter((text) => !text.includes('409'))).toEqual([]);
       await context.close();
     },
   );
 });
+
+/** Longer than the answer of the page waits for the end of a run. */
+const LONG = 5_500;
+
+@Injectable()
+class LongJobs {
+  @Cron('0 0 1 1 *')
+  @SchedulerLock({ name: 'long' })
+  async export(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, LONG));
+    throw new Error('SMTP 421');
+  }
+}
+
+@Module({ providers: [LongJobs] })
+class LongModule {}
+
+inBrowser.each(PLATFORMS)(
+  'on %s, by the clock of the machine, a person runs a job that takes long: the page says that it runs, and then how it has ended',
+  async (platform) => {
+    place = await site({
+      platform,
+      store: new MemoryLockStore(),
+      board: { control: { guards: [OperatorGuard], actor } },
+      imports: [LongModule],
+    });
+    const { page, context, complaints } = await visitor({ headers: OPERATOR });
+    await page.goto(`${place.url}?job=LongJobs.export`);
+    await page.getByRole('button', { name: 'Run now' }).click();
+    const done = page.locator('#done');
+    await done.filter({ hasText: /^It runs on api-7f9c-q1zz, with fencing token \d+\.$/ }).waitFor();
+    await done
+      .filter({
+        hasText:
+          /It ran on api-7f9c-q1zz: started by ada@example.com at .*, failed after 5\.5 s \(.*SMTP 421\)/,
+      })
+      .waitFor();
+    await page.locator('#job', { hasText: 'failing' }).waitFor();
+    await done.hover();
+    await page.evaluate(() => (document.activeElement as { blur?: () => void } | null)?.blur?.());
+    await page.locator('#acts', { hasText: 'ada@example.com ran it' }).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  },
+);
 
 test('where a browser does not say where a request comes from, as over plain HTTP, its origin does', async () => {
   const { url } = await opened('express');

@@ -140,20 +140,8 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       saysWhy(locks.err, '');
     });
 
-    test('the entries, `status` says that the instances are unknown, `locks` that queued calls are, and why; locks are told', async () => {
+    test('the entries, `locks` says that queued calls are unknown, the others that they can say nothing, and why; locks are told', async () => {
       await spoil('_entries');
-      const status = await ask('status');
-      expect(status).toMatchObject({
-        code: 1,
-        err: '',
-        out: expect.stringMatching(/instances unknown, .* by the clock here\n/),
-      });
-      saysWhy(status.out, '_entries');
-      expect(JSON.parse((await ask('status', '--json')).out)).toMatchObject({
-        attention: true,
-        jobs: [],
-        unreadable: { parts: [expect.stringContaining('shedlock_entries')] },
-      });
       const locks = await ask('locks');
       expect(locks).toMatchObject({ code: 0, out: expect.stringMatching(/RefreshJobs\.refresh +free /) });
       // Where neither calls are queued nor histories kept there is no such table.
@@ -162,7 +150,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
         expect(locks.out).toMatch(/ unknown/);
         saysWhy(locks.err, '_entries');
       }
-      for (const command of [['runs', JOB], ['instances']]) {
+      for (const command of [['status'], ['runs', JOB], ['instances']]) {
         const said = await ask(...command);
         expect(said).toMatchObject({ code: 3, out: '' });
         saysWhy(said.err, '_entries');

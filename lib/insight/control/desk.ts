@@ -117,7 +117,9 @@ export class Desk {
     const under = jobsUnder(lock ?? job, jobs);
     if (lock !== undefined) return { lock, jobs: under, knownBy: [] };
     const knownBy = jobs.get(job);
-    if (knownBy === undefined) return nobodyHas(job, under.length > 0 ? under : jobs.names);
+    // Who names a lock in the place of a job means that lock.
+    if (knownBy === undefined)
+      return under.length > 0 ? { lock: job, jobs: under, knownBy: [] } : nobodyHas(job, jobs.names);
     const [name] = knownBy.flatMap((by) => by.job.lock ?? []);
     return name === undefined
       ? nobodyHas(job, [], WITHOUT_LOCK)

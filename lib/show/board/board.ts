@@ -5,13 +5,13 @@
  * recognise each other's errors.
  */
 import { createHash } from 'node:crypto';
-import { type Answer, asset, compressed, html, json } from './answer.js';
-import { Api } from './api.js';
+import { type Answer, asset, fitting, json } from './answer.js';
+import { apiAnswer, type Reading } from './api.js';
 import { lookedAt, type Looked } from './data/looked.js';
 import { Pages } from './pages.js';
 import { readQuestion } from './data/question.js';
 import { SCRIPT } from './script.js';
-import { type BoardSource, type Kept, SHARED, Shared } from './shared.js';
+import { type BoardSource, type Kept, Shared } from './shared.js';
 import { STYLE } from './style.js';
 import { type Act, act } from './switches.js';
 
@@ -32,22 +32,21 @@ const ASSETS: ReadonlyMap<string, Answer> = new Map([
 
 /** Answers requests for the page and its JSON. The caller has checked who may ask. */
 export class Board {
-  readonly #api: Api;
-  readonly #shared: Shared;
+  readonly #reading: Reading;
   readonly #pages: Pages;
   /** How many jobs the last answer had. The fewer jobs, the more entries of each are read. */
   #jobs = ENTRIES / LEAST;
 
   constructor(private readonly source: BoardSource) {
-    this.#shared = new Shared(source.clock);
-    const look = (): Promise<Kept<Looked>> => this.#shared.ask('look', () => this.#look(), LOOK_LIMIT);
-    this.#pages = new Pages(source, this.#shared, look);
-    this.#api = new Api(source, this.#shared, look);
+    const shared = new Shared(source.clock);
+    const look = (): Promise<Kept<Looked>> => shared.ask('look', () => this.#look(), LOOK_LIMIT);
+    this.#reading = { source, shared, look };
+    this.#pages = new Pages(this.#reading);
   }
 
   /** @param what below `api/v1`; absent: the page, or one of its two assets @param query without its question mark */
   answer(what: string | undefined, query: string, headers: Act['headers'] = {}): Promise<Answer> {
-    return what === undefined ? this.page(query, headers) : this.#api.answer(what, query);
+    return what === undefined ? this.page(query, headers) : apiAnswer(this.#reading, what, query);
   }
 
   async page(query: string, headers: Act['headers'] = {}): Promise<Answer> {
@@ -58,21 +57,16 @@ export class Board {
       const file = ASSETS.get(name);
       // An asset of another version would be kept under the name of this one.
       const isThis = file !== undefined && (params.get('v') ?? BUILD) === BUILD;
-      return isThis
-        ? compressed(file, file, accepted)
-        : json({ error: 'This version has no such file.' }, 404);
+      return isThis ? fitting(file, accepted) : json({ error: 'This version has no such file.' }, 404);
     }
-    const { page, age } = await this.#pages.page(readQuestion(params), BUILD);
-    const answer = await compressed(html(page.body, page.status), page, accepted);
-    const busy = page.status === 503 && { 'retry-after': String(SHARED / 1_000) };
-    return { ...answer, headers: { ...answer.headers, age: String(Math.round(age / 1_000)), ...busy } };
+    return fitting(await this.#pages.page(readQuestion(params), BUILD), accepted);
   }
 
   /** Uses a switch for a person. */
   async act(request: Act): Promise<Answer> {
     const { control, clock } = this.source;
     if (control === undefined) return json({ error: 'This page only reads.' }, 404);
-    return act(control, clock, request).finally(() => this.#shared.expire());
+    return act(control, clock, request).finally(() => this.#reading.shared.expire());
   }
 
   async #look(): Promise<Looked> {

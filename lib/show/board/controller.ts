@@ -13,7 +13,7 @@ import {
 } from '@nestjs/common';
 import type { Answer } from './answer.js';
 import type { Board } from './board.js';
-import type { SchedulerLockBoardOptions } from './options.js';
+import type { SchedulerLockBoardControl, SchedulerLockBoardOptions } from './options.js';
 
 /** Injection token of a board, in the board's own module. */
 export const BOARD = Symbol('board of SchedulerLockBoardModule');
@@ -28,7 +28,6 @@ interface PlatformRequest {
 interface PlatformResponse {
   status(code: number): this;
   header(name: string, value: string): this;
-  getHeader(name: string): unknown;
   send(body: string | Buffer): unknown;
 }
 
@@ -51,15 +50,15 @@ class Reading {
 export function controllerOf({ path, guards, control }: SchedulerLockBoardOptions): Type<unknown> {
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(...guards)
-  class SchedulerLockBoardController extends Reading {}
-  if (control === undefined) return SchedulerLockBoardController;
-  const { guards: controlGuards, actor: actorOf } = control;
+  class SchedulerLockBoardController extends (control === undefined ? Reading : switching(control)) {}
+  return SchedulerLockBoardController;
+}
 
-  @Controller({ path, version: VERSION_NEUTRAL })
-  @UseGuards(...guards)
-  class SchedulerLockBoardSwitchesController extends Reading {
+/** The route of the switches, besides. */
+function switching({ guards, actor: actorOf }: SchedulerLockBoardControl): typeof Reading {
+  class Switching extends Reading {
     @Post('api/v1/:of/:action')
-    @UseGuards(...controlGuards)
+    @UseGuards(...guards)
     async act(
       @Param() { of, action }: { readonly of: string; readonly action: string },
       @Body() body: unknown,
@@ -71,14 +70,11 @@ export function controllerOf({ path, guards, control }: SchedulerLockBoardOption
       send(response, await this.host.board.act({ name, body, headers: request.headers, actor }));
     }
   }
-  return SchedulerLockBoardSwitchesController;
+  return Switching;
 }
 
 function send(response: PlatformResponse, { status, headers, body }: Answer): void {
   response.status(status);
-  // The application may vary its answers, too.
-  const vary = [response.getHeader('vary'), headers['vary']].filter(Boolean).join(', ');
-  for (const [name, value] of Object.entries({ ...headers, ...(vary !== '' && { vary }) }))
-    response.header(name, value);
+  for (const [name, value] of Object.entries(headers)) response.header(name, value);
   response.send(body);
 }

@@ -1,31 +1,26 @@
 import { nextTurn } from '../../base/clock.js';
 import type { JobFacts } from '../../insight/facts.js';
-import { type Member, upSince } from '../../insight/fleet-jobs.js';
 import { Times } from '../../insight/shown.js';
 import { inTurns } from '../../insight/turns.js';
 import type { ControlInfo, JobView } from '../../insight/types.js';
 import { viewOf } from '../../insight/view.js';
 import { why, whyUnknown } from '../../insight/why.js';
-import { given } from '../../base/shared.js';
 import type { Looked } from './data/looked.js';
 import { HOURS, type Question } from './data/question.js';
-import { Coming, stripOf } from './data/strip.js';
-import { type BoardSource, failureText, type Kept, type Shared } from './shared.js';
+import { Coming } from './data/strip.js';
+import { type Answer, html, packed, unavailable } from './answer.js';
+import type { Reading } from './api.js';
+import { failureText, type Kept } from './shared.js';
 import { each, type Markup, markup } from './views/markup.js';
 import { attention } from './views/attention.js';
 import { brokenPart, nothingKnown, pageOf } from './views/frame.js';
 import { instances, locks } from './views/fleet.js';
-import { acts, answer, job as jobPart, type Known } from './views/job.js';
+import { acts, answer, job as jobPart, type Known, removedText } from './views/job.js';
 import { filters, jobs, row, rowsOf, tabs } from './views/table.js';
 import { brokenRow, type Scene } from './views/parts.js';
 import { switches } from './views/switches.js';
-import { type Age, toneOf, verdictLine, verdictOf } from './views/verdict.js';
-
-/** A page, with its HTTP status. */
-export interface Page {
-  readonly body: string;
-  readonly status: number;
-}
+import { toneOf, verdictOf } from './data/verdict.js';
+import { type Age, verdictLine } from './views/verdict.js';
 
 type Part = readonly [id: string, draw: () => Markup];
 
@@ -38,16 +33,8 @@ const ALL = 1_000;
 const MOST_ACTS = 20;
 /** How long one waits for what is kept of a job, ms. */
 const JOB_LIMIT = 1_500;
-const BUSY = 'Too many pages are asked for at this moment. Ask again in 2 s.';
-const NO_ANSWER = 'no answer yet.';
 
-/** A job that no instance knows, beside those that are known. */
-interface Unknown {
-  readonly job: string;
-  readonly names: string[];
-  readonly failure?: string;
-}
-
+/** What the store keeps of a job: or the names of all jobs, if no instance knows it. */
 interface Read {
   readonly facts: JobFacts | { readonly names: string[] };
   readonly controls: readonly ControlInfo[];
@@ -55,76 +42,64 @@ interface Read {
 
 /** Makes pages. Viewers who ask the same share a page: the work does not grow with the viewers. */
 export class Pages {
-  readonly #coming = new Coming();
+  private readonly coming = new Coming();
 
-  constructor(
-    private readonly source: BoardSource,
-    private readonly shared: Shared,
-    private readonly look: () => Promise<Kept<Looked>>,
-  ) {}
+  constructor(private readonly reading: Reading) {}
 
-  async page(question: Question, build: string): Promise<{ page: Page; age: number }> {
+  /** The header `Age` says how old it is. */
+  async page(question: Question, build: string): Promise<Answer> {
     const key = `page ${JSON.stringify(question)}`;
-    const { value, age, isBusy } = await this.shared.ask(key, () => this.#made(question, build));
-    return { page: value ?? this.#nothing(question, build, isBusy ? BUSY : NO_ANSWER), age };
+    const { value, age, failure } = await this.reading.shared.ask(key, () => this.#made(question, build));
+    const { headers, ...page } = value ?? this.#nothing(question, build, failure);
+    return { ...page, headers: { ...headers, age: String(Math.round(age / 1_000)) } };
   }
 
-  #nothing(question: Question, build: string, failure: string): Page {
+  #nothing(question: Question, build: string, failure = ''): Answer {
     const frame = { question, build, title: '(!) Jobs', tone: 'bad', isAway: true } as const;
-    return { body: pageOf({ ...frame, parts: [nothingKnown(this.source.label(), failure)] }), status: 503 };
+    const parts = [nothingKnown(this.reading.source.label(), failure)];
+    return unavailable(html(pageOf({ ...frame, parts }), 503));
   }
 
-  async #made(question: Question, build: string): Promise<Page> {
-    const { value: looked, ...age } = await this.look();
-    if (looked === undefined) return this.#nothing(question, build, age.failure ?? NO_ANSWER);
+  async #made(question: Question, build: string): Promise<Answer> {
+    const { value: looked, ...age } = await this.reading.look();
+    if (looked === undefined) return this.#nothing(question, build, age.failure);
     const { job } = question;
-    const known = job === undefined ? undefined : await this.#known(job, looked);
-    const isUnknown = known !== undefined && 'names' in known;
-    return this.shared.inLine(async () => {
+    const read = (of: string): Promise<Kept<Read>> =>
+      this.reading.shared.ask(`job ${of}`, () => this.#read(of), JOB_LIMIT);
+    const kept = job === undefined ? undefined : { ...(await read(job)), job };
+    const isUnknown = kept?.value !== undefined && 'names' in kept.value.facts;
+    return this.reading.shared.inLine(async () => {
       const scene = this.#scene(looked, question);
-      const parts = await this.#drawn(scene, age, known);
+      const parts = await this.#drawn(scene, age, kept);
       const verdict = verdictOf(looked);
       const isAway = age.failure !== undefined;
       const count = isAway ? '(!) ' : verdict.attention > 0 ? `(${verdict.attention}) ` : '';
       const title = `${count}${job === undefined ? 'Jobs' : `${job} – jobs`}`;
       const tone = toneOf(verdict, age.failure);
-      return { body: pageOf({ question, build, title, tone, isAway, parts }), status: isUnknown ? 404 : 200 };
+      const body = pageOf({ question, build, title, tone, isAway, parts });
+      return packed(html(body, isUnknown ? 404 : 200));
     });
   }
 
-  /** All that is kept of a job: that takes a read of the store. If that fails, the look has less, and no answers. */
-  async #known(job: string, looked: Looked): Promise<Known | Unknown> {
-    const read = await this.shared.ask(`job ${job}`, () => this.#read(job), JOB_LIMIT);
-    const { value, failure = NO_ANSWER } = read;
-    const facts = value?.facts ?? looked.facts.get(job);
-    const problem = value === undefined ? { failure } : {};
-    if (facts === undefined) return { job, names: looked.jobs.map((view) => view.job), ...problem };
-    if (!('known' in facts)) return { job, names: facts.names.sort() };
-    // One that is up may have come after the look.
-    const isThere =
-      looked.jobs.some((view) => view.job === job) || facts.knownBy.some(({ state }) => state === 'up');
-    const removed = isThere ? {} : { removed: removedBy(facts, looked.told) };
-    return { facts, view: viewOf(facts), controls: value?.controls ?? [], ...removed, ...problem };
-  }
-
   async #read(job: string): Promise<Read> {
-    const insight = await this.source.insight();
+    const insight = await this.reading.source.insight();
     return { facts: await insight.facts(job), controls: await insight.controls({ job, limit: MOST_ACTS }) };
   }
 
   #scene(looked: Looked, question: Question): Scene {
-    const { traceUrl, control } = this.source;
+    const { traceUrl, control } = this.reading.source;
     const { now } = looked;
     const hours = question.hours ?? (question.job === undefined ? hoursFor(looked) : 168);
     const span = { from: now - hours * HOUR, now, to: now + hours * HOUR * AHEAD };
     const times = new Times(question.zone, now);
-    return { looked, question, times, span, traceUrl, control: control !== undefined };
+    const { coming } = this;
+    return { looked, question, times, span, coming, traceUrl, control: control !== undefined };
   }
 
   /** The parts of a page, one after another. One that cannot be drawn says so. */
-  async #drawn(scene: Scene, age: Age, known: Known | Unknown | undefined): Promise<Markup[]> {
-    const parts = known === undefined ? await this.#overview(scene) : this.#jobParts(scene, known);
-    const drawn = [verdictLine(scene, age, this.source.label())];
+  async #drawn(scene: Scene, age: Age, kept?: KeptOfJob): Promise<Markup[]> {
+    const parts = kept === undefined ? await this.#overview(scene) : jobParts(scene, kept);
+    const drawn = [verdictLine(scene, age, this.reading.source.label())];
     for (const part of parts) {
       if (part === false) continue;
       const [id, draw] = part;
@@ -139,14 +114,17 @@ export class Pages {
   }
 
   async #overview(scene: Scene): Promise<(Part | false)[]> {
-    const { looked, question, span } = scene;
+    const { looked, question } = scene;
     const rows = rowsOf(looked, question);
     const drawOne = (view: JobView): Markup => {
       const facts = looked.facts.get(view.job);
       if (facts === undefined) throw new Error('a broken record');
-      return row(view, stripOf(facts, view, span, looked.most, this.#coming), scene);
+      return row(view, facts, scene);
     };
     const drawn = await inTurns(rows.shown, (view) => each([view], drawOne, brokenRow(4)));
+    // The verdict says that there is nothing, and where to look.
+    if (looked.jobs.length === 0)
+      return looked.told.length === 0 ? [] : [['instances', () => instances(scene)]];
     return [
       looked.jobs.some((view) => view.attention) && ['attention', () => attention(scene)],
       ['find', () => markup`<div class="bar">${tabs(scene)}${filters(scene)}</div>`],
@@ -155,27 +133,32 @@ export class Pages {
       ['locks', () => locks(scene)],
     ];
   }
+}
 
-  #jobParts(bare: Scene, known: Known | Unknown): (Part | false)[] {
-    const { looked, span, question, control } = bare;
-    const { at = looked.now } = question;
-    const { failure } = known;
-    const answered = (draw: () => Markup): Part => [
-      'answer',
-      () => (failure === undefined ? draw() : brokenPart('answer', failure)),
-    ];
-    if ('names' in known) return [answered(() => answer(bare, whyUnknown(known.job, known.names), at))];
-    const { facts, view, controls } = known;
-    const own = new Map([...looked.locks].filter(([name]) => name === view.lock));
-    const scene: Scene = { ...bare, looked: { ...looked, locks: own } };
-    return [
-      question.at !== undefined && answered(() => answer(scene, why(facts, at), at, facts)),
-      ['job', () => jobPart(scene, known, stripOf(facts, view, span, ALL, this.#coming))],
-      control && facts.forgotten === undefined && ['switches', () => switches(scene, known)],
-      controls.length > 0 && ['acts', () => acts(scene, known)],
-      ['locks', () => locks(scene)],
-    ];
-  }
+type KeptOfJob = Kept<Read> & { readonly job: string };
+
+/** The parts of the page of a job, as far as the store has told of it by now. */
+function jobParts(bare: Scene, { value, failure, job }: KeptOfJob): (Part | false)[] {
+  const { looked, question, control } = bare;
+  const { at = looked.now } = question;
+  if (value === undefined) return [['job', () => brokenPart('job', failure ?? '')]];
+  const { facts, controls } = value;
+  if (!('known' in facts)) return [['answer', () => answer(bare, whyUnknown(job, facts.names.sort()), at)]];
+  const view = viewOf(facts);
+  // One that is up may have come after the look.
+  const isThere =
+    looked.jobs.some((one) => one.job === job) || facts.knownBy.some(({ state }) => state === 'up');
+  const removed = isThere ? undefined : removedText(facts, looked.told, bare.times);
+  const known: Known = { facts, view, controls, removed };
+  const own = new Map([...looked.locks].filter(([name]) => name === view.lock));
+  const scene: Scene = { ...bare, looked: { ...looked, locks: own, most: ALL } };
+  return [
+    question.at !== undefined && ['answer', () => answer(scene, why(facts, at), at, facts)],
+    ['job', () => jobPart(scene, known)],
+    control && facts.forgotten === undefined && ['switches', () => switches(scene, known)],
+    controls.length > 0 && ['acts', () => acts(scene, known)],
+    ['locks', () => locks(scene)],
+  ];
 }
 
 /** The window that shows the oldest problem; a day if there is none. */
@@ -183,16 +166,4 @@ function hoursFor({ jobs: all, now }: Looked): number {
   const since = Math.min(...all.filter((view) => view.attention).map((view) => view.since ?? Infinity));
   if (since === Infinity) return 24;
   return HOURS.find((hours) => now - since < hours * HOUR * 0.95) ?? 168;
-}
-
-/** The first one of its application that started after it without it, and is up. */
-function removedBy({ knownBy: [last] }: JobFacts, told: readonly Member[]): Known['removed'] {
-  const application = told.find(({ info }) => info.instance === last?.instance)?.info.application;
-  const [by] = told
-    .filter(({ info, jobs: own }) => {
-      const isNext = info.application === application && upSince(info) > (last?.startedAt ?? 0);
-      return info.state === 'up' && isNext && !own.some(({ job }) => job === last?.job.job);
-    })
-    .sort((one, other) => upSince(one.info) - upSince(other.info));
-  return by === undefined ? {} : { at: upSince(by.info), ...given({ version: by.info.version }) };
 }

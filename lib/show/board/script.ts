@@ -7,7 +7,7 @@
  */
 export const SCRIPT = /* js */ `(() => {
   'use strict';
-  const EVERY = 5000, OLD = 15000, LIMIT = 20000, TYPED = 250, FOLLOW = 3000;
+  const EVERY = 5000, OLD = 15000, LIMIT = 20000, TYPED = 250, FOLLOW = 2000;
   const byId = (id) => document.getElementById(id);
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const shownZone = () => new URL(location.href).searchParams.get('zone') ?? zone;
@@ -108,20 +108,21 @@ export const SCRIPT = /* js */ `(() => {
     }, TYPED);
   });
 
-  /** Marks that change the direction of text are shown, not obeyed. */
-  const shown = (text) => text.replace(/[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]/g, (mark) => '[U+' + mark.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0') + ']');
-
-  /** Says how a run has ended, when it has. */
-  async function follow(job, at, output) {
+  /** Says how a run has ended, when two answers agree: right at its end its record may not be there yet. */
+  async function follow(job, token, output) {
     const said = output.textContent;
-    for (;;) {
+    for (let last; ;) {
       await new Promise((resolve) => setTimeout(resolve, FOLLOW));
-      if (output.textContent !== said) return;
-      const { page } = await pageAt(address({ job, at })).catch(() => ({}));
+      const { page } = await pageAt(address({ job, at: Math.floor(token / 1000) })).catch(() => ({}));
       const answer = page?.getElementById('answer');
-      if (!answer || answer.dataset.cause === 'running') continue;
-      if (output.textContent === said) output.textContent = answer.querySelector('.sentence').textContent;
-      return refresh();
+      if (output.textContent !== said) return;
+      if (answer?.dataset.ended !== String(token)) continue;
+      const sentence = answer.querySelector('.sentence').textContent;
+      if (sentence === last) {
+        output.textContent = sentence;
+        return refresh();
+      }
+      last = sentence;
     }
   }
 
@@ -142,8 +143,8 @@ export const SCRIPT = /* js */ `(() => {
         body: JSON.stringify(fields),
       });
       const answer = await response.json().catch(() => ({}));
-      output.textContent = shown(answer.sentence ?? answer.error ?? answer.message ?? 'The application answered ' + response.status);
-      if (answer.result === 'started' && !answer.outcome) follow(fields.job, Math.floor(answer.fencingToken / 1000), output);
+      output.textContent = answer.sentence ?? answer.error ?? answer.message ?? 'The application answered ' + response.status;
+      if (answer.result === 'started' && !answer.outcome) follow(fields.job, answer.fencingToken, output);
     } catch (error) {
       output.textContent = 'No answer: ' + error.message;
     } finally {

@@ -32,17 +32,17 @@ const OLDEST = 60_000;
 
 /** What there is for whoever asks. */
 export interface Kept<T> {
-  /** Absent: there is none yet. */
+  /** Absent: there is none. */
   readonly value?: T;
   /** How old the value is, ms. */
   readonly age: number;
-  /** Why there is no newer value. Absent: it is new enough. */
+  /** Why there is no value, or no newer one. Absent: it is new enough. */
   readonly failure?: string;
   /** The store does not answer at all: it neither refuses this, nor is only slow. */
   readonly isAway?: true;
-  /** Too much is asked for at this moment. */
-  readonly isBusy?: true;
 }
+
+const BUSY = 'Too many pages are asked for at this moment. Ask again in 2 s.';
 
 interface Entry {
   value?: unknown;
@@ -79,7 +79,7 @@ export class Shared {
       await noLongerThan(wait, making, this.clock, { keepAlive: true });
     }
     const isTooOld = entry.value === undefined || this.#age(entry) >= OLDEST;
-    return isMissed && isTooOld ? { age: 0, isBusy: true } : this.#keptOf<T>(entry);
+    return isMissed && isTooOld ? { age: 0, failure: BUSY } : this.#keptOf<T>(entry);
   }
 
   #keptOf<T>(entry: Entry): Kept<T> {

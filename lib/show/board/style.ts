@@ -134,7 +134,6 @@ dd { overflow-wrap: anywhere; }
 .error { color: var(--bad); overflow-wrap: anywhere; }
 .durations { margin: 14px 0; max-width: 420px; }
 .durations polyline { fill: none; stroke: var(--run); stroke-width: 1.5; vector-effect: non-scaling-stroke; }
-.waiter { display: block; }
 .acts li { padding: 3px 0; overflow-wrap: anywhere; }
 #done { position: sticky; top: 8px; z-index: 1; width: calc(100% - 48px); padding: 10px 16px; color: var(--text); background: var(--going-soft); border: 1px solid var(--going); border-radius: 8px; }
 .switches { display: grid; gap: 12px; }

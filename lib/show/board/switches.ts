@@ -1,16 +1,15 @@
 import type { Clock } from '../../base/clock.js';
+import { given } from '../../base/shared.js';
 import { type Result, told } from '../../insight/control/told.js';
 import type { ControlSwitches } from '../../insight/control/control.js';
-import { given } from '../../base/shared.js';
-import type { Duration } from '../../base/duration.js';
-import { LockNotAcquiredError, SchedulerLockConfigError, StoreUnavailableError } from '../../base/errors.js';
+import { LockNotAcquiredError, SchedulerLockConfigError } from '../../base/errors.js';
 import { Times } from '../../insight/shown.js';
 import { timesIn } from '../../insight/times.js';
 import { show, unknownNames } from '../../base/wording.js';
-import { type Answer, json } from './answer.js';
+import { type Answer, errorAnswer, json } from './answer.js';
 import { ownOf } from './api.js';
-import { failureText } from './shared.js';
 import { isZone } from './data/question.js';
+import { visible } from './views/frame.js';
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
@@ -26,16 +25,10 @@ export interface Act {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-interface By {
-  readonly actor: string;
-  readonly reason?: string;
-}
-
 interface Switch {
+  readonly does: keyof ControlSwitches;
   /** What it takes in the body besides a name and a reason. */
   readonly takes: readonly string[];
-  /** Hands on what was given, also what cannot work: the function says what is wrong with it. */
-  use(control: ControlSwitches, name: string, fields: Fields, by: By): Promise<Result>;
 }
 
 /** For how long the end of a run is waited for, ms: the page follows one that takes longer. */
@@ -43,44 +36,22 @@ const RUN_LIMIT = 4_000;
 /** The zone of the viewer, in which the page wants its answers. */
 const ZONE_HEADER = 'x-scheduler-lock-zone';
 
-/** The switches of the page: the same six functions that the service and the shell have. */
+/** The switches of the page: the same functions that the service and the shell have. */
 const ACTS: Readonly<Record<string, Switch>> = {
-  'jobs/pause': {
-    takes: ['for'],
-    use: (control, job, { for: length }, by) =>
-      control.pause({ job, ...by, reason: by.reason ?? '', ...given({ for: length as Duration }) }),
-  },
-  'jobs/resume': { takes: [], use: (control, job, _fields, by) => control.resume({ job, ...by }) },
-  'jobs/run': {
-    takes: ['throughPause'],
-    use: (control, job, { throughPause }, by) =>
-      control.runNow({ job, ...by, ...given({ throughPause: checked(throughPause) }), wait: RUN_LIMIT }),
-  },
-  'jobs/forget': {
-    takes: [],
-    use: (control, job, _fields, by) => control.forget({ job, ...by, reason: by.reason ?? '' }),
-  },
-  'locks/break': {
-    takes: ['fencingToken'],
-    use: (control, lock, { fencingToken }, by) =>
-      control.break({ lock, fencingToken: numberIn(fencingToken), ...by, reason: by.reason ?? '' }),
-  },
-  'locks/redeliver': {
-    takes: ['id'],
-    use: (control, lock, { id }, by) => control.redeliver({ lock, ...by, ...given({ id: id as string }) }),
-  },
+  'jobs/pause': { does: 'pause', takes: ['for'] },
+  'jobs/resume': { does: 'resume', takes: [] },
+  'jobs/run': { does: 'runNow', takes: ['throughPause'] },
+  'jobs/forget': { does: 'forget', takes: [] },
+  'locks/break': { does: 'break', takes: ['fencingToken'] },
+  'locks/redeliver': { does: 'redeliver', takes: ['id'] },
 };
 
-/** A form has a text for a box that is checked. */
-function checked(value: unknown): boolean {
-  if (value === 'on') return true;
-  if (value === undefined || typeof value === 'boolean') return value === true;
-  throw new SchedulerLockConfigError([`throughPause: ${show(value)} is neither true nor false.`]);
-}
-
-/** A form has a text for a number. */
-const numberIn = (value: unknown): number =>
-  typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : (value as number);
+/** Uses a switch. Hands on what was given, also what cannot work: the switch says what is wrong with it. */
+export const used = (
+  control: ControlSwitches,
+  does: keyof ControlSwitches,
+  request: Fields,
+): Promise<Result> => (control[does] as (request: Fields) => Promise<Result>).call(control, request);
 
 /**
  * Whether a request comes from a page of the application itself: another site can make a browser send one with the cookies of the
@@ -94,47 +65,44 @@ function isSameOrigin({ 'sec-fetch-site': site, origin, host }: Headers): boolea
 const ELSEWHERE =
   'This request does not come from the page itself. Behind a proxy over plain HTTP, the proxy has to hand on the header Host.';
 
+/** A form has a text for a number. */
+const numberIn = (value: unknown): unknown =>
+  typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+
+/** What a switch is asked, a form's text for a box that is checked included. @throws SchedulerLockConfigError for what none takes */
+function fieldsIn(body: Fields, what: 'job' | 'lock', takes: readonly string[]): Fields {
+  const problems = unknownNames(body, [what, 'reason', ...takes]);
+  const { [what]: target, throughPause, fencingToken } = body;
+  if (typeof target !== 'string')
+    problems.push(`${what}: ${show(target)} is no name. Give the name of a ${what}.`);
+  if (![undefined, true, false, 'on'].includes(throughPause as never))
+    problems.push(`throughPause: ${show(throughPause)} is neither true nor false.`);
+  if (problems.length > 0) throw new SchedulerLockConfigError(problems);
+  const through = throughPause === 'on' || throughPause;
+  return { ...body, ...given({ throughPause: through, fencingToken: numberIn(fencingToken) }) };
+}
+
 /** Uses a switch for a person, and answers what happened. The caller has checked who may use switches. */
 export async function act(control: ControlSwitches, clock: Clock, request: Act): Promise<Answer> {
-  const { headers, body, name } = request;
-  const does = ownOf(ACTS, name);
-  if (does === undefined) return json({ error: 'There is no such switch.' }, 404);
+  const { headers, body, name, actor } = request;
+  const found = ownOf(ACTS, name);
+  if (found === undefined) return json({ error: 'There is no such switch.' }, 404);
   if (!isSameOrigin(headers)) return json({ error: ELSEWHERE }, 403);
   const isJson = /^application\/json\b/i.test(String(headers['content-type']));
   if (!isJson || typeof body !== 'object' || body === null || Array.isArray(body))
     return json({ error: 'Send a JSON object.' }, 415);
+  const { does, takes } = found;
   try {
-    return await used(control, clock, does, request, body as Fields);
+    const fields = fieldsIn(body as Fields, name.startsWith('jobs/') ? 'job' : 'lock', takes);
+    const wait = does === 'runNow' ? RUN_LIMIT : undefined;
+    const result = await used(control, does, { ...fields, ...given({ wait }), actor: await actor() });
+    const { sentence, status } = told(result, shownIn(String(headers[ZONE_HEADER] ?? ''), clock));
+    return json({ ...result, sentence: visible(sentence) }, status);
   } catch (error) {
-    if (error instanceof SchedulerLockConfigError) return json({ error: error.problems.join(' ') }, 400);
-    if (error instanceof StoreUnavailableError)
-      return json(
-        { error: `Nobody knows whether it was done: ${failureText(error)} The page shows it.` },
-        503,
-      );
     // The application shuts down.
     if (error instanceof LockNotAcquiredError) return json({ error: error.message }, 503);
-    throw error;
+    return errorAnswer(error, 'Nobody knows whether it was done, and the page shows it: ');
   }
-}
-
-async function used(
-  control: ControlSwitches,
-  clock: Clock,
-  { takes, use }: Switch,
-  { name, headers, actor }: Act,
-  fields: Fields,
-): Promise<Answer> {
-  const what = name.startsWith('jobs/') ? 'job' : 'lock';
-  const { [what]: target, reason } = fields;
-  const problems = unknownNames(fields, [what, 'reason', ...takes]);
-  if (typeof target !== 'string')
-    problems.push(`${what}: ${show(target)} is no name. Give the name of a ${what}.`);
-  if (typeof target !== 'string' || problems.length > 0) throw new SchedulerLockConfigError(problems);
-  const by = { actor: await actor(), ...given({ reason: reason as string }) };
-  const result = await use(control, target, fields, by);
-  const { sentence, status } = told(result, shownIn(String(headers[ZONE_HEADER] ?? ''), clock));
-  return json({ ...result, sentence }, status);
 }
 
 /** The page names the zone of its viewer; another program gets times with a date and an offset. */

@@ -1,4 +1,4 @@
-import { URL_VARIABLE, UsageError } from './options.js';
+import { type Options, URL_VARIABLE, UsageError } from './options.js';
 
 /** Where the store is. */
 export interface StoreAddress {
@@ -9,8 +9,6 @@ export interface StoreAddress {
   readonly key: string | undefined;
   readonly table: string | undefined;
   readonly schema: string | undefined;
-  /** File with the certificates that the store's one has to be signed by. */
-  readonly ca: string | undefined;
   /** File of a module with the options of the store. */
   readonly config: string | undefined;
 }
@@ -30,59 +28,47 @@ const FORMS = 'redis://host:6379, rediss://, postgres://user:password@host/datab
 export const kindOf = ({ url }: StoreAddress): StoreKind | undefined =>
   URL.canParse(url) ? KINDS[new URL(url).protocol] : undefined;
 
-/**
- * @returns the address itself
- * @throws UsageError if it can never work. It never quotes the URL, which may hold a password
- */
-export function checkAddress(address: StoreAddress): StoreAddress {
-  const { url, keyPrefix, key, table, schema, ca, config } = address;
+/** @throws UsageError for what can never work. It never quotes the URL, which may hold a password */
+export function addressOf(url: string, text: Options['text']): StoreAddress {
+  const [keyPrefix, key, table, schema, config] = PARTS.map(text);
+  const address = { url, keyPrefix, key, table, schema, config };
+  const given = PARTS.slice(0, -1).filter((name) => text(name) !== undefined);
   if (config !== undefined) {
-    if ([keyPrefix, key, table, schema, ca].every((value) => value === undefined)) return address;
-    throw new UsageError(
-      '--config names the store whole: leave --key-prefix, --key, --table, --schema and --ca out.',
-    );
+    if (given.length === 0) return address;
+    throw new UsageError(`--config names the store whole: leave --${given.join(' and --')} out.`);
   }
   checkUrl(url);
-  const isRedis = kindOf(address) === 'redis';
-  if (isRedis && (table !== undefined || schema !== undefined))
-    throw new UsageError('--table and --schema are of databases, and the URL is that of a Redis.');
-  if (!isRedis && (keyPrefix !== undefined || key !== undefined))
-    throw new UsageError('--key-prefix and --key are of Redis, and the URL is that of a database.');
-  checkKey(key, keyPrefix);
-  if (ca !== undefined && new URL(url).protocol === 'redis:')
-    throw new UsageError('--ca is for TLS, and the URL begins with redis://. Write rediss://.');
+  const ofKind = kindOf(address) === 'redis' ? ['key-prefix', 'key'] : ['table', 'schema'];
+  const wrong = given.find((name) => !ofKind.includes(name));
+  if (wrong !== undefined)
+    throw new UsageError(`--${wrong} is none of the options for this URL: --${ofKind.join(', --')}.`);
+  if (key !== undefined && keyPrefix !== undefined)
+    throw new UsageError('--key is the whole key of a lock: leave --key-prefix out.');
+  if (key !== undefined && key.split('*').length !== 2)
+    throw new UsageError('--key: write one * in the place of the name, such as job-lock:default:*.');
   return address;
 }
 
-function checkKey(key: string | undefined, keyPrefix: string | undefined): void {
-  if (key === undefined) return;
-  if (keyPrefix !== undefined)
-    throw new UsageError('--key is the whole key of a lock: leave --key-prefix out.');
-  if (key.split('*').length !== 2)
-    throw new UsageError('--key: write one * in the place of the name, such as job-lock:default:*.');
-}
+const PARTS = ['key-prefix', 'key', 'table', 'schema', 'config'] as const;
 
 function checkUrl(url: string): void {
   if (url === '')
     throw new UsageError(`Say where the store is: set ${URL_VARIABLE}, or give --url ${FORMS}.`);
-  if (!URL.canParse(url))
+  if (!isWhole(url))
     throw new UsageError(
-      `The URL of the store is none. Write ${FORMS}; percent-encode special characters in the password.`,
+      `The URL of the store is none of these: ${FORMS}. Percent-encode special characters in user name and password.`,
     );
+}
+
+function isWhole(url: string): boolean {
+  if (!URL.canParse(url)) return false;
   const { protocol, hash, pathname, search, hostname, username, password } = new URL(url);
-  if (KINDS[protocol] === undefined)
-    throw new UsageError(`The URL of the store begins with none of these: ${FORMS}.`);
-  // A part of the password would be taken for the host or the database, resolved, and shown.
-  if (hash !== '' || pathname.includes('@') || /^\?[^=]*@/.test(search))
-    throw new UsageError(
-      'A "#", "/" or "?" cuts the user name or password of the URL off. Percent-encode special characters there.',
-    );
-  // `pg` takes it for itself, other drivers throw.
-  if (KINDS[protocol] !== 'postgres' && [username, password].some((part) => decoded(part) === undefined))
-    throw new UsageError(
-      'A "%" in the user name or password of the URL encodes no character. Write %25 for it.',
-    );
-  if (hostname === '') throw new UsageError(`The URL of the store names no host. Write ${FORMS}.`);
+  // A part of a password that a "#", "/" or "?" cuts off would be taken for the host or the database, resolved, and shown.
+  const isCut = hash !== '' || pathname.includes('@') || /^\?[^=]*@/.test(search);
+  // `pg` takes a "%" for itself, other drivers throw.
+  const isReadable =
+    KINDS[protocol] === 'postgres' || [username, password].every((part) => decoded(part) !== undefined);
+  return KINDS[protocol] !== undefined && hostname !== '' && !isCut && isReadable;
 }
 
 /** A text without the URL of the store, and without its password. */

@@ -1,85 +1,71 @@
 import { parseArgs } from 'node:util';
-import { readTime, timesIn } from '../../insight/times.js';
 import { nearest, show } from '../../base/wording.js';
+import { isZone } from '../board/data/question.js';
+import { addressOf, type StoreAddress } from './address.js';
 import {
   type Command,
   COMMAND_NAMES,
+  help,
   OPTION_NAMES,
   type OptionName,
+  type Options,
   optionOf,
   URL_VARIABLE,
   UsageError,
 } from './options.js';
-import { checkAddress, type StoreAddress } from './address.js';
-import { type Print, type PrintCommand, PRINTS } from './print.js';
-import { type Asked, checkSwitch, isSwitch } from './switches.js';
+import { isPrint, type PrintCommand, printed, PRINTS } from './print.js';
 
-/** What a person has asked for. */
-export interface Request extends Asked {
+/** What a person has asked for. Insight and the switches check what they get. */
+export interface Request extends Options {
   readonly command: Exclude<Command, PrintCommand>;
+  /** The word behind the command: a job, or the lock of `break` and `redeliver`. */
+  readonly name?: string;
   readonly address: StoreAddress;
   readonly zone: string;
-  /** Epoch milliseconds. */
-  readonly at?: number;
-  readonly limit: number;
-  /** 0: a free one. */
-  readonly port: number;
-  readonly json: boolean;
-  readonly watch: boolean;
-  readonly bad: boolean;
 }
 
-const DEFAULT_LIMIT = 20;
-const MAX_NUMBER = 1_000;
+/** What the word behind a command names. */
+const NAMES: Readonly<Partial<Record<Command, 'job' | 'lock'>>> = {
+  runs: 'job',
+  why: 'job',
+  pause: 'job',
+  resume: 'job',
+  run: 'job',
+  forget: 'job',
+  break: 'lock',
+  redeliver: 'lock',
+  'with-lock': 'lock',
+};
 
 /**
  * Reads the arguments of the shell.
  *
+ * @returns the request, or a text that answers it
  * @throws UsageError for what cannot work. It never quotes a value that may hold a password
  */
 export function readArguments(
   argv: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
-): Request | Print | 'help' | 'version' {
+  { env, version }: { readonly env: Readonly<Record<string, string | undefined>>; readonly version: string },
+): Request | string {
   const { positionals, values } = parsed(argv);
   const [word, ...words] = positionals;
-  const has = (name: OptionName): boolean => values[name] === true;
-  const text = (name: OptionName): string | undefined => values[name] as string | undefined;
-  if (has('help') || word === 'help') return 'help';
-  if (has('version')) return 'version';
+  const options: Options = {
+    has: (name) => values[name] === true,
+    text: (name) => values[name] as string | undefined,
+  };
+  const { has, text } = options;
+  if (has('help') || word === 'help') return help();
+  if (has('version')) return version;
   const command = commandOf(word);
   for (const name of Object.keys(values)) checkOwner(name as OptionName, command);
-  const job = jobOf(command, words);
-  if (isPrint(command)) return { print: command, value: text, shedlock: has('shedlock') };
-  if (isSwitch(command)) checkSwitch(command, job, text);
-  const zone = zoneOf(text('zone'));
-  const at = timeOf(text('at'), zone);
-  return {
-    command,
-    address: addressOf(text, env),
-    zone,
-    ...(job !== undefined && { job }),
-    ...(at !== undefined && { at }),
-    limit: limitOf(text('limit')),
-    port: portOf(text('port')),
-    json: has('json'),
-    watch: has('watch'),
-    bad: has('bad'),
-    throughPause: has('through-pause'),
-    text,
-  };
+  const name = nameOf(command, words, text('lock'));
+  if (isPrint(command)) return printed(command, options);
+  const zone = text('zone') ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (!isZone(zone))
+    throw new UsageError(`--zone: ${show(zone)} is no time zone. Give a name such as Europe/Berlin.`);
+  const url = text('url') ?? (text('config') === undefined ? env[URL_VARIABLE] : '') ?? '';
+  return { ...options, command, address: addressOf(url, text), zone, ...(name !== undefined && { name }) };
 }
-
-const addressOf = (text: Request['text'], env: Readonly<Record<string, string | undefined>>): StoreAddress =>
-  checkAddress({
-    url: text('url') ?? (text('config') === undefined ? env[URL_VARIABLE] : '') ?? '',
-    keyPrefix: text('key-prefix'),
-    key: text('key'),
-    table: text('table'),
-    schema: text('schema'),
-    ca: text('ca'),
-    config: text('config'),
-  });
 
 interface Parsed {
   readonly positionals: readonly string[];
@@ -131,65 +117,27 @@ function commandOf(word: string | undefined): Command {
   );
 }
 
-const isPrint = (command: Command): command is PrintCommand => command in PRINTS;
-
 function checkOwner(name: OptionName, command: Command): void {
-  if (isPrint(command)) {
-    const options: readonly OptionName[] = PRINTS[command];
-    if (options.includes(name)) return;
-    throw new UsageError(`${command} takes ${options.map((each) => `--${each}`).join(', ')}, not --${name}.`);
-  }
   const { of } = optionOf(name);
-  if (of !== undefined && !of.includes(command))
-    throw new UsageError(`--${name} is an option of ${of.join(' and ')}, not of ${command}.`);
+  const own: readonly OptionName[] = isPrint(command) ? PRINTS[command] : [];
+  if (own.includes(name) || (!isPrint(command) && (of === undefined || of.includes(command)))) return;
+  const owners = of === undefined ? '' : `, but of ${of.join(', ')}`;
+  throw new UsageError(`--${name} is no option of ${command}${owners}.`);
 }
 
-function jobOf(command: Command, words: readonly string[]): string | undefined {
-  const most =
-    command === 'runs' || command === 'why' || command === 'with-lock' || isSwitch(command) ? 1 : 0;
-  if (words.length > most) throw new UsageError(tooMany(command, most));
-  const [job] = words;
-  if (command === 'why' && job === undefined)
-    throw new UsageError('Say which job: why <job>. `status` shows their names.');
-  if (job?.trim() === '') throw new UsageError('The name of the job is empty.');
-  return job;
-}
-
-function tooMany(command: Command, most: number): string {
-  if (most === 0) return `${command} takes no further words, only options.`;
-  const what = ['break', 'redeliver', 'with-lock'].includes(command) ? 'lock' : 'job';
-  return `${command} takes the name of one ${what}. Put quotation marks around a name with blanks.`;
-}
-
-function limitOf(text: string | undefined): number {
-  const limit = text === undefined ? DEFAULT_LIMIT : Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_NUMBER) return limit;
-  throw new UsageError(`--limit: ${show(text)} is no whole number from 1 to ${MAX_NUMBER}.`);
-}
-
-function portOf(text = '0'): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new UsageError(`--port: ${show(text)} is no port. Give a number up to 65535.`);
-}
-
-function timeOf(text: string | undefined, zone: string): number | undefined {
-  if (text === undefined) return undefined;
-  const time = readTime(text, zone);
-  if (time !== undefined) return time;
-  throw new UsageError(
-    `--at: ${show(text)} is no time. Write it as 2026-11-22T03:00, in the zone ${zone}, or as 2026-11-22T03:00Z.`,
-  );
-}
-
-function zoneOf(text: string | undefined): string {
-  const zone = text ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
-  try {
-    timesIn(zone);
-    return zone;
-  } catch {
-    const meant = nearest(zone, Intl.supportedValuesOf('timeZone'));
+function nameOf(command: Command, [name, ...more]: string[], lock: string | undefined): string | undefined {
+  const what = NAMES[command];
+  if (what === undefined && name !== undefined)
+    throw new UsageError(`${command} takes no further words, only options.`);
+  if (more.length > 0)
     throw new UsageError(
-      `--zone: ${show(zone)} is no time zone. ${meant === undefined ? 'Give a name such as Europe/Berlin.' : `Did you mean ${meant}?`}`,
+      `${command} takes the name of one ${what}. Put quotation marks around a name with blanks.`,
     );
-  }
+  if (name !== undefined && lock !== undefined)
+    throw new UsageError(`${command}: a job and --lock are given. Give one of them.`);
+  if (what !== undefined && name === undefined && lock === undefined && command !== 'runs')
+    throw new UsageError(
+      `Say which ${what}: ${command} <${what}>. \`${what === 'job' ? 'status' : 'locks'}\` shows their names.`,
+    );
+  return name;
 }

@@ -1,14 +1,11 @@
-import { readFileSync } from 'node:fs';
 import type { LockStore } from '../../contract/lock-store.js';
 import { MysqlLockStore } from '../../stores/mysql/mysql-lock.store.js';
 import { PostgresLockStore } from '../../stores/postgres/postgres-lock.store.js';
 import { RedisConnection } from '../../stores/redis/redis-connection.js';
 import { RedisLockStore, type RedisLockStoreOptions } from '../../stores/redis/redis-lock.store.js';
-import { show } from '../../base/wording.js';
 import { loadConfig, type RedisSource, type StoreOptions } from './config.js';
 import { loadMysql, loadPostgres } from './drivers.js';
 import { kindOf, type StoreAddress } from './address.js';
-import { UsageError } from './options.js';
 
 /** A store that is only read. */
 export interface OpenStore {
@@ -41,23 +38,10 @@ export async function openStore(address: StoreAddress): Promise<OpenStore> {
 }
 
 function openRedis(address: StoreAddress): Promise<OpenStore> {
-  const { url, keyPrefix, key: pattern, ca } = address;
+  const { url, keyPrefix, key: pattern } = address;
   const [head = '', tail = ''] = pattern?.split('*') ?? [];
   const key = pattern === undefined ? undefined : (name: string): string => head + name + tail;
-  const source = ca === undefined ? url : { ...partsOf(url), tls: { ca: readCa(ca) } };
-  return openConnection(source, { keyPrefix, key });
-}
-
-/** What ioredis reads out of a URL: beside options, it takes no URL. */
-function partsOf(url: string): object {
-  const { hostname, port, username, password, pathname } = new URL(url);
-  return {
-    host: hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: Number(port || 6379),
-    db: Number(pathname.slice(1) || 0),
-    ...(username && { username: decodeURIComponent(username) }),
-    ...(password && { password: decodeURIComponent(password) }),
-  };
+  return openConnection(url, { keyPrefix, key });
 }
 
 /** Connects without `init()` of the store, which tests rights by writing: a user who only reads may lack them. */
@@ -86,11 +70,10 @@ async function openConfigured(options: StoreOptions): Promise<OpenStore> {
   }, close);
 }
 
-async function openPostgres({ url, table, schema, ca }: StoreAddress): Promise<OpenStore> {
+async function openPostgres({ url, table, schema }: StoreAddress): Promise<OpenStore> {
   const Pool = await loadPostgres();
   const pool = new Pool({
-    // The URL may have more TLS parameters, and these win over options beside it.
-    connectionString: ca === undefined ? url : withCa(url, ca),
+    connectionString: url,
     max: CONNECTIONS,
     connectionTimeoutMillis: LIMIT,
     query_timeout: STATEMENT_LIMIT,
@@ -108,18 +91,9 @@ async function openPostgres({ url, table, schema, ca }: StoreAddress): Promise<O
   }, close);
 }
 
-function withCa(url: string, ca: string): string {
-  readCa(ca);
-  const whole = new URL(url);
-  whole.searchParams.set('sslrootcert', ca);
-  if (!whole.searchParams.has('sslmode')) whole.searchParams.set('sslmode', 'verify-full');
-  return whole.href;
-}
-
-async function openMysql({ url, table, schema, ca }: StoreAddress): Promise<OpenStore> {
+async function openMysql({ url, table, schema }: StoreAddress): Promise<OpenStore> {
   const createPool = await loadMysql();
-  const ssl = ca === undefined ? {} : { ssl: { ca: readCa(ca) } };
-  const pool = createPool({ uri: url, connectionLimit: CONNECTIONS, connectTimeout: LIMIT, ...ssl });
+  const pool = createPool({ uri: url, connectionLimit: CONNECTIONS, connectTimeout: LIMIT });
   const close = (): Promise<void> => pool.end();
   return closedIfItFails(async () => {
     const options = { table, schema, migrate: false, queryTimeout: STATEMENT_LIMIT };
@@ -153,17 +127,6 @@ async function checkTables(store: PostgresLockStore | MysqlLockStore): Promise<v
       // The next table shows what is wrong.
     }
   await store.init();
-}
-
-/** @throws UsageError if the file cannot be read */
-function readCa(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new UsageError(
-      `--ca: the file ${show(file)} cannot be read (${(error as NodeJS.ErrnoException).code}).`,
-    );
-  }
 }
 
 async function closedIfItFails(

@@ -41,7 +41,6 @@ export const OPTIONS = {
   },
   table: { value: '<name>', help: 'of a database, as its store has it (default: shedlock)' },
   schema: { value: '<name>', help: 'where that table is' },
-  ca: { value: '<file>', help: 'certificates that the one of the store is signed by (PEM), for TLS' },
   config: {
     value: '<file>',
     help: 'instead of a URL: a module that exports the options `connection`, `keyPrefix` and `key`, or `store`',
@@ -63,7 +62,7 @@ export const OPTIONS = {
     help: 'who does it (default: the user and the host)',
     of: ['pause', 'resume', 'break', 'run', 'redeliver', 'forget'],
   },
-  lock: { value: '<name>', help: 'instead of a job', of: ['pause', 'resume'] },
+  lock: { value: '<name>', help: 'a lock that no instance has a job for', of: ['pause', 'resume'] },
   for: { value: '<duration>', help: 'how long it lasts, up to 30d (default: 7d)', of: ['pause'] },
   wait: {
     value: '<duration>',
@@ -94,6 +93,13 @@ export const OPTIONS = {
 
 export type OptionName = keyof typeof OPTIONS;
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
+
+/** The options that a person has given. */
+export interface Options {
+  /** The value of one that takes a value. */
+  readonly text: (name: OptionName) => string | undefined;
+  readonly has: (name: OptionName) => boolean;
+}
 
 /** An option, by its name. */
 export const optionOf = (name: OptionName): ShellOption => OPTIONS[name];

@@ -1,7 +1,7 @@
 import { mysqlSetup } from '../../stores/mysql/schema.js';
 import { postgresSetup } from '../../stores/postgres/schema.js';
 import { aclText } from '../../stores/redis/acl.js';
-import { type OptionName, UsageError } from './options.js';
+import { type Command, type OptionName, type Options, UsageError } from './options.js';
 
 /** The commands that print statements for a person to run in a store, and their options. They connect to nothing. */
 export const PRINTS = {
@@ -11,13 +11,7 @@ export const PRINTS = {
 
 export type PrintCommand = keyof typeof PRINTS;
 
-/** What a person wants printed. */
-export interface Print {
-  readonly print: PrintCommand;
-  /** The value of an option, if it has one. */
-  readonly value: (name: OptionName) => string | undefined;
-  readonly shedlock: boolean;
-}
+export const isPrint = (command: Command): command is PrintCommand => command in PRINTS;
 
 const SETUPS = { postgres: postgresSetup, mysql: mysqlSetup };
 
@@ -25,12 +19,13 @@ const SETUPS = { postgres: postgresSetup, mysql: mysqlSetup };
  * @returns the text
  * @throws UsageError, or SchedulerLockConfigError, for what cannot work
  */
-export function printed({ print, value, shedlock }: Print): string {
-  if (print === 'acl') return aclText({ keyPrefix: value('key-prefix'), user: word('user', value('user')) });
-  const store = value('store');
+export function printed(command: PrintCommand, { text, has }: Options): string {
+  if (command === 'acl') return aclText({ keyPrefix: text('key-prefix'), user: word('user', text('user')) });
+  const store = text('store');
   if (store !== 'postgres' && store !== 'mysql')
     throw new UsageError('Say for which database: --store postgres, or --store mysql (also for MariaDB).');
-  return SETUPS[store]({ table: value('table'), schema: value('schema'), user: value('grant'), shedlock });
+  const given = { table: text('table'), schema: text('schema'), user: text('grant') };
+  return SETUPS[store]({ ...given, shedlock: has('shedlock') });
 }
 
 /** A name without characters that would break the line. */

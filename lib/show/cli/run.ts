@@ -4,16 +4,16 @@
  */
 import type { Clock } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
+import { capital } from '../../insight/phrases.js';
 import { Insight } from '../../insight/insight.js';
 import type { LockStore } from '../../contract/lock-store.js';
 import { Control } from '../../insight/control/control.js';
 import { asClause, withoutSql } from '../../base/wording.js';
 import { readArguments, type Request } from './arguments.js';
-import { answerOf, AWAY, type Context, USAGE } from './commands.js';
+import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js';
 import type { OpenStore } from './open.js';
-import { help, URL_VARIABLE, UsageError } from './options.js';
+import { OPTION_NAMES, URL_VARIABLE, UsageError } from './options.js';
 import { type StoreAddress, withoutSecrets } from './address.js';
-import { type Print, printed } from './print.js';
 import { servePage } from './serve.js';
 import { coloured, plain, printable } from './table.js';
 import { splitCommand, withLock } from './with-lock.js';
@@ -53,24 +53,19 @@ const EVERY = 2_000;
  */
 export async function run(argv: readonly string[], shell: Shell): Promise<number> {
   const { own, command } = splitCommand(argv);
-  let request: Request | Print | 'help' | 'version';
+  let url = shell.env[URL_VARIABLE] ?? '';
   try {
-    request = readArguments(own, shell.env);
-    if (typeof request === 'object' && 'print' in request) {
-      shell.stdout.write(`${printed(request)}\n`);
-      return 0;
+    const request = readArguments(own, shell);
+    if (typeof request !== 'string') {
+      ({ url } = request.address);
+      return await runOn(request, command, shell);
     }
-  } catch (error) {
-    return failed(error, shell, '');
-  }
-  if (request === 'help' || request === 'version') {
-    shell.stdout.write(`${request === 'help' ? help() : shell.version}\n`);
+    shell.stdout.write(`${request}\n`);
     return 0;
-  }
-  try {
-    return await runOn(request, command, shell);
   } catch (error) {
-    return failed(error, shell, request.address.url);
+    const { line, code } = explain(error, url);
+    shell.stderr.write(`${line}\n`);
+    return code;
   }
 }
 
@@ -79,37 +74,45 @@ async function runOn(request: Request, command: readonly string[], shell: Shell)
   try {
     if (request.command === 'board') return await serve(request, store, shell);
     if (request.command === 'with-lock') return await withLock(request, command, store, shell);
-    const { stdout, stderr, clock } = shell;
-    let insight: Insight | undefined;
-    let control: Control | undefined;
-    const actor = shell.actor();
-    const context: Context = {
-      store,
-      // Only when a command needs it: a store without a history has locks, too.
-      get insight() {
-        return (insight ??= new Insight(store, { zone: request.zone }));
-      },
-      get control() {
-        return (control ??= new Control(store, { clock, instance: actor, closing: untilInterrupted(shell) }));
-      },
-      actor,
-      clock,
-      look: {
-        paint: hasColours(shell) ? coloured : plain,
-        get columns() {
-          return stdout.isTTY === true ? stdout.columns : undefined;
-        },
-      },
-      say: (line) => stderr.write(`${line}\n`),
-    };
-    if (request.watch) return await watch(request, context, shell);
+    const context = contextOf(request, store, shell);
+    if (request.has('watch')) return await watch(request, context, shell);
     const answer = await answerOf(request, context);
-    stdout.write(`${request.json ? JSON.stringify(answer.document, null, 2) : answer.lines.join('\n')}\n`);
+    shell.stdout.write(`${textOf(answer, request)}\n`);
     return answer.code;
   } finally {
     // An error here does not change the answer. A connection that waits for a table may have been closed.
     await close().catch(() => undefined);
   }
+}
+
+const textOf = ({ document, lines }: Pick<Answer, 'document' | 'lines'>, { has }: Request): string =>
+  has('json') ? JSON.stringify(document, null, has('watch') ? 0 : 2) : lines.join('\n');
+
+function contextOf({ zone }: Request, store: LockStore, shell: Shell): Context {
+  const { stdout, stderr, clock, env } = shell;
+  const isColourful = stdout.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+  let insight: Insight | undefined;
+  let control: Control | undefined;
+  const actor = shell.actor();
+  return {
+    store,
+    // Only when a command needs it: a store without a history has locks, too.
+    get insight() {
+      return (insight ??= new Insight(store, { zone }));
+    },
+    get control() {
+      return (control ??= new Control(store, { clock, instance: actor, closing: untilInterrupted(shell) }));
+    },
+    actor,
+    clock,
+    look: {
+      paint: isColourful ? coloured : plain,
+      get columns() {
+        return stdout.isTTY === true ? stdout.columns : undefined;
+      },
+    },
+    say: (line) => stderr.write(`${printable(line)}\n`),
+  };
 }
 
 /** Ctrl+C ends a wait for a run: the answer says what is known by then. */
@@ -120,42 +123,30 @@ function untilInterrupted({ onInterrupt }: Shell): AbortSignal {
 }
 
 /** Serves the page until a person ends it. */
-async function serve(
-  { port }: Request,
-  store: LockStore,
-  { stdout, clock, onInterrupt }: Shell,
-): Promise<number> {
+async function serve({ text }: Request, store: LockStore, shell: Shell): Promise<number> {
+  const { stdout, clock, onInterrupt } = shell;
   const interrupted = new Promise<void>((resolve) => onInterrupt(resolve));
   const insight = new Insight(store);
-  const { address, close } = await servePage(
-    {
-      insight: async () => insight,
-      clock,
-      label: () => store.label ?? 'the store',
-      traceUrl: undefined,
-    },
-    port,
-  );
+  const label = (): string => store.label ?? 'the store';
+  const source = { insight: async () => insight, clock, label, traceUrl: undefined };
+  const { address, close } = await servePage(source, Number(text('port') ?? 0));
   stdout.write(`${address}\nOnly for who has this address. Ctrl+C ends it.\n`);
   await interrupted;
   close();
   return 0;
 }
 
-const hasColours = ({ stdout, env }: Shell): boolean =>
-  stdout.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
-
 /** Looks again and again, also while the store is away, until a person ends it. */
 async function watch(request: Request, context: Context, shell: Shell): Promise<number> {
   const interrupted = new Promise<true>((resolve) => shell.onInterrupt(() => resolve(true)));
   const { clock, stdout } = shell;
   const look = async (): Promise<false> => {
-    const { document, lines } = await answerOf(request, context).catch((error: unknown) => {
+    const answer = await answerOf(request, context).catch((error: unknown) => {
       const { line } = explain(error, request.address.url);
       return { document: { error: line }, lines: [line] };
     });
-    const text = request.json ? JSON.stringify(document) : lines.join('\n');
-    stdout.write(stdout.isTTY === true && !request.json ? repaint(text, stdout) : `${text}\n`);
+    const text = textOf(answer, request);
+    stdout.write(stdout.isTTY === true && !request.has('json') ? repaint(text, stdout) : `${text}\n`);
     await new Promise<void>((resolve) => clock.setTimer(resolve, EVERY, { keepAlive: true }));
     return false;
   };
@@ -172,27 +163,26 @@ function repaint(text: string, { rows = Infinity }: Output): string {
   return `\u001b[H${shown.map((line) => `${line}\u001b[K\n`).join('')}\u001b[J`;
 }
 
-function failed(error: unknown, { stderr, env }: Shell, url: string): number {
-  const { line, code } = explain(error, url || (env[URL_VARIABLE] ?? ''));
-  stderr.write(`${line}\n`);
-  return code;
-}
-
 /** An error as one line that says what to do. */
 function explain(error: unknown, url: string): { line: string; code: number } {
-  const clean = (text: string): string => printable(withoutSecrets(asClause(text), url));
+  const isWrong = error instanceof SchedulerLockConfigError;
+  const code = isWrong || error instanceof UsageError ? USAGE : AWAY;
   // Our own text: it quotes no URL, only the form of one.
-  if (error instanceof UsageError)
-    return { line: printable(withoutSecrets(error.message, url)), code: USAGE };
-  if (error instanceof SchedulerLockConfigError) {
-    // The options of the module have other names here.
-    const problems = error.problems.map((problem) =>
-      capital(withoutSql(problem.replace(/^(connection|store): /, ''))),
-    );
-    return { line: `${clean(problems.join(' '))}.`, code: USAGE };
-  }
+  if (error instanceof UsageError) return { line: printable(withoutSecrets(error.message, url)), code };
   const message = error instanceof Error ? error.message || error.name : String(error);
-  return { line: `${clean(withoutSql(message))}.`, code: AWAY };
+  const text = isWrong ? error.problems.map((problem) => withoutSql(namedHere(problem))).join(' ') : message;
+  return { line: `${printable(withoutSecrets(asClause(withoutSql(text)), url))}.`, code };
 }
 
-const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
+/** The options that have another name in a request than here. */
+const NAMES: Readonly<Record<string, string>> = { fencingToken: 'fencing', key: 'queue-key', actor: 'as' };
+
+/** What is wrong with an option of the module, or with a request, by the names that the options have here. */
+function namedHere(problem: string): string {
+  const bare = problem.replace(/^(\w+\(\): )?((connection|store): )?/, '');
+  const [, what = ''] = /^(\w+): /.exec(bare) ?? [];
+  const option = NAMES[what] ?? what;
+  return (OPTION_NAMES as string[]).includes(option)
+    ? `--${option}${bare.slice(what.length)}`
+    : capital(bare);
+}

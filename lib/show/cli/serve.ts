@@ -1,10 +1,9 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Answer } from '../board/answer.js';
+import { type Answer, json } from '../board/answer.js';
 import { Board } from '../board/board.js';
-import type { BoardSource } from '../board/shared.js';
-import { withoutSql } from '../../base/wording.js';
+import { type BoardSource, failureText } from '../board/shared.js';
 import { UsageError } from './options.js';
 
 /**
@@ -22,16 +21,15 @@ interface Served {
 
 const LOOPBACK = '127.0.0.1';
 
-/** @throws UsageError if the port is taken */
+/** @throws UsageError if the port cannot be used */
 export async function servePage(source: BoardSource, port: number): Promise<Served> {
   const board = new Board(source);
   const secret = randomBytes(16).toString('base64url');
   const server = createServer((request, response) => {
     answerTo(request, board, secret)
-      .catch((error: unknown) =>
-        plain(500, withoutSql(error instanceof Error ? error.message : String(error))),
-      )
-      .then((answer) => send(response, answer, request.method === 'HEAD'))
+      .catch((error: unknown) => json({ error: failureText(error) }, 500))
+      // Node.js leaves the body of an answer to HEAD out.
+      .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
       .catch(() => response.destroy());
   });
   const actual = await listening(server, port);
@@ -45,24 +43,26 @@ export async function servePage(source: BoardSource, port: number): Promise<Serv
 }
 
 async function listening(server: Server, port: number): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(new UsageError(`--port: ${port} cannot be used (${error.code}). Give another one, or none.`)),
-    );
-    server.listen(port, LOOPBACK, resolve);
-  });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, LOOPBACK, resolve);
+    });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError(`--port: ${port} cannot be used (${code}). Give another one, or none.`);
+  }
   return (server.address() as AddressInfo).port;
 }
 
 async function answerTo(request: IncomingMessage, board: Board, secret: string): Promise<Answer> {
   const { method, url = '/', headers, socket } = request;
-  const { localPort = 0 } = socket;
-  if (![LOOPBACK, 'localhost'].some((name) => headers.host === `${name}:${localPort}`))
-    return plain(421, `This page is at ${LOOPBACK} only.`);
+  if (![LOOPBACK, 'localhost'].some((name) => headers.host === `${name}:${socket.localPort}`))
+    return json({ error: `This page is at ${LOOPBACK} only.` }, 421);
   const [path = '', ...query] = url.split('?');
   const [, given = '', ...below] = path.split('/');
-  if (!isSame(given, secret)) return plain(403, WRONG);
-  if (method !== 'GET' && method !== 'HEAD') return plain(405, 'This page only reads.');
+  if (!isSame(given, secret)) return json({ error: WRONG }, 403);
+  if (method !== 'GET' && method !== 'HEAD') return json({ error: 'This page only reads.' }, 405);
   const what = below.join('/').replace(/^api\/v1\//, '');
   return board.answer(what === '' ? undefined : what, query.join('?'), headers);
 }
@@ -73,19 +73,4 @@ const WRONG = 'Open the address that the shell has printed: it has a secret.';
 function isSame(given: string, secret: string): boolean {
   const [own, other] = [Buffer.from(given), Buffer.from(secret)];
   return own.length === other.length && timingSafeEqual(own, other);
-}
-
-const plain = (status: number, body: string): Answer => ({
-  status,
-  headers: {
-    'content-type': 'text/plain; charset=utf-8',
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-  },
-  body,
-});
-
-function send(response: ServerResponse, { status, headers, body }: Answer, isHead: boolean): void {
-  response.writeHead(status, headers);
-  response.end(isHead ? undefined : body);
 }

@@ -50,7 +50,7 @@ export function splitCommand(argv: readonly string[]): {
  * @throws UsageError for what cannot work
  */
 export async function withLock(
-  { job: name, text }: Request,
+  { name, text }: Request,
   [program, ...args]: readonly string[],
   store: LockStore,
   { clock, stderr, actor, onInterrupt }: Process,

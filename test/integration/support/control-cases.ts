@@ -101,13 +101,21 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       ]);
     });
 
-    test('who names a lock for a job is told which job has it, by each switch', async () => {
+    test('who names a lock for a job pauses and resumes that lock, and is told which job to run', async () => {
       const { control, insight } = await start();
       await until(async () => (await insight.job('Invoices.send')) !== undefined);
-      const answer = { result: 'nobody-has-it', job: 'invoices', jobs: ['Invoices.send'] };
-      expect(await control.pause({ job: 'invoices', ...ANNA })).toEqual(answer);
-      expect(await control.resume({ job: 'invoices', ...ANNA })).toEqual(answer);
-      expect(await control.runNow({ job: 'invoices', ...ANNA })).toEqual(answer);
+      const lock = { pause: expect.objectContaining({ lock: 'invoices' }), jobs: ['Invoices.send'] };
+      expect(await control.pause({ job: 'invoices', ...ANNA })).toEqual({ result: 'paused', ...lock });
+      expect(await control.resume({ job: 'invoices', ...ANNA })).toMatchObject({
+        result: 'resumed',
+        ...lock,
+      });
+      expect(await control.runNow({ job: 'invoices', ...ANNA })).toEqual({
+        result: 'nobody-has-it',
+        job: 'invoices',
+        jobs: ['Invoices.send'],
+        why: 'it is the lock of Invoices.send, and no job. Name the job.',
+      });
     });
 
     test('a job whose runs are not remembered runs now on its own instances only: nobody elsewhere would see its end', async () => {

@@ -632,6 +632,13 @@ const cases: Case[] = [
     'It ran on api-1: started by hand at 2026-11-22 02:15:00Z, completed after 12 s.',
   ],
   [
+    'a run by hand between two ticks, asked for at its very millisecond',
+    facts({ runs: [run(at('03:02:07')), lastNight] }),
+    at('03:02:07'),
+    'ran',
+    'It ran on api-1: started by hand at 2026-11-22 03:02:07Z, completed after 12 s.',
+  ],
+  [
     'a run by hand in a minute',
     resend({ runs: [run(at('02:15:20'))] }),
     at('02:15'),

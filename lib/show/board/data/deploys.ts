@@ -15,55 +15,51 @@ export interface Deploy {
   readonly jobs: ReadonlyMap<string, string>;
 }
 
-type Jobs = ReadonlyMap<string, KnownJob>;
-
-/** Instances of one application and one version that started one after another, with the lists of jobs that they have. */
+/** A version of an application, and the lists of jobs that its instances have. */
 interface Release {
   readonly version: string | undefined;
-  readonly lists: Set<Jobs>;
+  readonly lists: (readonly KnownJob[])[];
 }
 
 /**
- * The deploys, oldest first. An instance is compared with those that started before it: so a deploy and the way back are two. Instances
- * of one version may have different options: more of either kind are no deploy.
+ * The deploys, oldest first. An instance is compared with those of its application that started before it: so a deploy and the way back
+ * are two. Instances of one version may have different options: more of either kind are no deploy.
  */
 export function deploysOf(told: readonly Member[]): Deploy[] {
-  const byName = new Map<readonly KnownJob[], Jobs>();
   const releases = new Map<string, Release>();
   const deploys: Deploy[] = [];
-  for (const { info, jobs } of [...told].sort((one, other) => upSince(one.info) - upSince(other.info))) {
-    const own = byName.get(jobs) ?? new Map(jobs.map((job) => [job.job, job]));
-    byName.set(jobs, own);
-    const { application = '' } = info;
+  for (const one of [...told].sort((a, b) => upSince(a.info) - upSince(b.info))) {
+    const { application = '', version } = one.info;
     const last = releases.get(application);
-    const isSame = last !== undefined && last.version === info.version;
-    const release = isSame ? last : { version: info.version, lists: new Set<Jobs>() };
+    const release = last !== undefined && last.version === version ? last : { version, lists: [] };
     releases.set(application, release);
-    if (last !== undefined) deploys.push(...deployOf(info, own, last, release));
-    release.lists.add(own);
+    if (last !== undefined && !release.lists.includes(one.jobs)) deploys.push(...deployOf(one, last));
+    release.lists.push(one.jobs);
   }
   return deploys;
 }
 
 /** Whether an instance is the first of a deploy. @param last the release before it, or the one that it is of */
-function deployOf(info: Member['info'], own: Jobs, last: Release, release: Release): Deploy[] {
+function deployOf({ info, jobs }: Member, last: Release): Deploy[] {
   const { version, instance } = info;
-  const jobs = release.lists.has(own) ? new Map<string, string>() : changes(own, [...last.lists]);
-  const isNew = release !== last && version !== undefined && last.version !== undefined;
-  if (!isNew && jobs.size === 0) return [];
-  return [{ at: upSince(info), instance, jobs, ...(isNew && { version, before: last.version }) }];
+  const changed = changes(jobs, last.lists);
+  const deploy = { at: upSince(info), instance, jobs: changed };
+  if (version !== last.version && version !== undefined && last.version !== undefined)
+    return [{ ...deploy, version, before: last.version }];
+  return changed.size === 0 ? [] : [deploy];
 }
 
 /** @param before the lists of those before */
-function changes(own: Jobs, before: readonly Jobs[]): Map<string, string> {
+function changes(jobs: readonly KnownJob[], before: readonly (readonly KnownJob[])[]): Map<string, string> {
+  const lists = [...new Set(before)].map((list) => new Map(list.map((job) => [job.job, job])));
   const changed = new Map<string, string>();
-  for (const [name, job] of own) {
-    const those = before.flatMap((list) => list.get(name) ?? []);
+  for (const job of jobs) {
+    const those = lists.flatMap((list) => list.get(job.job) ?? []);
     const last = those.at(-1);
     if (last !== undefined && !those.some((one) => agree(one, job)))
-      changed.set(name, `${scheduleOf(job)} instead of ${scheduleOf(last)}`);
+      changed.set(job.job, `${scheduleOf(job)} instead of ${scheduleOf(last)}`);
     else if (last !== undefined && !those.some(({ enabled }) => enabled === job.enabled))
-      changed.set(name, `switched ${job.enabled ? 'on' : 'off'} by its options`);
+      changed.set(job.job, `switched ${job.enabled ? 'on' : 'off'} by its options`);
   }
   return changed;
 }

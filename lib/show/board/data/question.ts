@@ -1,3 +1,4 @@
+import { given } from '../../../base/shared.js';
 import { readTime, timesIn } from '../../../insight/times.js';
 
 /**
@@ -29,8 +30,9 @@ const LONGEST = 300;
 /** Reads a query. Ignores what it cannot read: a link that was cut still leads to the page. */
 export function readQuestion(query: URLSearchParams): Question {
   const text = (name: string): string => (query.get(name) ?? '').slice(0, LONGEST);
+  const part = (name: string): Record<string, string> =>
+    text(name).trim() === '' ? {} : { [name]: text(name) };
   const number = (name: string): number => (/^\d{1,15}$/.test(text(name)) ? Number(text(name)) : NaN);
-  const [job, state, app, skip] = [text('job'), text('state'), text('app'), number('skip')];
   const zone = isZone(text('zone')) ? text('zone') : DEFAULTS.zone;
   // A link has a number; the form of the page a text in the zone of the viewer.
   const at = readTime(text('at'), zone) ?? number('at');
@@ -38,19 +40,17 @@ export function readQuestion(query: URLSearchParams): Question {
   return {
     zone,
     ...(hours !== undefined && { hours }),
-    ...(job.trim() !== '' && { job }),
-    ...(job.trim() !== '' && at >= EARLIEST && at <= LATEST && { at }),
-    ...(state !== '' && { state }),
-    ...(app !== '' && { app }),
+    ...part('job'),
+    ...(text('job').trim() !== '' && at >= EARLIEST && { at }),
+    ...part('state'),
+    ...part('app'),
     find: text('find').trim(),
-    skip: skip > 0 ? skip : 0,
+    skip: number('skip') || 0,
   };
 }
 
 /** A number before 1973 is no tick in milliseconds: the viewer has given seconds. */
 const EARLIEST = 1e11;
-/** What a `Date` can be. */
-const LATEST = 8.64e15;
 
 export function isZone(zone: string): boolean {
   if (zone === '') return false;
@@ -76,8 +76,6 @@ export const partsOf = (question: Partial<Question>): [name: string, value: stri
 /** A relative link to a question. An empty one would keep the query of the present page. */
 export const linkTo = (question: Partial<Question>): string => `?${new URLSearchParams(partsOf(question))}`;
 
-/** The parts of a question that links to other pages keep. */
-export const lasting = ({ zone, hours }: Question): Partial<Question> => ({
-  zone,
-  ...(hours !== undefined && { hours }),
-});
+/** A link from one page to another one, in the same zone, and as far back. */
+export const linkFrom = ({ zone, hours }: Question, to: Partial<Question>): string =>
+  linkTo({ zone, ...given({ hours }), ...to });

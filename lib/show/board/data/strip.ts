@@ -1,8 +1,6 @@
 import { datesOf } from '../../../insight/dates.js';
 import { endOf, hasFailed, type JobFacts, wasInterrupted } from '../../../insight/facts.js';
-import type { JobView, PauseInfo, RunInfo } from '../../../insight/types.js';
-import { noteText } from './evidence.js';
-import { shownSince } from './looked.js';
+import type { JobView, RunInfo } from '../../../insight/types.js';
 
 /** The time that a strip shows. */
 export interface Span {
@@ -32,37 +30,18 @@ export interface Missed {
   readonly notes: readonly string[];
 }
 
-/** What is drawn of a job. */
-export interface Strip {
-  readonly bars: readonly Bar[];
-  readonly misses: readonly Missed[];
-  readonly pauses: readonly PauseInfo[];
-  /** The dates to come; if they are too many: the first of them. */
-  readonly next: readonly number[];
-  readonly isOften: boolean;
-  /** Older runs were not read, or are not kept. */
-  readonly since?: number;
-}
-
 /** How many runs have a bar of their own; into how many cells they are put if there are more. */
 const MOST_BARS = 60;
 const CELLS = 72;
 /** How many missed ticks, and dates to come, are drawn. */
 const MOST_MISSES = 60;
-const MOST_NEXT = 24;
+export const MOST_NEXT = 24;
 
-export function stripOf(facts: JobFacts, view: JobView, span: Span, most: number, coming: Coming): Strip {
+/** The runs of a strip: one bar each, or, if they are too many, one for those of a cell. */
+export function barsOf({ runs: all }: JobFacts, span: Span): Bar[] {
   const { from, now } = span;
-  const runs = facts.runs.filter((run) => run.startedAt <= now && goneOn(run, now) >= from);
-  const pauses = (facts.pauses ?? []).filter(({ until, since }) => until >= from && since <= span.to);
-  const since = shownSince(facts, most);
-  return {
-    bars: runs.length > MOST_BARS ? cellsOf(runs, span) : runs.map((run) => barOf([run], now)).reverse(),
-    misses: missesOf(facts, view, from),
-    pauses,
-    ...coming.of(facts, view, span.to),
-    ...(since !== undefined && since > from && { since }),
-  };
+  const runs = all.filter((run) => run.startedAt <= now && goneOn(run, now) >= from);
+  return runs.length > MOST_BARS ? cellsOf(runs, span) : runs.map((run) => barOf([run], now)).reverse();
 }
 
 /** When a run ended, or until when it has gone on. Of an interrupted run nobody knows. */
@@ -97,16 +76,16 @@ function cellsOf(runs: readonly RunInfo[], { from, now }: Span): Bar[] {
 }
 
 /** The missed ticks, newest first. A tick that was run after all is none. */
-function missesOf({ misses, runs }: JobFacts, { overdue }: JobView, from: number): Missed[] {
+export function missesOf({ misses, runs }: JobFacts, { overdue }: JobView, from: number): Missed[] {
   const ran = new Set(runs.map(({ tick }) => tick));
   const found = new Map<number, { tick: number; since?: number; notes: string[] }>();
   if (overdue !== undefined && overdue >= from) found.set(overdue, { tick: overdue, notes: [] });
   for (const miss of misses) {
-    const { tick, count, since } = miss;
+    const { tick, count, since, reason, instance } = miss;
     if (tick < from || ran.has(tick)) continue;
     const one = found.get(tick) ?? { tick, notes: [] };
     if (count > 1 && since !== undefined) one.since = Math.min(since, one.since ?? since);
-    one.notes.push(noteText(miss));
+    one.notes.push(`${reason} on ${instance}${count > 1 ? `, ${count} in a row` : ''}`);
     found.set(tick, one);
   }
   return [...found.values()].slice(0, MOST_MISSES);
@@ -119,8 +98,9 @@ const MOST_SCHEDULES = 2_000;
 export class Coming {
   readonly #known = new Map<string, number[]>();
 
-  of(facts: JobFacts, { next, interval, paused }: JobView, to: number): Pick<Strip, 'next' | 'isOften'> {
-    if (next === undefined || next > to) return { next: [], isOften: false };
+  /** The dates of a job, as far as a strip goes. They are too many to be drawn if there are more than {@link MOST_NEXT}. */
+  of(facts: JobFacts, { next, interval, paused }: JobView, to: number): number[] {
+    if (next === undefined || next > to) return [];
     const { schedule, timeZone } = facts.known;
     const key = JSON.stringify([interval, schedule, timeZone]);
     if (this.#known.size >= MOST_SCHEDULES) this.#known.clear();
@@ -131,7 +111,6 @@ export class Coming {
     while (dates.length <= MOST_NEXT && (dates.at(-1) ?? Infinity) <= to)
       dates.push(after(dates.at(-1) ?? Infinity));
     if (paused === undefined) this.#known.set(key, dates);
-    const soon = dates.filter((at) => at <= to);
-    return { next: soon, isOften: soon.length > MOST_NEXT };
+    return dates.filter((at) => at <= to);
   }
 }

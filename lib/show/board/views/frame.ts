@@ -1,4 +1,4 @@
-import { lasting, linkTo, type Question } from '../data/question.js';
+import { linkFrom, type Question } from '../data/question.js';
 import { type Markup, markup } from './markup.js';
 
 /** What surrounds the parts of a page. */
@@ -17,13 +17,16 @@ interface Frame {
 const MARKS = /(value="[^"]*")|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const COLOURS = { good: '%23217a45', bad: '%23c62f26', doubt: '%23a36b00' } as const;
 
-/** The whole page. Marks of direction are shown, not obeyed; what a form sends stays as it is. */
-export const pageOf = (frame: Frame): string =>
-  page(frame).html.replace(
+/** A text in which marks of direction are shown, not obeyed; what a form sends stays as it is. */
+export const visible = (text: string): string =>
+  text.replace(
     MARKS,
     (mark, value: string | undefined) =>
       value ?? `[U+${mark.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`,
   );
+
+/** The whole page. */
+export const pageOf = (frame: Frame): string => visible(page(frame).html);
 
 /** The policy of the page lets a browser load these files only. */
 const page = ({ title, tone, build, question, parts, isAway }: Frame): Markup => markup`<!doctype html>
@@ -41,7 +44,7 @@ const page = ({ title, tone, build, question, parts, isAway }: Frame): Markup =>
 </head>
 <body class="${isAway && 'away'}" data-zone="${question.zone}">
   <a class="skip" href="#main">To the jobs</a>
-  <header class="top"><h1><a href="${linkTo(lasting(question))}">Scheduled jobs</a></h1></header>
+  <header class="top"><h1><a href="${linkFrom(question, {})}">Scheduled jobs</a></h1></header>
   <p id="said" class="sr" role="status"></p>
   <p id="done" class="notice" role="status" hidden></p>
   <p id="notice" class="notice" role="alert" hidden></p>

@@ -1,16 +1,14 @@
 import { formatDuration } from '../../../base/duration.js';
 import { displayName } from '../../../base/lock-name.js';
 import { hasFailed, type JobFacts, wasInterrupted } from '../../../insight/facts.js';
+import { type Member, upSince } from '../../../insight/fleet-jobs.js';
 import { scheduleOf, type Times } from '../../../insight/shown.js';
 import { some } from '../../../insight/phrases.js';
 import type { ControlInfo, JobView, RunInfo, Why } from '../../../insight/types.js';
-import { evidenceOf } from '../data/evidence.js';
-import { lasting, linkTo } from '../data/question.js';
-import type { Strip } from '../data/strip.js';
+import { linkFrom } from '../data/question.js';
 import { type Content, each, type Markup, markup } from './markup.js';
 import {
   BROKEN_ITEM,
-  facts as factsOf,
   region,
   type Scene,
   sentenceIn,
@@ -20,7 +18,7 @@ import {
   timeOf,
   whyLink,
 } from './parts.js';
-import { axis, LEGEND, stripLine } from './strip.js';
+import { axis, LEGEND, runText, stripLine } from './strip.js';
 import { windows } from './table.js';
 
 /** All that is known of one job. */
@@ -28,27 +26,24 @@ export interface Known {
   readonly view: JobView;
   readonly facts: JobFacts;
   readonly controls: readonly ControlInfo[];
-  /** Why not all that is kept could be read. */
-  readonly failure?: string;
-  /** A deploy has removed it: when, and with which version, if that is known. */
-  readonly removed?: { readonly at?: number; readonly version?: string } | undefined;
+  /** That a deploy has removed it. */
+  readonly removed?: string | undefined;
 }
 
 /** One job: its state, why, and what ran. */
-export function job(scene: Scene, known: Known, strip: Strip): Markup {
+export function job(scene: Scene, known: Known): Markup {
   const { times, question } = scene;
   const { view, facts, removed } = known;
   const state =
     removed === undefined
       ? [statusOf(view), ' ', sinceOf(view, times)]
       : markup`<span class="status plain">○ removed</span>`;
-  const sentence =
-    removed === undefined ? view.why && sentenceIn(facts, view.why, times) : removedText(known, times);
+  const sentence = removed ?? sentenceIn(facts, view.why, times);
   const zone = question.zone !== 'UTC' && markup`<input type="hidden" name="zone" value="${question.zone}">`;
   return markup`<section id="job" class="region" data-live aria-labelledby="job-title">
     <header><h2 id="job-title">${displayName(view.job)}</h2>${state}${windows(scene)}</header>
     <p class="sentence">${sentence}</p>
-    <div class="picture alone">${axis(scene)}<div class="over">${stripLine(view.job, strip, scene, true)}</div>${LEGEND}</div>
+    <div class="picture alone">${axis(scene)}<div class="over">${stripLine(facts, view, scene, true)}</div>${LEGEND}</div>
     ${details(scene, known)}${durations(facts.runs)}
     <form class="find" method="get"><input type="hidden" name="job" value="${view.job}">${zone}
       <label>Why did it run, or not run, at <input type="datetime-local" name="at" required></label>
@@ -64,34 +59,45 @@ function details(scene: Scene, { view, facts }: Known): Markup {
   const bad = runs.find((run) => hasFailed(run) || wasInterrupted(run));
   const good = runs.find(({ outcome }) => outcome === 'completed');
   const lockName = view.lock === undefined ? 'made from the arguments of each call' : displayName(view.lock);
-  return factsOf([
-    ['Last success', good === undefined ? none : runText(good, scene)],
-    ['Last error', bad === undefined ? none : runText(bad, scene)],
+  const named: readonly (readonly [name: string, value: Content])[] = [
+    ['Last success', good === undefined ? none : runLine(good, scene)],
+    ['Last error', bad === undefined ? none : runLine(bad, scene)],
     ['Next', timeAt(view.next, times)],
     ['Schedule', scheduleOf(view, scene.question.zone)],
     ['Lock', lock === undefined ? lockName : `${lockName}, ${lock.state}`],
     ['Instances', some(view.instances.map(displayName), 8) || 'none is up'],
-  ]);
+  ];
+  return markup`<dl class="facts">${named.map(([name, value]) => markup`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-function removedText({ removed, facts: { runs, forgotten } }: Known, times: Times): string {
+/** By the first instance of its application that started after the last one that had it, and is up. */
+export function removedText(
+  { knownBy, runs, forgotten }: JobFacts,
+  told: readonly Member[],
+  times: Times,
+): string {
   if (forgotten !== undefined)
     return `It is forgotten since ${times.said(forgotten.startedAt)}, until an instance guards it again.`;
-  const version = removed?.version === undefined ? '' : ` with version ${removed.version}`;
-  const when = removed?.at === undefined ? '' : ` (${times.said(removed.at)})`;
-  const last = runs[0] === undefined ? '' : `; it last ran ${times.said(runs[0].startedAt)}`;
-  return `A deploy has removed it${version}${when}${last}.`;
+  const [last] = knownBy;
+  const application = told.find(({ info }) => info.instance === last?.instance)?.info.application;
+  const [by] = told
+    .map(({ info }) => info)
+    .filter((info) => info.state === 'up' && info.application === application)
+    .filter((info) => upSince(info) > (last?.startedAt ?? 0))
+    .sort((one, other) => upSince(one) - upSince(other));
+  const version = by?.version === undefined ? '' : ` with version ${by.version}`;
+  const when = by === undefined ? '' : ` (${times.said(upSince(by))})`;
+  const ran = runs[0] === undefined ? '' : `; it last ran ${times.said(runs[0].startedAt)}`;
+  return `A deploy has removed it${version}${when}${ran}.`;
 }
 
-/** A run: when, how long, the error that it threw, and its trace. */
-function runText(run: RunInfo, scene: Scene): Content {
-  const { error, outcome, job = '', duration, startedAt, traceId } = run;
+/** A run, the error that it threw, and its trace. */
+function runLine(run: RunInfo, scene: Scene): Content {
+  const { error, job = '', traceId } = run;
   const trace = traceId !== undefined && scene.traceUrl?.replaceAll('{traceId}', encodeURIComponent(traceId));
   return [
-    markup`<a href="${whyLink(job, timeOf(run), scene)}">${timeAt(startedAt, scene.times)}</a> `,
-    duration !== undefined && markup`<span class="faint">${formatDuration(duration)}</span> `,
-    outcome !== 'completed' &&
-      markup`<span class="error">${outcome}${error !== undefined && `: ${error}`}</span> `,
+    markup`<a href="${whyLink(job, timeOf(run), scene)}">${runText(run, scene.times)}</a> `,
+    error !== undefined && markup`<span class="error">${error}</span> `,
     trace && markup`<a rel="noreferrer" href="${trace}">trace</a>`,
   ];
 }
@@ -118,11 +124,12 @@ function durations(runs: readonly RunInfo[]): Content {
 /** Why a job ran at a time, or did not. Its link is permanent. */
 export function answer(scene: Scene, why: Why, at: number, facts?: JobFacts): Markup {
   const { times, question } = scene;
-  const link = linkTo({ ...lasting(question), job: why.job, at });
+  const link = linkFrom(question, { job: why.job, at });
   const title = `Why: ${displayName(why.job)}, ${times.said(why.tick ?? at)}`;
-  const content = markup`<p class="sentence">${sentenceIn(facts, why, times)}</p>${factsOf(evidenceOf(why, times))}
-    <p class="note"><a href="${link}">Link to this answer</a></p>`;
-  return region('answer', title, content, why.cause);
+  const run = 'run' in why ? why.run : undefined;
+  const content = markup`<p class="sentence">${sentenceIn(facts, why, times)}</p>
+    ${run && markup`<p>${runLine(run, scene)}</p>`}<p class="note"><a href="${link}">Link to this answer</a></p>`;
+  return region('answer', title, content, run?.outcome === 'running' ? undefined : run?.fencingToken);
 }
 
 const ACTS: Readonly<Record<ControlInfo['action'], string>> = {

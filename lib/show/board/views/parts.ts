@@ -1,11 +1,13 @@
 import { displayName } from '../../../base/lock-name.js';
 import { sentenceOf } from '../../../insight/sentence.js';
 import type { Times } from '../../../insight/shown.js';
-import type { JobStatus, JobView, RunInfo, Why } from '../../../insight/types.js';
+import type { JobView, RunInfo, Why } from '../../../insight/types.js';
 import type { JobFacts } from '../../../insight/facts.js';
 import type { Looked } from '../data/looked.js';
-import { lasting, linkTo, type Question } from '../data/question.js';
-import type { Span } from '../data/strip.js';
+import { linkFrom, type Question } from '../data/question.js';
+import type { Coming, Span } from '../data/strip.js';
+import type { Bit, Column } from '../data/tables.js';
+import { type Mark, markOfJob } from '../data/verdict.js';
 import { type Content, each, type Markup, markup } from './markup.js';
 
 /** What each part of a page gets: one answer of the store, and one question. */
@@ -16,6 +18,7 @@ export interface Scene {
   readonly times: Times;
   /** The time that the strips show. */
   readonly span: Span;
+  readonly coming: Coming;
   /** The address of a trace, with `{traceId}`. */
   readonly traceUrl: string | undefined;
   /** Whether the page has switches. */
@@ -23,12 +26,14 @@ export interface Scene {
 }
 
 /** Why a job is so, or was, as insight says it, with times in the zone of the viewer. */
-export const sentenceIn = (facts: JobFacts | undefined, why: Why, times: Times): string =>
-  facts === undefined ? why.sentence : sentenceOf({ ...facts, show: (at) => times.short(at) }, why, why.tick);
+export function sentenceIn(facts: JobFacts | undefined, why: Why | undefined, times: Times): string {
+  if (facts === undefined || why === undefined) return why?.sentence ?? '';
+  return sentenceOf({ ...facts, show: (at) => times.short(at) }, why, why.tick);
+}
 
-/** A part of the page that the script replaces when it has changed. @param cause of an answer */
-export const region = (id: string, title: string, content: Content, cause = ''): Markup =>
-  markup`<section id="${id}" class="region" data-live data-cause="${cause}" aria-labelledby="${id}-title">
+/** A part of the page that the script replaces when it has changed. @param ended the run that an answer is about, if it has ended */
+export const region = (id: string, title: string, content: Content, ended?: number): Markup =>
+  markup`<section id="${id}" class="region" data-live data-ended="${ended}" aria-labelledby="${id}-title">
     <header><h2 id="${id}-title">${title}</h2></header>${content}</section>`;
 
 const BROKEN = 'This record is broken, and cannot be shown.';
@@ -36,25 +41,26 @@ export const BROKEN_ITEM = markup`<li class="faint">${BROKEN}</li>`;
 export const brokenRow = (columns: number): Markup =>
   markup`<tr role="row"><td role="cell" colspan="${columns}" class="faint">${BROKEN}</td></tr>`;
 
-/** A table that the keyboard can scroll if it is wider than the window. The first cell of a record is the head of its row. */
+/** A table that the keyboard can scroll if it is wider than the window, without the columns that have nothing in them. */
 export function table<T>(
   label: string,
-  heads: readonly string[],
+  columns: readonly Column<T>[],
   records: readonly T[],
-  cells: (record: T) => readonly Content[],
+  times: Times,
 ): Markup {
+  const bitOf = (bit: Bit | undefined | false): Content => {
+    if (typeof bit !== 'object') return bit;
+    return 'at' in bit ? timeAt(bit.at, times) : markOf(bit);
+  };
+  const shown = columns.filter(({ bits }) => records.some((one) => bits(one).some(Boolean)));
   const row = (record: T): Markup => {
-    const [head, ...others] = cells(record);
+    const [head, ...others] = shown.map(({ bits }) => bits(record).map(bitOf));
     return markup`<tr><th scope="row">${head}</th>${others.map((cell) => markup`<td>${cell}</td>`)}</tr>`;
   };
   return markup`<div class="wide" tabindex="0" role="group" aria-label="${label}"><table>
-    <thead><tr>${heads.map((head) => markup`<th scope="col">${head}</th>`)}</tr></thead>
-    <tbody>${each(records, row, brokenRow(heads.length))}</tbody></table></div>`;
+    <thead><tr>${shown.map(({ head }) => markup`<th scope="col">${head}</th>`)}</tr></thead>
+    <tbody>${each(records, row, brokenRow(shown.length))}</tbody></table></div>`;
 }
-
-/** Names and values. */
-export const facts = (pairs: readonly (readonly [name: string, value: Content])[]): Markup =>
-  markup`<dl class="facts">${pairs.map(([name, value]) => markup`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 
 /** A time as people say it; its title is the full one. */
 export const timeAt = (at: number | undefined, times: Times): Markup =>
@@ -62,36 +68,11 @@ export const timeAt = (at: number | undefined, times: Times): Markup =>
     ? markup`<span class="faint">–</span>`
     : markup`<time datetime="${new Date(at).toISOString()}" title="${times.full(at)}">${times.said(at)}</time>`;
 
-const SHAPES: Readonly<Record<JobStatus, string>> = {
-  overdue: '◆',
-  hung: '▲',
-  failing: '✕',
-  hollow: '∅',
-  interrupted: '⚡',
-  overrun: '▲',
-  disagree: '≠',
-  unknown: '?',
-  running: '▶',
-  off: '○',
-  paused: '‖',
-  new: '·',
-  ok: '✓',
-};
+/** A state: a word and a shape, and a colour besides. */
+const markOf = ({ tone, text, shape, why = '' }: Mark): Markup =>
+  markup`<span class="status ${tone}" title="${why}"><span aria-hidden="true">${shape}</span> ${text}</span>`;
 
-const TONES: Partial<Record<JobStatus, string>> = {
-  ok: 'good',
-  running: 'going',
-  overrun: 'going',
-  unknown: 'doubt',
-  paused: 'doubt',
-};
-
-/** The state of a job: a word and a shape, and a colour besides. */
-export function statusOf({ status, attention, failures, sinceAtLeast }: JobView): Markup {
-  const count = status === 'failing' && failures > 1 && ` ×${failures}${sinceAtLeast ? '+' : ''}`;
-  const tone = attention ? 'bad' : (TONES[status] ?? 'plain');
-  return markup`<span class="status ${tone}"><span aria-hidden="true">${SHAPES[status] ?? '?'}</span> ${status}${count}</span>`;
-}
+export const statusOf = (view: JobView): Markup => markOf(markOfJob(view));
 
 /** `since today 16:00`, or `since today 16:00 at least`. */
 export const sinceOf = (
@@ -103,11 +84,11 @@ export const sinceOf = (
 
 /** The permanent link of a job. */
 export const jobLink = (job: string, { question }: Scene): Markup =>
-  markup`<a class="job" href="${linkTo({ ...lasting(question), job })}">${displayName(job)}</a>`;
+  markup`<a class="job" href="${linkFrom(question, { job })}">${displayName(job)}</a>`;
 
 /** The permanent link of a job, a time, and the answer. */
 export const whyLink = (job: string, at: number, { question }: Scene): string =>
-  linkTo({ ...lasting(question), job, at });
+  linkFrom(question, { job, at });
 
 /** The time to ask about, so that the answer is this run. */
 export const timeOf = ({ tick, startedAt }: RunInfo): number => tick ?? startedAt;

@@ -2,10 +2,11 @@ import { formatDuration } from '../../../base/duration.js';
 import { displayName } from '../../../base/lock-name.js';
 import { counted } from '../../../base/wording.js';
 import type { Times } from '../../../insight/shown.js';
-import type { PauseInfo, RunInfo } from '../../../insight/types.js';
+import type { JobFacts } from '../../../insight/facts.js';
+import type { JobView, PauseInfo, RunInfo } from '../../../insight/types.js';
 import type { Deploy } from '../data/deploys.js';
-import type { Outage } from '../data/looked.js';
-import type { Bar, Missed, Span, Strip } from '../data/strip.js';
+import { type Outage, shownSince } from '../data/looked.js';
+import { type Bar, barsOf, type Missed, missesOf, MOST_NEXT, type Span } from '../data/strip.js';
 import { type Content, each, type Markup, markup } from './markup.js';
 import { type Scene, timeOf, whyLink } from './parts.js';
 
@@ -117,25 +118,26 @@ function deployText({ at, version, before, instance, jobs }: Deploy, times: Time
 const DIAMOND = 'M0-8L7 0L0 8L-7 0Z';
 
 /** What ran, what did not, what comes. @param isLinked whether each run has a link: in a long table only those that matter */
-export function stripLine(job: string, strip: Strip, scene: Scene, isLinked = false): Markup {
-  const { span, looked, times } = scene;
-  const { bars, misses, pauses, since } = strip;
+export function stripLine(facts: JobFacts, view: JobView, scene: Scene, isLinked = false): Markup {
+  const { span, looked, times, coming } = scene;
+  const { job } = view;
+  const bars = barsOf(facts, span);
+  const misses = missesOf(facts, view, span.from);
+  const next = coming.of(facts, view, span.to);
+  const pauses = (facts.pauses ?? []).filter(({ until, since }) => until >= span.from && since <= span.to);
+  const since = shownSince(facts, looked.most) ?? 0;
   const changes = looked.deploys.filter(({ at, jobs }) => at >= span.from && jobs.has(job));
   const changed = changes.map(
     (one) =>
       markup`<svg x="${xOf(one.at, span)}"><title>${times.said(one.at)}: ${one.jobs.get(job)}</title><path class="change" d="M0-12L5-20L-5-20Z"/></svg>`,
   );
-  return markup`<svg class="strip" role="group" aria-label="${labelOf(strip)}"><use href="#behind"/><svg y="50%">
-    <line class="ground" x1="${xOf(since ?? span.from, span)}" x2="100%"/>
-    ${since !== undefined && unread(since, scene)}
-    ${each(pauses, (pause) => box('pause', [pause.since, pause.until], span, 11, pauseText(pause, times)))}${changed}
-    ${each(bars, (bar) => barOf(job, bar, scene, isLinked))}${each(misses, (miss) => missed(job, miss, scene))}${coming(strip, scene)}</svg></svg>`;
-}
-
-/** For whoever does not see the strip. */
-function labelOf({ bars, misses, next }: Strip): string {
   const runs = bars.flatMap((bar) => bar.runs);
-  return `${counted(runs.length, 'run')}: ${outcomesOf(runs) || 'none'}; ${counted(misses.length, 'missed tick')}; ${next.length === 0 ? 'none' : next.length} to come`;
+  // For whoever does not see the strip.
+  const label = `${counted(runs.length, 'run')}: ${outcomesOf(runs) || 'none'}; ${counted(misses.length, 'missed tick')}; ${next.length || 'none'} to come`;
+  return markup`<svg class="strip" role="group" aria-label="${label}"><use href="#behind"/><svg y="50%">
+    <line class="ground" x1="${xOf(since, span)}" x2="100%"/>${since > span.from && unread(since, scene)}
+    ${each(pauses, (pause) => box('pause', [pause.since, pause.until], span, 11, pauseText(pause, times)))}${changed}
+    ${each(bars, (bar) => barOf(job, bar, scene, isLinked))}${each(misses, (miss) => missed(job, miss, scene))}${dates(next, scene)}</svg></svg>`;
 }
 
 function unread(since: number, { span, times }: Scene): Markup {
@@ -144,12 +146,12 @@ function unread(since: number, { span, times }: Scene): Markup {
   return markup`<g><title>${text}</title><line class="unread" x2="${x}"/><rect class="catch" width="${x}" y="-10" height="20"/></g>`;
 }
 
-function coming({ next, isOften }: Strip, { span, times }: Scene): Content {
-  const [first] = next;
-  if (isOften && first !== undefined)
+/** The dates to come. */
+function dates(next: readonly number[], { span, times }: Scene): Content {
+  const [first = span.to] = next;
+  if (next.length > MOST_NEXT)
     return box('often', [first, span.to], span, 2, `Often: next ${times.said(first)}`);
-  return each(
-    next,
+  return next.map(
     (at) =>
       markup`<rect class="next" x="${xOf(at, span)}" y="-6" width="2" height="12"><title>${times.said(at)}</title></rect>`,
   );
@@ -160,9 +162,10 @@ function barOf(job: string, { from, to, kind, runs }: Bar, scene: Scene, isLinke
   const [run] = runs;
   if (run === undefined) throw new Error('a bar without a run');
   const begun = `${times.said(runs.at(-1)?.startedAt ?? from)} to ${times.short(run.startedAt)}`;
+  const error = run.error === undefined ? '' : `\n${run.error}`;
   const text =
     runs.length === 1
-      ? runText(run, times, span.now)
+      ? `${runText(run, times)}${error}`
       : `${runs.length} runs from ${begun}: ${outcomesOf(runs)}`;
   const mark = box(`run ${kind}`, [from, to], span, 7, text);
   const worst = runs.find(({ outcome }) => outcome !== 'completed') ?? run;
@@ -171,17 +174,16 @@ function barOf(job: string, { from, to, kind, runs }: Bar, scene: Scene, isLinke
     : markup`<a href="${whyLink(job, timeOf(worst), scene)}">${mark}</a>`;
 }
 
-/** A run in one line: when, how, for how long, where, and why not. */
-function runText(run: RunInfo, times: Times, now: number): string {
-  const { startedAt, outcome, hung, duration, instance, attempt = 1, error } = run;
+/** A run in one line: when, how, for how long, and where. */
+export function runText(run: RunInfo, times: Times): string {
+  const { startedAt, outcome, hung, duration, instance, attempt = 1 } = run;
   const isOn = outcome === 'running';
-  const took = isOn ? now - startedAt : duration;
+  const took = isOn ? times.now - startedAt : duration;
   return [
     `${times.said(startedAt)}: ${hung ? 'hangs' : outcome}`,
     took === undefined ? '' : `${isOn ? ' for' : ' after'} ${formatDuration(Math.max(1, took))}`,
     ` on ${displayName(instance)}`,
     attempt > 1 ? `, attempt ${attempt}` : '',
-    error === undefined ? '' : `\n${error}`,
   ].join('');
 }
 

@@ -6,7 +6,12 @@ import { region, type Scene, timeAt } from './parts.js';
 
 /** What a person can do to a job. The script sends each form to the JSON; names are in the body, as some routers take no long ones in a path. */
 export function switches({ times }: Scene, { view, facts: { lock }, removed }: Known): Markup {
-  const { job, paused, instances } = view;
+  const { job, paused, overdue, instances } = view;
+  // A run that began after the tick and completes settles it.
+  const [run, why] =
+    overdue === undefined
+      ? ['Run now']
+      : [`Run the missed tick (${times.short(overdue)})`, `the missed tick of ${times.full(overdue)}`];
   const through = markup`<label><input type="checkbox" name="throughPause"> through the pause</label>`;
   const ofLock = [
     paused === undefined
@@ -18,7 +23,7 @@ export function switches({ times }: Scene, { view, facts: { lock }, removed }: K
           markup`<span>Paused by ${paused.actor} until ${timeAt(paused.until, times)}${paused.reason !== undefined && `: ${paused.reason}`}</span>`,
           reason(),
         ),
-    form('jobs/run', { job }, 'Run now', reason(), paused && through),
+    form('jobs/run', { job }, run, reason(false, why), paused && through),
     lock?.state === 'held' && breakOf(lock),
     lock?.dead !== undefined && deadOf(lock, times),
   ];
@@ -45,8 +50,8 @@ function form(
   return markup`<form method="post" data-action="api/v1/${action}">${hidden}<button type="submit" class="${action === 'jobs/run' && 'main'}">${name}</button>${fields}</form>`;
 }
 
-const reason = (isRequired = false): Markup =>
-  markup`<label>Reason <input name="reason" maxlength="200"${isRequired && markup` required`}></label>`;
+const reason = (isRequired = false, given = ''): Markup =>
+  markup`<label>Reason <input name="reason" maxlength="200" value="${given}"${isRequired && markup` required`}></label>`;
 
 const LENGTHS = ['1h', '4h', '1d', '7d', '30d'].map(
   (length) => markup`<option${length === '7d' && markup` selected`}>${length}</option>`,
@@ -64,21 +69,16 @@ function breakOf({ name, fencingToken, holder = 'its holder' }: LockInfo): Conte
   );
 }
 
-/** How many dead letters have a switch of their own, the newest ones. */
-const MOST_DEAD = 10;
+/** How many dead letters can be chosen, the newest ones: the shell lists them all. */
+const MOST_DEAD = 20;
 
 /** Puts all dead letters back, or one. */
 function deadOf({ name, dead = [] }: LockInfo, times: Scene['times']): Content {
-  const more = dead.length - MOST_DEAD;
-  const each = dead.slice(0, MOST_DEAD).map(({ id, job, reason: why, at, deliveries, key }) => {
+  const one = dead.slice(0, MOST_DEAD).map(({ id, job, reason: why, at, deliveries, key }) => {
     const which = key === undefined ? '' : ` (${displayName(key)})`;
-    const about = `${displayName(job)}${which}: ${why}, delivery ${deliveries}, `;
-    const said = markup`<span>${about}${timeAt(at, times)}</span>`;
-    return form('locks/redeliver', { lock: name, id }, 'Put it back', said, reason());
+    return markup`<option value="${id}">${displayName(job)}${which}: ${why}, delivery ${deliveries}, ${times.said(at)}</option>`;
   });
-  return [
-    form('locks/redeliver', { lock: name }, `Put back all ${dead.length} dead`, reason()),
-    markup`<details id="dead-letters"><summary>One dead letter</summary>${each}
-      ${more > 0 && markup`<p class="note">And ${more} more: <code>npx nestjs-scheduler-lock locks --json</code> lists them.</p>`}</details>`,
-  ];
+  const all = markup`<option value="">all ${dead.length}</option>`;
+  const which = markup`<label>dead letters <select name="id">${all}${one}</select></label>`;
+  return form('locks/redeliver', { lock: name }, 'Put back', which, reason());
 }

@@ -2,14 +2,14 @@ import { given } from '../../../base/shared.js';
 import { capital } from '../../../insight/phrases.js';
 import { scheduleOf } from '../../../insight/shown.js';
 import type { JobView } from '../../../insight/types.js';
+import type { JobFacts } from '../../../insight/facts.js';
 import type { Member } from '../../../insight/fleet-jobs.js';
 import type { Looked } from '../data/looked.js';
 import { HOURS, linkTo, partsOf, type Question } from '../data/question.js';
-import type { Strip } from '../data/strip.js';
 import { type Markup, markup } from './markup.js';
 import { jobLink, type Scene, sinceOf, statusOf, timeAt } from './parts.js';
 import { axis, LEGEND, stripLine } from './strip.js';
-import { type State, STATES, stateOf } from './verdict.js';
+import { type State, STATES, stateOf } from '../data/verdict.js';
 
 /** How many jobs are listed at a time. */
 const PAGE = 50;
@@ -88,13 +88,10 @@ export function windows({ question, span }: Scene): Markup {
   return markup`<nav class="windows" aria-label="Time">${links}</nav>`;
 }
 
-const NONE = { noJob: 'No instance has reported a job.', noneFound: 'No such job.' };
-
 /** One row for each job, with one strip of time. The roles stay where a small window lays the rows out as blocks. */
 export function jobs(scene: Scene, rows: Rows, drawn: readonly Markup[]): Markup {
   const { found, shown } = rows;
   const label = 'Runs, missed ticks, and dates to come';
-  const none = scene.looked.jobs.length === 0 ? NONE.noJob : NONE.noneFound;
   const picture = markup`<table role="table" aria-label="Jobs">
     <thead role="rowgroup"><tr role="row">
       <th role="columnheader" scope="col">Job</th><th role="columnheader" scope="col">State</th>
@@ -102,7 +99,7 @@ export function jobs(scene: Scene, rows: Rows, drawn: readonly Markup[]): Markup
       <th role="columnheader" scope="col">Next</th></tr></thead>
     <tbody role="rowgroup">${drawn}</tbody></table>${LEGEND}`;
   return markup`<section id="jobs" class="region picture" data-live aria-label="Jobs">
-    ${shown.length === 0 ? markup`<p class="faint">${none}</p>` : picture}
+    ${shown.length === 0 ? markup`<p class="faint">No such job.</p>` : picture}
     ${found.length > shown.length && pages(scene, rows)}</section>`;
 }
 
@@ -113,13 +110,13 @@ function pages({ question }: Scene, { found, shown, skip }: Rows): Markup {
     ${skip > 0 && to(Math.max(0, skip - PAGE), 'Previous')}${skip + PAGE < found.length && to(skip + PAGE, 'Next')}</p>`;
 }
 
-export function row(view: JobView, strip: Strip, scene: Scene): Markup {
+export function row(view: JobView, facts: JobFacts, scene: Scene): Markup {
   const { question, times } = scene;
   const { attention, status, paused } = view;
   const isTold = attention || status === 'running' || paused !== undefined;
   return markup`<tr role="row">
     <th role="rowheader" scope="row">${jobLink(view.job, scene)}<span class="faint schedule">${scheduleOf(view, question.zone)}</span></th>
     <td role="cell">${statusOf(view)}${isTold && sinceOf(view, times)}</td>
-    <td role="cell" class="over">${stripLine(view.job, strip, scene)}</td>
+    <td role="cell" class="over">${stripLine(facts, view, scene)}</td>
     <td role="cell" class="date">${timeAt(view.next, times)}</td></tr>`;
 }

@@ -28,9 +28,10 @@ async function screen(query: string, look: Partial<Kept<Looked>> = { value: look
     // The switches are drawn, and not used.
     control: {} as ControlSwitches,
   };
-  const pages = new Pages(source, new Shared(made.clock), async () => ({ age: 0, ...look }));
-  const { page } = await pages.page(readQuestion(new URLSearchParams(query)), '1');
-  return page.body;
+  const shared = new Shared(made.clock);
+  const pages = new Pages({ source, shared, look: async () => ({ age: 0, ...look }) });
+  const { body } = await pages.page(readQuestion(new URLSearchParams(query)), '1');
+  return String(body);
 }
 
 describe('each element is where HTML allows it', () => {

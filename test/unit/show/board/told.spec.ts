@@ -1,9 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { evidenceOf } from '../../../../lib/show/board/data/evidence.js';
 import { type Result, told } from '../../../../lib/insight/control/told.js';
-import { Times } from '../../../../lib/insight/shown.js';
 import { timesIn } from '../../../../lib/insight/times.js';
-import type { RunInfo } from '../../../../lib/insight/types.js';
 
 const started = { result: 'started', lock: 'lock', fencingToken: 7, instance: 'api-1' } as const;
 
@@ -78,31 +75,3 @@ test.each<[Result, number, number, string]>([
     });
   },
 );
-
-test('of a run that a person had started, and another one ended, both are shown', () => {
-  const run: RunInfo = {
-    lock: 'lock',
-    job: 'job',
-    fencingToken: 7,
-    instance: 'api-1',
-    startedAt: 1,
-    endedAt: 2,
-    outcome: 'aborted',
-    trigger: 'control',
-    by: {
-      action: 'break',
-      actor: 'anna',
-      reason: 'it hangs',
-      started: { action: 'run', actor: 'bob', call: '1' },
-    },
-  };
-  const why = { job: 'job', sentence: '', cause: 'ran', run } as const;
-  const evidence = evidenceOf(why, new Times('UTC', 3));
-  expect(evidence).toEqual(
-    expect.arrayContaining([
-      ['started by', 'bob'],
-      ['ended by', 'anna'],
-      ['reason', 'it hangs'],
-    ]),
-  );
-});

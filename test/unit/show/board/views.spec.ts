@@ -363,6 +363,19 @@ describe('switches', () => {
     ]);
   });
 
+  test('of a job that missed its tick runs that tick, and says so in the reason, which is on record', async () => {
+    const run = async (): Promise<string> =>
+      /<form[^>]*jobs\/run"[^>]*>.*?<\/form>/s.exec(await part('RefreshJobs.refresh'))?.[0] ?? '';
+    expect(await run()).toContain('>Run now<');
+    await fleet.to(NOW - 5 * MINUTE);
+    await fleet.beat({ instance: 'worker-1', version: '1.0.0', startedAt: NOW - HOUR });
+    expect(await run()).toContain('>Run the missed tick (20:10)<');
+    expect(await run()).toContain('value="the missed tick of 2026-10-24 20:10:00Z"');
+    const end = await fleet.start('RefreshJobs.refresh', undefined, 'worker-1');
+    await end('completed', 1);
+    expect(await run()).toContain('>Run now<');
+  });
+
   test('a resume has a reason', async () => {
     await fleet.store.pause('RefreshJobs.refresh', {
       id: 1,
@@ -378,10 +391,9 @@ describe('switches', () => {
   test('a dead letter is put back by its id, or all of them', async () => {
     await fleet.dead('WebhookJobs.deliver', 12);
     const html = await part('WebhookJobs.deliver');
-    expect(textOf(html)).toContain('Put back all 12 dead');
-    const ids = [...html.matchAll(/<input type="hidden" name="id" value="([^"]*)"/g)].map(([, id]) => id);
-    expect(ids).toHaveLength(10);
-    expect(new Set(ids).size).toBe(10);
-    expect(textOf(html)).toContain('2 more: npx nestjs-scheduler-lock locks --json lists them');
+    expect(textOf(html)).toContain('Put back dead letters all 12 WebhookJobs.deliver: failed, delivery 1');
+    const ids = [...html.matchAll(/<option value="([^"]*)"/g)].map(([, id]) => id);
+    expect(ids).toHaveLength(13);
+    expect(new Set(ids).size).toBe(13);
   });
 });

@@ -45,6 +45,28 @@ describe('exits', () => {
     });
   });
 
+  test.each([
+    [['runs', '--limit', '0'], '--limit: 0 is no whole number from 1 to 1000.'],
+    [['runs', '--limit', 'ten'], '--limit: NaN is no whole number from 1 to 1000.'],
+    [['why', 'A.b', '--at', '3 am'], "--at: '3 am' is no time."],
+    [['why', ' '], "Job: ' ' is no name."],
+    [['pause', 'A.b'], '--reason: undefined does not say why.'],
+    [['pause', 'A.b', '--reason', 'x', '--for', '31d'], "--for: '31d' is no duration up to 30 d"],
+    [
+      ['break', 'a', '--reason', 'x'],
+      '--fencing: undefined is none. Give that of the lease, as `locks` shows it.',
+    ],
+    [['run', 'A.b', '--args', '{"secret":1}'], '--args: that is no JSON array'],
+  ])(
+    'with 2 for a value that insight or a switch refuses, by the name of its option: %j',
+    async (argv, err) => {
+      const shell = new TestShell(new MemoryLockStore());
+      expect(await shell.run(...argv)).toBe(2);
+      expect(shell.err).toContain(err);
+      expect({ out: shell.out, open: shell.open }).toEqual({ out: '', open: 0 });
+    },
+  );
+
   test('with 2 for credentials or a table that do not work', async () => {
     const shell = new TestShell(() => {
       throw new SchedulerLockConfigError(['store: the table "x" is missing.\nCREATE TABLE x']);
@@ -152,8 +174,8 @@ describe('--watch', () => {
     const lines = shell.out.replaceAll(/\u001b\[[0-9;]*[A-Za-z]/g, '').split('\n');
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
     expect(lines).toHaveLength(24);
-    expect(lines[3]).toMatch(/^InvoiceJobsOfTheNorth\.sendReminders29 +failing .*…$/);
-    expect(lines[22]).toBe('… and 11 lines more');
+    expect(lines[4]).toMatch(/^InvoiceJobsOfTheNorth\.sendReminders29 +failing .*…$/);
+    expect(lines[22]).toBe('… and 12 lines more');
     shell.interrupt();
     expect(await code).toBe(0);
   });
