@@ -201,6 +201,14 @@ async function ask(uri: string): Promise<void> {
   }
 }
 
+/** Whether the server at this URL is a MariaDB: a MySQL lacks some of its modes and limits. */
+export async function isMariadb(url: string): Promise<boolean> {
+  const session = await open(url);
+  const version = JSON.stringify(await session.query('SELECT VERSION()'));
+  await session.end();
+  return /mariadb/i.test(version);
+}
+
 async function open(uri: string): Promise<DatabaseSession> {
   const connection = await mysql.createConnection({ uri, connectTimeout: SESSION_LIMIT });
   connection.on('error', () => undefined);
