@@ -80,7 +80,7 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 650, aim: 650 },
   contract: { ceiling: 1_456, aim: 1_500 },
-  rules: { ceiling: 3_257, aim: 3_100 },
+  rules: { ceiling: 3_256, aim: 3_100 },
   'stores/redis': { ceiling: 4_473, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_086, aim: 3_100 },
   'stores/mongo': { ceiling: 800, aim: 800 },
