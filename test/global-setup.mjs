@@ -9,8 +9,8 @@ const built = (file) => new URL(`../.build/test/support/${file}.js`, import.meta
  */
 export default async function globalSetup() {
   // `npm test` builds them; Jest called directly may do without.
-  if (!existsSync(built('server-programs'))) return;
-  const { findRedisBinary } = await import(built('server-programs').href);
+  if (!existsSync(built('redis-program'))) return;
+  const { findRedisBinary } = await import(built('redis-program').href);
   await findRedisBinary().catch(() => undefined);
   // The fast tier needs no more.
   if (process.env.TIER === 'fast') return;

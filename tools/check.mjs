@@ -28,7 +28,7 @@ const PARTS = {
     ),
     after: 'build',
   },
-  lint: { command: ['npm', 'run', '--silent', 'lint'], after: 'build' },
+  lint: { command: program('oxlint lib test tools sample-app'), after: 'build' },
   format: {
     command: program('prettier --check --cache --cache-strategy content --cache-location .cache/prettier .'),
   },

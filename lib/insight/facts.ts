@@ -169,6 +169,10 @@ export const endOf = ({ startedAt, endedAt = -Infinity, duration = Infinity, out
 export const wasInterrupted = ({ outcome }: Partial<Pick<RunInfo, 'outcome'>>): boolean =>
   outcome === 'interrupted' || outcome === 'aborted';
 
+/** Whether somebody may want to look at the run. */
+export const isBad = (run: RunInfo): boolean =>
+  hasFailed(run) || wasInterrupted(run) || run.outcome === 'hollow';
+
 /** Whether the run itself went wrong. */
 export const hasFailed = ({ outcome }: Partial<Pick<RunInfo, 'outcome'>>): boolean =>
   outcome === 'failed' || outcome === 'timed-out';

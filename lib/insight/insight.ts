@@ -8,7 +8,7 @@ import type { LockStore } from '../contract/lock-store.js';
 import { show as asCode } from '../base/wording.js';
 import { tickFinder } from '../schedule/tick-finder.js';
 import { asksOnce } from './dates.js';
-import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
+import { isBad, type JobFacts, type TickFinder } from './facts.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import { type Beside, depths, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
@@ -138,9 +138,7 @@ export class Insight {
     const locks = await this.#kept('runs()', query, isMixed ? ALL : Math.min(ALL, limit + ACTS));
     return locks
       .flatMap(runsOf)
-      .filter(
-        (run) => (job === undefined || run.job === job) && (!bad || hasFailed(run) || wasInterrupted(run)),
-      )
+      .filter((run) => (job === undefined || run.job === job) && (!bad || isBad(run)))
       .sort((one, other) => other.fencingToken - one.fencingToken)
       .slice(0, limit);
   }

@@ -1,7 +1,8 @@
 import { provideMysql, testMysqlPool } from '../../test/support/mysql-server.js';
 import { freePort, LOOPBACK } from '../../test/support/machine.js';
-import { testPool } from '../../test/support/postgres-server.js';
+import { startPostgres, testPool } from '../../test/support/postgres-server.js';
 import { provideRedis, uniquePrefix } from '../../test/support/redis-server.js';
+import { serverUnderTest } from '../../test/support/servers.js';
 import { forgetLocks } from './forget-locks.js';
 
 /** What the instances of the demo share. */
@@ -71,6 +72,11 @@ async function postgres(): Promise<LockServer> {
       await pool.end();
     };
     return { what: 'one PostgreSQL (the one that DATABASE_URL names)', ...at(given), stop };
+  }
+  const named = serverUnderTest();
+  if (named?.kind === 'PostgreSQL') {
+    const server = await startPostgres();
+    return { what: `one ${named.name}`, ...at(server.url), stop: () => server.stop() };
   }
   const { PGlite } = await import('@electric-sql/pglite');
   const { PGLiteSocketServer } = await import('@electric-sql/pglite-socket');

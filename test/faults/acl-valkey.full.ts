@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { aclText } from '../../lib/stores/redis/acl.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
-import { valkey8 } from '../support/server-programs.js';
+import { serverProgram, SERVERS, serverUnderTest } from '../support/servers.js';
 import { ACL_COMMANDS, ACL_KEYS } from './support/acl.js';
 import { hold, startApp } from './support/app.js';
 import { faultSuite } from './support/suite.js';
@@ -14,7 +14,9 @@ faultSuite();
 
 let server: LocalRedis;
 beforeAll(async () => {
-  server = await startRedis({ program: await valkey8() });
+  const valkey = SERVERS.find(({ key }) => key === 'valkey-8');
+  const other = serverUnderTest() ?? valkey;
+  server = await startRedis(other && { program: await serverProgram(other) });
 }, 300_000);
 beforeEach(async () => {
   await server.command('FLUSHALL');

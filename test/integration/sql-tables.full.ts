@@ -302,10 +302,14 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
 
 test('on PostgreSQL, a user who may not create or write is told so at the start', async () => {
   const server = await POSTGRES.provide();
-  const pool = POSTGRES.pool(server.url);
-  const [table, role] = [uniqueTable('denied'), uniqueTable('role')];
+  const [table, role, schema] = [uniqueTable('denied'), uniqueTable('role'), uniqueTable('schema')];
+  const url = POSTGRES.at(server.url, schema);
+  const pool = POSTGRES.pool(url);
+  // Before PostgreSQL 15, everybody could create tables in the schema `public`.
+  await pool.write(`CREATE SCHEMA ${schema}`);
   await pool.write(`CREATE ROLE ${role}`);
-  const denied = POSTGRES.pool(server.url, { session: [`SET ROLE ${role}`] });
+  await pool.write(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
+  const denied = POSTGRES.pool(url, { session: [`SET ROLE ${role}`] });
   try {
     expect(await problemOf(denied.store({ table }))).toMatch(
       /permission denied for schema.*\n?CREATE TABLE/s,
@@ -317,7 +321,7 @@ test('on PostgreSQL, a user who may not create or write is told so at the start'
     await works(denied.store({ table }));
   } finally {
     await denied.end();
-    await pool.write(`DROP TABLE IF EXISTS ${table}`);
+    await pool.write(`DROP SCHEMA ${schema} CASCADE`);
     await pool.write(`DROP ROLE ${role}`);
     await pool.end();
     await server.stop();

@@ -11,6 +11,7 @@ import { clearTimeout, setTimeout } from 'node:timers';
 import { dockerAnswers, freePort, LOOPBACK } from './machine.js';
 import { guard } from './child.js';
 import { isInRun, madeOnce } from './once.js';
+import { type Kind, serverUnderTest } from './servers.js';
 import { until } from './until.js';
 
 /** A database to test against. Others may use it too: use only tables of your own, see {@link uniqueTable}. */
@@ -25,6 +26,7 @@ export interface DatabaseServer {
 export interface DatabaseWays {
   /** Its name in messages. */
   readonly name: string;
+  readonly kind: Kind | 'MongoDB';
   /** The environment variable that names a server. */
   readonly variable: string;
   /** For a developer who has none of them: what the server must allow, or what to install. */
@@ -39,7 +41,7 @@ export interface DatabaseWays {
 }
 
 /**
- * A database for tests that can use any server. In this order: the one that a variable names, a container if a Docker
+ * A database for tests that can use any server. In this order: the one that `TEST_SERVER` or its variable names, a container if a Docker
  * engine answers, a local installation, the distribution's packages unpacked into `.cache`.
  *
  * @throws if none of the ways works; the message lists them
@@ -47,8 +49,9 @@ export interface DatabaseWays {
  */
 export async function provideDatabase(ways: DatabaseWays): Promise<DatabaseServer> {
   assertNotFast(ways.name);
+  const isNamed = serverUnderTest()?.kind === ways.kind;
   const url = process.env[ways.variable];
-  if (url) {
+  if (url && !isNamed) {
     await ways.ask(url).catch((error: Error) => {
       // Without the URL, which may hold a password.
       throw new Error(`The ${ways.name} that ${ways.variable} names does not answer: ${error.message}`, {
@@ -60,7 +63,7 @@ export async function provideDatabase(ways: DatabaseWays): Promise<DatabaseServe
     return { url, source: 'url', stop: async () => undefined };
   }
   let docker = 'no engine answered';
-  if (await dockerAnswers()) {
+  if (!isNamed && (await dockerAnswers())) {
     try {
       return await ways.startContainer();
     } catch (error) {

@@ -11,6 +11,7 @@ import {
 import { provideMysql, startMariadb, testMysqlPool } from './mysql-server.js';
 import type { DatabaseServer, LocalDatabase } from './database-server.js';
 import { providePostgres, startPostgres, testPool } from './postgres-server.js';
+import { isMeant } from './servers.js';
 
 export type SqlStore = PostgresLockStore | MysqlLockStore;
 
@@ -150,4 +151,5 @@ function watchStatements(connection: object, listener: () => void): void {
   };
 }
 
-export const DATABASES: readonly TestDatabase[] = [POSTGRES, MYSQL];
+/** Those that the tests are to run on. */
+export const DATABASES: readonly TestDatabase[] = [POSTGRES, MYSQL].filter(({ name }) => isMeant(name));

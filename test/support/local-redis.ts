@@ -10,7 +10,8 @@ import { Redis } from 'ioredis';
 import { clearTimeout, setTimeout } from 'node:timers';
 import { freePort, LOOPBACK } from './machine.js';
 import { guard } from './child.js';
-import { findRedisBinary, type RedisBinary } from './server-programs.js';
+import { findRedisBinary } from './redis-program.js';
+import type { UnpackedProgram } from './server-programs.js';
 import { until } from './until.js';
 
 const READY_TIMEOUT = 15_000;
@@ -29,7 +30,7 @@ export interface StartRedisOptions {
   dir?: string;
   env?: NodeJS.ProcessEnv;
   /** Another program than the usual one. */
-  program?: RedisBinary;
+  program?: UnpackedProgram;
   /** Keeps every write on disk, over `kill()` and `restart()`. @default false: nothing is kept */
   persistent?: boolean;
   /** Lines of a configuration that replaces the usual one, for `--sentinel`. */

@@ -38,6 +38,7 @@ interface MongoProgram {
 export function provideMongo(): Promise<DatabaseServer> {
   return provideDatabase({
     name: 'MongoDB',
+    kind: 'MongoDB',
     variable: 'MONGODB_URL',
     help: { url: 'a replica set', local: 'MongoDB (mongod), or Maven and a JDK for a stand-in, on the PATH' },
     ask,

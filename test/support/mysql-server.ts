@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import mysql from 'mysql2/promise';
 import {
@@ -13,6 +14,7 @@ import {
   SESSION_LIMIT,
 } from './database-server.js';
 import { unpackedProgram, serverUser } from './server-programs.js';
+import { programUnderTest } from './servers.js';
 import { LOOPBACK, canRun, findOnPath, projectRoot } from './machine.js';
 
 const run = promisify(execFile);
@@ -21,10 +23,17 @@ const run = promisify(execFile);
 const PREPARE_LIMIT = 120_000;
 const IMAGE = 'mariadb:10.11';
 const DATABASE = 'locks';
+/** What a MySQL is given: users have names only, and `root` may come from anywhere. */
+const FIRST = `CREATE DATABASE ${DATABASE};
+CREATE USER root@'%' IDENTIFIED BY '';
+GRANT ALL PRIVILEGES ON *.* TO root@'%' WITH GRANT OPTION;
+`;
 const SYSTEM_PROGRAMS = ['/usr/sbin/mariadbd', '/usr/libexec/mariadbd', '/usr/local/sbin/mariadbd'];
 
 interface MariadbProgram {
   command: string;
+  /** It makes users and rights itself, and has no bootstrap. */
+  isMysql?: boolean;
   /** Where its messages and character sets are, if not where it would look. */
   basedir: string | undefined;
   env: NodeJS.ProcessEnv;
@@ -40,6 +49,7 @@ interface MariadbProgram {
 export function provideMysql(): Promise<DatabaseServer> {
   return provideDatabase({
     name: 'MySQL or MariaDB',
+    kind: 'MySQL',
     variable: 'MYSQL_URL',
     help: { url: 'a database', local: 'MariaDB, with mariadbd on the PATH or in /usr/sbin' },
     ask,
@@ -59,7 +69,7 @@ export async function startMariadb(
   options: readonly string[] = [],
   more: NodeJS.ProcessEnv = {},
 ): Promise<LocalDatabase> {
-  const { command, basedir, env } = await findMariadb();
+  const { command, basedir, env, isMysql } = await findMariadb();
   const user = await serverUser(['mysql', 'postgres']);
   const common = (dir: string): string[] => [
     // Has to come first, or the server reads the files of the system.
@@ -71,11 +81,12 @@ export async function startMariadb(
     // Not the folder of the system: at its start, a server removes all temporary tables there as its own. Another server,
     // whose temporary table disappears while it is made, would crash.
     `--tmpdir=${join(dir, 'tmp')}`,
-    '--skip-grant-tables',
     '--skip-log-bin',
     '--innodb-flush-log-at-trx-commit=2',
     '--innodb-buffer-pool-size=64M',
-    '--innodb-log-file-size=16M',
+    ...(isMysql
+      ? '--mysqlx=0 --skip-name-resolve --secure-file-priv=NULL --innodb-redo-log-capacity=32M'.split(' ')
+      : ['--skip-grant-tables', '--innodb-log-file-size=16M']),
   ];
   const program: DatabaseProgram = {
     name: 'MariaDB',
@@ -85,12 +96,15 @@ export async function startMariadb(
       // Users and rights are left out, so only the files of InnoDB are installed. They are on the disk when this has
       // ended. If the server made them itself, a kill soon after would break them.
       const data = join(dir, 'data');
-      const folders = [data, join(data, DATABASE), join(dir, 'tmp')];
+      const folders = [join(dir, 'tmp'), ...(isMysql ? [] : [data, join(data, DATABASE)])];
       for (const folder of folders) {
         await mkdir(folder);
         await user.own(folder);
       }
-      const make = user.as(command, [...common(dir), '--bootstrap']);
+      const first = join(dir, 'first.sql');
+      await writeFile(first, FIRST);
+      const how = isMysql ? ['--initialize-insecure', `--init-file=${first}`] : ['--bootstrap'];
+      const make = user.as(command, [...common(dir), ...how]);
       const made = run(make.command, make.args, { env, cwd: '/', timeout: PREPARE_LIMIT });
       made.child.stdin?.end();
       await made;
@@ -117,12 +131,12 @@ export async function startMariadb(
  * they are given.
  */
 export async function addRights(server: LocalDatabase): Promise<void> {
-  const { basedir } = await findMariadb();
-  const tables = join(
-    basedir ?? '/usr',
-    basedir === undefined ? '' : 'usr',
-    'share/mysql/mysql_system_tables.sql',
-  );
+  const { basedir = '/usr', isMysql } = await findMariadb();
+  if (isMysql) return;
+  const tables = ['mysql/mysql', 'mariadb/mariadb']
+    .map((name) => join(basedir, `share/${name}_system_tables.sql`))
+    .find((path) => existsSync(path));
+  if (tables === undefined) throw new Error(`there is no file with the system's tables under ${basedir}`);
   const connection = await mysql.createConnection({ uri: server.url, multipleStatements: true });
   await connection.query('CREATE DATABASE IF NOT EXISTS mysql; USE mysql');
   await connection.query(await readFile(tables, 'utf8'));
@@ -149,6 +163,12 @@ export function findMariadb(): Promise<MariadbProgram> {
 }
 
 async function find(): Promise<MariadbProgram> {
+  const named = await programUnderTest('MySQL');
+  if (named) {
+    const { command, env } = named;
+    const isMysql = basename(command) === 'mysqld';
+    return { command, basedir: join(dirname(command), 'usr'), env, source: 'packages', isMysql };
+  }
   for (const command of [await findOnPath('mariadbd'), ...SYSTEM_PROGRAMS]) {
     if (command === undefined || !(await stat(command).catch(() => undefined))) continue;
     if (await canRun(command, process.env)) {
@@ -179,6 +199,14 @@ async function ask(uri: string): Promise<void> {
   } finally {
     connection.destroy();
   }
+}
+
+/** Whether the server at this URL is a MariaDB: a MySQL lacks some of its modes and limits. */
+export async function isMariadb(url: string): Promise<boolean> {
+  const session = await open(url);
+  const version = JSON.stringify(await session.query('SELECT VERSION()'));
+  await session.end();
+  return /mariadb/i.test(version);
 }
 
 async function open(uri: string): Promise<DatabaseSession> {

@@ -13,6 +13,7 @@ import {
   SESSION_LIMIT,
 } from './database-server.js';
 import { unpackedProgram, serverUser } from './server-programs.js';
+import { programUnderTest } from './servers.js';
 import { LOOPBACK, canRun, findOnPath, projectRoot } from './machine.js';
 
 const run = promisify(execFile);
@@ -38,6 +39,7 @@ interface PostgresPrograms {
 export function providePostgres(): Promise<DatabaseServer> {
   return provideDatabase({
     name: 'PostgreSQL',
+    kind: 'PostgreSQL',
     variable: 'DATABASE_URL',
     help: {
       url: 'a server',
@@ -120,6 +122,11 @@ export function findPostgres(): Promise<PostgresPrograms> {
 }
 
 async function find(): Promise<PostgresPrograms> {
+  const named = await programUnderTest('PostgreSQL');
+  if (named) {
+    const { command, env } = named;
+    return { postgres: command, initdb: join(dirname(command), 'initdb'), env, source: 'packages' };
+  }
   const onPath = await findOnPath('postgres');
   for (const postgres of [onPath, await newestIn(SYSTEM_FOLDER).catch(() => undefined)]) {
     if (postgres === undefined || !(await canRun(postgres, process.env))) continue;

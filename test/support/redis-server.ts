@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { startRedis, type LocalRedis, redisCommand } from './local-redis.js';
 import { dockerAnswers } from './machine.js';
-import { findRedisBinary } from './server-programs.js';
+import { findRedisBinary } from './redis-program.js';
+import { serverUnderTest } from './servers.js';
 
 /** A Redis to test against. Others may use it too: use only keys under a {@link uniquePrefix}. */
 export interface RedisServer {
@@ -16,17 +17,18 @@ export interface RedisServer {
 }
 
 /**
- * A Redis for tests that can use any server. In this order: the one that `REDIS_URL` names, a container if a
+ * A Redis for tests that can use any server. In this order: the one that `TEST_SERVER` or `REDIS_URL` names, a container if a
  * Docker engine answers, a `redis-server` or `valkey-server` of the PATH, one unpacked from the distribution's
  * packages. Tests that kill, freeze or configure a server use {@link startRedis}.
  *
  * @throws if none of the ways works; the message lists them
  */
 export async function provideRedis(): Promise<RedisServer> {
+  const isNamed = serverUnderTest()?.kind === 'Redis';
   const url = process.env['REDIS_URL'];
-  if (url) return namedByUrl(url);
+  if (url && !isNamed) return namedByUrl(url);
   let docker = 'no engine answered';
-  if (await dockerAnswers()) {
+  if (!isNamed && (await dockerAnswers())) {
     try {
       return await startContainer();
     } catch (error) {

@@ -1,109 +1,9 @@
 import { execFile } from 'node:child_process';
-import {
-  mkdir,
-  stat,
-  symlink,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  writeFile,
-  chown,
-} from 'node:fs/promises';
+import { mkdir, stat, mkdtemp, readdir, readFile, rename, rm, writeFile, chown } from 'node:fs/promises';
 import { join, dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { findOnPath, projectRoot, canRun, isAlive } from './machine.js';
+import { findOnPath, canRun, isAlive } from './machine.js';
 import { until } from './until.js';
-
-/** A server program of this machine and the environment it needs. */
-export interface RedisBinary {
-  command: string;
-  env: NodeJS.ProcessEnv;
-  source: 'path' | 'packages';
-}
-
-const NAMES = ['redis-server', 'valkey-server'];
-
-let found: Promise<RedisBinary> | undefined;
-
-/**
- * A Redis (or Valkey) program to start private processes with: from the PATH, else from the packages of a
- * Debian-like distribution, unpacked without root into `.cache/redis/`.
- *
- * @throws if there is neither; the message says what was tried
- */
-export function findRedisBinary(): Promise<RedisBinary> {
-  found ??= find().catch((error: unknown) => {
-    found = undefined;
-    throw error;
-  });
-  return found;
-}
-
-async function find(): Promise<RedisBinary> {
-  for (const name of NAMES) {
-    const command = await findOnPath(name);
-    if (command !== undefined) return { command, env: process.env, source: 'path' };
-  }
-  try {
-    return { ...(await unpackedRedis()), source: 'packages' };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(
-      `No ${NAMES.join(' or ')} on the PATH, and none from the distribution's packages: ${reason.trim()}`,
-      { cause: error },
-    );
-  }
-}
-
-/** Redis from the packages of the distribution, unpacked into the project's `.cache/redis/`. */
-export function unpackedRedis(base: string = join(projectRoot, '.cache', 'redis')): Promise<UnpackedProgram> {
-  return unpackedProgram({ name: 'Redis', package: 'redis-tools', program }, base);
-}
-
-/** What the Redis and Valkey of Debian 13 need. */
-const LIBRARIES =
-  'libc6 libjemalloc2 liblzf1 libsystemd0 libssl3t64 liblua5.1-0 lua-cjson lua-bitop libatomic1 libcap2 libzstd1 libhiredis1.1.0 liblz4-1 liblzma5 libgcrypt20 libgpg-error0 libstdc++6 libgcc-s1 zlib1g';
-
-/** A Valkey 8 from the packages of Debian 13, unpacked into the project's `.cache/valkey/`. */
-export async function valkey8(): Promise<RedisBinary> {
-  const from = { suite: 'trixie', libraries: LIBRARIES.split(' ') };
-  const wanted = { name: 'Valkey 8', package: 'valkey-tools', from, program: valkeyProgram };
-  const base = join(projectRoot, '.cache', 'valkey');
-  return { ...(await unpackedProgram(wanted, base)), source: 'packages' };
-}
-
-async function valkeyProgram(root: string): Promise<string> {
-  const bin = join(root, 'usr/bin');
-  const command = join(bin, 'valkey');
-  const unpacked = await stat(join(bin, 'valkey-check-rdb')).catch(() => undefined);
-  if (!unpacked || (await stat(command).catch(() => undefined))) return command;
-  await symlink('valkey-check-rdb', join(bin, 'valkey-server'));
-  // The name by which it is called decides its role.
-  const start = [
-    '#!/bin/sh',
-    'bin=$(dirname "$(readlink -f "$0")")',
-    'loader=$(find "$bin/.." -name "ld-linux*.so.*" | head -1)',
-    'exec "$loader" --library-path "$(dirname "$loader"):$(echo "$bin"/../lib/*-linux-gnu)" --argv0 valkey-server "$bin/valkey-server" "$@"',
-    '',
-  ];
-  await writeFile(command, start.join('\n'), { mode: 0o755 });
-  return command;
-}
-
-async function program(root: string): Promise<string> {
-  const command = join(root, 'bin', 'redis-server');
-  const found = await stat(root).catch(() => undefined);
-  if (!found || (await stat(command).catch(() => undefined))) return command;
-  // One program under several names: the name by which it is called decides its role.
-  const unpacked = await stat(join(root, 'usr/bin/redis-check-rdb')).catch(() => undefined);
-  const checker = unpacked ? '../usr/bin/redis-check-rdb' : await findOnPath('redis-check-rdb');
-  if (checker === undefined) throw new Error('the package redis-tools holds no redis-check-rdb');
-  await mkdir(join(root, 'bin'), { recursive: true });
-  await symlink(checker, command);
-  return command;
-}
 
 const run = promisify(execFile);
 const MINUTE = 60_000;
@@ -114,8 +14,10 @@ export interface Wanted {
   readonly name: string;
   /** The package to download, together with its dependencies. */
   readonly package: string;
-  /** A release of Debian to take it from, instead of the system's, and all packages with libraries that it needs, libc included. */
-  readonly from?: { readonly suite: string; readonly libraries: readonly string[] };
+  /** A release of Debian to take it from, with all that it needs, libc included, instead of the system's. */
+  readonly suite?: string;
+  /** Gets it into a folder in another way than by packages of a distribution. */
+  unpack?(root: string): Promise<void>;
   /** Finds the program in the unpacked folder. */
   program(root: string): Promise<string>;
 }
@@ -135,16 +37,14 @@ export async function unpackedProgram(wanted: Wanted, base: string): Promise<Unp
   const target = join(base, await systemName());
   const cached = await usable(wanted, target);
   if (cached) return cached;
-  for (const tool of ['apt-get', 'dpkg']) {
+  for (const tool of wanted.unpack ? [] : ['apt-get', 'dpkg']) {
     if (!(await findOnPath(tool))) throw new Error(`there is no ${tool} here`);
   }
   await mkdir(base, { recursive: true });
   return oneAtATime(`${target}.lock`, async () => {
     const made = await usable(wanted, target);
     if (made) return made;
-    process.stderr.write(
-      `No ${wanted.name} found: unpacking the distribution's ${wanted.package} into ${target}\n`,
-    );
+    process.stderr.write(`No ${wanted.name} found: unpacking ${wanted.package} into ${target}\n`);
     await build(wanted, base, target);
     const built = await usable(wanted, target);
     if (!built) throw new Error(`the ${wanted.name} in ${target} does not run`);
@@ -156,7 +56,7 @@ async function usable(wanted: Wanted, folder: string): Promise<UnpackedProgram |
   const command = await wanted.program(folder).catch(() => '');
   if (command === '' || !(await stat(command).catch(() => undefined))) return undefined;
   // The loader of another release is told where the libraries are: this system's own programs must not load them.
-  const env = wanted.from ? process.env : withLibraries(await librariesIn(folder));
+  const env = wanted.suite ? process.env : withLibraries(await librariesIn(folder));
   return (await canRun(command, env)) ? { command, env } : undefined;
 }
 
@@ -165,8 +65,10 @@ async function build(wanted: Wanted, base: string, target: string): Promise<void
   try {
     const root = join(work, 'root');
     await mkdir(root, { recursive: true });
-    const downloads = await download(work, wanted);
-    for (const file of downloads) await run('dpkg', ['-x', file, root], { env: process.env });
+    if (wanted.unpack) await wanted.unpack(root);
+    else
+      for (const file of await download(work, wanted))
+        await run('dpkg', ['-x', file, root], { env: process.env });
     await wanted.program(root);
     if (await usable(wanted, target)) return;
     // A rename cannot replace a folder that is not empty, here one that an upgrade of the system has broken.
@@ -178,25 +80,27 @@ async function build(wanted: Wanted, base: string, target: string): Promise<void
 }
 
 /** Returns the package files. */
-async function download(work: string, { package: name, from }: Wanted): Promise<string[]> {
+async function download(work: string, { package: name, suite }: Wanted): Promise<string[]> {
   const lists = join(work, 'state', 'lists', 'partial');
   const archives = join(work, 'cache', 'archives', 'partial');
   await Promise.all([lists, archives].map((folder) => mkdir(folder, { recursive: true })));
   const options = [
     `Dir::State=${join(work, 'state')}`,
-    'Dir::State::status=/var/lib/dpkg/status',
+    // What the system has is of no use to a program of another release.
+    `Dir::State::status=${suite ? join(work, 'none') : '/var/lib/dpkg/status'}`,
     `Dir::Cache=${join(work, 'cache')}`,
     'Acquire::Languages=none',
     'Acquire::Retries=3',
     // As root, apt would fetch as a user that may not write here.
     'APT::Sandbox::User=root',
-    ...(from
+    ...(suite
       ? [`Dir::Etc::sourcelist=${join(work, 'sources.list')}`, 'Dir::Etc::sourceparts=/dev/null']
       : []),
   ].flatMap((option) => ['-o', option]);
-  if (from) {
+  if (suite) {
+    await writeFile(join(work, 'none'), '');
     const key = '/usr/share/keyrings/debian-archive-keyring.gpg';
-    const source = `deb [signed-by=${key}] ${await debian()} ${from.suite} main\n`;
+    const source = `deb [signed-by=${key}] ${await debian()} ${suite} main\n`;
     await writeFile(join(work, 'sources.list'), source);
   }
   let complaints = '';
@@ -214,8 +118,7 @@ async function download(work: string, { package: name, from }: Wanted): Promise<
   try {
     // One unreachable source fails the update. The next step shows whether the others suffice.
     await apt('update').catch(() => undefined);
-    if (from) await apt('download', name, ...from.libraries);
-    const plan = from ? '' : await apt('--simulate', '--no-install-recommends', 'install', name);
+    const plan = await apt('--simulate', '--no-install-recommends', 'install', name);
     const packages = [...plan.matchAll(/^Inst (\S+) (?:\[\S+\] )?\((\S+)/gm)].map(
       ([, name, version]) => `${name}=${version}`,
     );

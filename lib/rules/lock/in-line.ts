@@ -78,12 +78,13 @@ function byLine(
   const { token } = request;
   const line = lineOf(document, standing);
   const own = standing.find((one) => one.token === token);
+  // One that was passed over may be taken out at any moment: it enters once more.
+  const stays = own !== undefined && !line.isAbsent(own.process);
   const entered = isWaiting(request) ? enters(line, now, request) : undefined;
   const refused = (refusal: AcquireRefusal, turn?: Omit<Decision<unknown>, 'answer'>) => {
-    const told = placed(refusal, line.find(token));
+    const told = { answer: placed(refusal, line.find(token)), ...(own && turn) };
     // A call that is refused has to stand in line by then: this is the answer of one whose wait is over by then.
-    const isMissing = entered !== undefined && own === undefined;
-    return isMissing ? { answer: told, first: { enters: entered } } : { answer: told, ...turn };
+    return entered === undefined || stays ? { ...told, ...turn } : { ...told, first: { enters: entered } };
   };
   if (!answer.acquired) {
     const next = changed(document, withLine(kept, line, now)).change;

@@ -90,12 +90,15 @@ export function refusedTick(starts: Starts, now: number, request: TickRequest): 
   if (isRepeated(starts, now, request)) return undefined;
   const last = tickOf(starts, job);
   const refusal = { acquired: false, reason: 'already-ran' } as const;
-  const { retryAt } = last ?? {};
-  const wait = last?.tick === tick && retryAt !== undefined && { expiresIn: Math.ceil(retryAt - now) };
-  if (last !== undefined && last.tick >= tick) return { ...refusal, ...lastTick(starts, job), ...wait };
+  if (last !== undefined && last.tick >= tick)
+    return { ...refusal, ...lastTick(starts, job), ...(last.tick === tick && retryIn(last, now)) };
   const isUnwanted = only === 'interrupted' || (only === 'known' && last === undefined);
   return isUnwanted ? refusal : undefined;
 }
+
+/** How long a tick that failed still has to wait before it is tried again. */
+const retryIn = ({ retryAt }: TickStart, now: number): Pick<AcquireRefusal, 'expiresIn'> =>
+  retryAt === undefined ? {} : { expiresIn: Math.ceil(retryAt - now) };
 
 /** Rule 4: the start of a tick that may start: which run of it this is, and the schedule of the start before if that was another. */
 export function startTick(

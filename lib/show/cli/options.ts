@@ -49,7 +49,7 @@ export const OPTIONS = {
   json: { help: 'one JSON document; times are epoch milliseconds' },
   watch: { help: 'again every 2 s, until Ctrl+C', of: ['status'] },
   limit: { value: '<count>', help: 'how many runs at most, 1 to 1000 (default: 20)', of: ['runs'] },
-  bad: { help: 'only runs that failed, were aborted or interrupted', of: ['runs'] },
+  bad: { help: 'only runs that failed, reported too little, were aborted or interrupted', of: ['runs'] },
   at: { value: '<time>', help: 'the time in question: 2026-11-22T03:00, in the zone', of: ['why'] },
   port: { value: '<number>', help: 'where the page is (default: a free one)', of: ['board'] },
   reason: {

@@ -1,5 +1,6 @@
 import { formatDuration } from '../../base/duration.js';
 import { counted } from '../../base/wording.js';
+import { textOf } from '../../insight/phrases.js';
 import { scheduleOf, type Times } from '../../insight/shown.js';
 import type { ControlInfo, JobView, RunInfo } from '../../insight/types.js';
 import type { Bit, Column } from '../board/data/tables.js';
@@ -75,7 +76,7 @@ const OUTCOME: Readonly<Record<string, Style>> = { completed: 'green', running: 
 /** Runs, and what people did between them. */
 export function runsTable(entries: readonly (RunInfo | ControlInfo)[], times: Times, look: Format): string[] {
   const rows = entries.map((entry) => ('at' in entry ? actRow(entry, times) : runRow(entry, times)));
-  const heads = ['STARTED', 'JOB', 'OUTCOME', 'TOOK', 'TICK', 'TRIGGER', 'INSTANCE', 'ERROR'];
+  const heads = ['STARTED', 'JOB', 'OUTCOME', 'TOOK', 'TICK', 'TRIGGER', 'INSTANCE', 'DETAIL'];
   return table(heads, rows, look, [5]);
 }
 
@@ -117,7 +118,7 @@ const runRow = (run: RunInfo, times: Times): Cell[] => [
   cell(`${at(run.tick, times)}${(run.attempt ?? 1) > 1 ? ` (run ${run.attempt})` : ''}`),
   cell(triggerOf(run)),
   cell(run.instance),
-  cell(run.error),
+  cell(run.error ?? run.shortfall ?? (run.report && textOf(run.report))),
 ];
 
 /** Who started a run, or ended it; else what started it, unless its schedule did. */

@@ -124,12 +124,13 @@ export class MemoryLockStore implements LockStore {
     decide: (document: LockDocument | undefined, now: number, standing: readonly Standing[]) => Decision<T>,
   ): T {
     // Its lease may end between the look and the write, which the next look finds.
-    for (;;) {
+    for (let hasMoved = false; ; ) {
       const { now, documents } = this.#documents.look([name]);
       const look = lookAt(documents[0]);
       const standing = callsIn(this.#entries.look(lineOf(name)));
       const { answer, change, hint, first, over = [] } = decide(look.document, now, standing);
-      if (first !== undefined) {
+      if (first !== undefined && !hasMoved) {
+        hasMoved = true;
         if (first.enters !== undefined) this.#entries.set(entryOfCall(name, first.enters, now));
         if (first.leaves !== undefined) this.#entries.remove(seenCall(name, first.leaves));
         continue;

@@ -63,11 +63,11 @@ export class MysqlDialect extends PooledDialect implements SqlDialect<MysqlTable
     if (this.#pool === undefined) await this.gate.send(limited, []);
     else
       await this.gate.run(async ({ query }) => {
-        await query(`SET SESSION lock_wait_timeout = ${LOCK_WAIT}`, []);
+        await query(`SET @waits = @@lock_wait_timeout, lock_wait_timeout = ${LOCK_WAIT}`, []);
         try {
           await query(statement, []);
         } finally {
-          await query('SET SESSION lock_wait_timeout = DEFAULT', []);
+          await query('SET lock_wait_timeout = @waits', []);
         }
       }, TRY_LIMIT);
   }

@@ -130,9 +130,9 @@ export class SqlTable<Table> {
       } catch (error) {
         const failure = this.dialect.failure(error);
         const isPassing = failure === 'conflict' || failure === 'locked';
+        if (failure === 'locked') await this.#pause();
         if (tries === TRIES || this.#clock.monotonic() >= until || !isPassing)
           await this.#told(`${missing} It could not be created: `, migration, () => Promise.reject(error));
-        if (failure === 'locked') await this.#pause();
       }
     }
   }

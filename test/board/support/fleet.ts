@@ -1,6 +1,6 @@
 import { MemoryLockStore } from '../../../lib/index.js';
 import { ManualClock } from '../../../lib/testing/index.js';
-import type { KnownJob } from '../../../lib/contract/history-store.js';
+import type { KnownJob, RunRecord } from '../../../lib/contract/history-store.js';
 import type { ReleaseOutcome } from '../../../lib/contract/lock-store.js';
 
 /*
@@ -68,6 +68,9 @@ export interface Member {
   readonly left?: boolean;
 }
 
+/** What a run reports, and what is missing in it. */
+type Said = Pick<RunRecord, 'report' | 'shortfall'>;
+
 /** Its store, and its clock: both stand at {@link NOW} in the end. */
 export class Fleet {
   readonly clock = new ManualClock(NOW - 6 * HOUR);
@@ -102,7 +105,7 @@ export class Fleet {
     job: string,
     tick: number | undefined,
     holder: string,
-  ): Promise<(outcome: ReleaseOutcome, duration: number, error?: string) => Promise<void>> {
+  ): Promise<(outcome: ReleaseOutcome, duration: number, error?: string, said?: Said) => Promise<void>> {
     const token = `${job} ${this.#drawn++}`;
     const known = JOBS.find((each) => each.job === job);
     const lease = {
@@ -119,12 +122,13 @@ export class Fleet {
     if (grant.interrupted !== undefined)
       await this.store.history.interrupted({ ...grant.interrupted, name: lease.name, kept: KEPT });
     const { fencingToken, attempt = 1 } = grant;
-    return async (outcome, duration, error) => {
+    return async (outcome, duration, error, said) => {
       const record = {
         kept: KEPT,
         duration,
         traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
         ...(error !== undefined && { error }),
+        ...said,
       };
       await this.store.release({ ...lease, fencingToken, attempt }, { outcome, record });
     };

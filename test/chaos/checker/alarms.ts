@@ -83,8 +83,9 @@ function falseAlarm(
     ? byStore
     : Math.min(dueAt(model, tick, i), Math.max(byStore, edges(model, tick)[0]));
   const over = due + facts.overdue - READING;
+  // The run before begins when its answer comes, which takes its time; none begins within the interval of another.
   const wasStarted = (run: Run): boolean =>
-    isInterval ? run.m > due - facts.every + LATE / 10 : (run.tick ?? -Infinity) >= tick;
+    isInterval ? run.m > due - facts.every / 2 : (run.tick ?? -Infinity) >= tick;
   const started = runs.find((run) => run.m < over && wasStarted(run));
   if (started !== undefined) return `${started.i}.${started.n} had started it at ${started.m.toFixed(0)}`;
   const [first, last] = isInterval ? [due, due] : edges(model, tick);

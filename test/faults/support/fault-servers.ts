@@ -3,6 +3,7 @@ import type { Duration } from '../../../lib/index.js';
 import { DATABASES, type TestDatabase } from '../../support/database.js';
 import { uniqueTable } from '../../support/database-server.js';
 import { type LocalRedis, startRedis } from '../../support/local-redis.js';
+import { isMeant } from '../../support/servers.js';
 import { until } from '../../support/until.js';
 import type { StoreAddress } from '../children/open-store.js';
 import { startProxy, type TcpProxy } from '../proxy/tcp-proxy.js';
@@ -117,20 +118,21 @@ async function startDatabaseServer(database: TestDatabase): Promise<FaultServer>
 
 /** The same tests with a server of each of these kinds. Before each test it knows of nothing. */
 export function onServers(stores: readonly FaultStore[], define: (server: ServerFixture) => void): void {
-  describe.each(stores.map((store) => [store.name, store] as const))('with %s', (_name, store) => {
-    const fixture = new ServerFixture();
-    beforeAll(async () => {
-      fixture.server = await store.start();
+  for (const { name, start } of stores.filter((store) => isMeant(store.name)))
+    describe(`with ${name}`, () => {
+      const fixture = new ServerFixture();
+      beforeAll(async () => {
+        fixture.server = await start();
+      });
+      beforeEach(() => fixture.server.renew());
+      afterEach(async () => {
+        fixture.server.resume();
+        fixture.server.proxy.thaw();
+        await fixture.server.proxy.refuse(false);
+      });
+      afterAll(() => fixture.server.stop());
+      define(fixture);
     });
-    beforeEach(() => fixture.server.renew());
-    afterEach(async () => {
-      fixture.server.resume();
-      fixture.server.proxy.thaw();
-      await fixture.server.proxy.refuse(false);
-    });
-    afterAll(() => fixture.server.stop());
-    define(fixture);
-  });
 }
 
 /** Instances of a fleet with one server. */

@@ -3,7 +3,7 @@ import { LOOPBACK } from '../../support/machine.js';
 import { until } from '../../support/until.js';
 
 const SLOTS = 16_384;
-/** The bus listens here above the node's port; `freePort()` leaves room for it. */
+/** The bus listens here above the node's port unless told otherwise; `freePort()` leaves room for it. */
 const BUS_OFFSET = 10_000;
 
 export interface RedisCluster {
@@ -35,14 +35,12 @@ export async function startRedisCluster({ masters = 3 }: { masters?: number } = 
 
 function startNode(): Promise<LocalRedis> {
   return startRedis({
-    args: (port) =>
-      [
-        '--cluster-enabled yes',
-        `--cluster-port ${port + BUS_OFFSET}`,
-        `--cluster-announce-ip ${LOOPBACK}`,
-        // A dead node is noticed within this time, and a restarted master serves again soon after.
-        '--cluster-node-timeout 1000',
-      ].flatMap((option) => option.split(' ')),
+    args: [
+      '--cluster-enabled yes',
+      `--cluster-announce-ip ${LOOPBACK}`,
+      // A dead node is noticed within this time, and a restarted master serves again soon after.
+      '--cluster-node-timeout 1000',
+    ].flatMap((option) => option.split(' ')),
   });
 }
 
@@ -54,8 +52,9 @@ async function join(servers: LocalRedis[]): Promise<void> {
     servers.map(async (server, index) => {
       // Each node gets its own epoch. Otherwise the nodes first have to settle which of them is the newest.
       await server.command('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
-      const [from, to] = [Math.round(index * share), Math.round((index + 1) * share) - 1];
-      await server.command('CLUSTER', 'ADDSLOTSRANGE', from, to);
+      const [from, to] = [Math.round(index * share), Math.round((index + 1) * share)];
+      const slots = Array.from({ length: to - from }, (_, slot) => from + slot);
+      await server.command('CLUSTER', 'ADDSLOTS', ...slots);
     }),
   );
   for (const { host, port } of others) await first.command('CLUSTER', 'MEET', host, port, port + BUS_OFFSET);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { unpackedRedis } from '../../support/server-programs.js';
+import { unpackedRedis } from '../../support/redis-program.js';
 
 // Stand-ins, as the tests shall run without a network and on any system; the real tools were tried by hand.
 const APT = `#!/bin/sh

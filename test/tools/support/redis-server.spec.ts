@@ -8,7 +8,7 @@ import { provideRedis, uniquePrefix } from '../../support/redis-server.js';
 const environment = { ...process.env };
 
 afterEach(() => {
-  for (const name of ['REDIS_URL', 'DOCKER_HOST']) {
+  for (const name of ['REDIS_URL', 'DOCKER_HOST', 'TEST_SERVER']) {
     if (environment[name] === undefined) delete process.env[name];
     else process.env[name] = environment[name];
   }
@@ -37,6 +37,12 @@ test('a REDIS_URL that leads nowhere is an error, without its password', async (
   const provided = provideRedis();
   await expect(provided).rejects.toThrow(/REDIS_URL \(127\.0\.0\.1\) does not answer: .*ECONNREFUSED/);
   await expect(provided).rejects.not.toThrow(/secret/);
+});
+
+test('a TEST_SERVER that is not known is an error, and no other server is taken for it', async () => {
+  process.env['TEST_SERVER'] = 'redis-5';
+  process.env['REDIS_URL'] = 'redis://127.0.0.1:1';
+  await expect(provideRedis()).rejects.toThrow(/^TEST_SERVER=redis-5: there is redis-6\.2, redis-8, /);
 });
 
 test('prefixes are unique', () => {

@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { llms, sections } from '../../../tools/pages.mjs';
 import { projectRoot } from '../../support/machine.js';
+import { SERVERS } from '../../support/servers.js';
 import { anchorsOf, DOCUMENTS, INDEX, linksOf, PAGES, proofsOf, textOf } from './support/documents.js';
 
 /** As the links of others lead to users' documents, too. */
@@ -42,6 +43,17 @@ const wordsOf = (file: string): number =>
 test('the README has at most 1,600 words, its code included', () => {
   expect(wordsOf('README.md')).toBeGreaterThan(500);
   expect(wordsOf('README.md')).toBeLessThanOrEqual(1_600);
+});
+
+test("the README's table of servers names each on which `npm run test:servers` runs", () => {
+  const rows = textOf('README.md')
+    .split('\n')
+    .filter((line) => /^\| (Redis|PostgreSQL|MySQL)/.test(line));
+  const missing = SERVERS.filter(({ name }) => {
+    const [product = '', version = ''] = name.split(' ');
+    return !rows.some((row) => row.includes(product) && row.split('|').at(-2)?.includes(version));
+  });
+  expect(missing).toEqual([]);
 });
 
 test('docs has 45 pages and 42,000 words at most', () => {

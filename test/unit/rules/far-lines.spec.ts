@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, expect, test } from '@jest/globals';
 import type { SchedulerLockEvent } from '../../../lib/contract/events/events.js';
+import type { AcquireRefusal, AcquireResult } from '../../../lib/contract/lock-store.js';
 import type { RunResult } from '../../../lib/lock/lock-call.js';
 import { LockRunner } from '../../../lib/lock/lock-runner.js';
 import type { LockEntries } from '../../../lib/rules/entries/entries.js';
@@ -179,4 +180,43 @@ test('of many calls with one key from many instances each one is queued, and a r
   for (let i = 0; i < 5; i++) await pass10();
   expect(await Promise.all(all)).toEqual(Array(3 * INSTANCES).fill(true));
   expect(await entries.sums({ kinds: ['call'] })).toMatchObject([{ count: 1 }]);
+});
+
+test('a call that comes back before it has been taken out of line has its place again', async () => {
+  const drops: (() => void)[] = [];
+  const slow: LockEntries = {
+    put: (all) => entries.put(all),
+    list: (query) => entries.list(query),
+    sums: (query) => entries.sums(query),
+    drop: async (seen) => {
+      await new Promise<void>((resolve) => drops.push(resolve));
+      return entries.drop(seen);
+    },
+  };
+  const store = new DocumentLockStore(documents, { clock, entries: slow });
+  const lease = { name: 'lock', ttl: 600_000, holder: 'here' };
+  const ask = (process: string, place?: number) => {
+    const wait = { limit: 600_000, priority: 0, process, ...(place !== undefined && { place }) };
+    return store.acquire({ ...lease, token: process, wait });
+  };
+  const release = async (token: string, asked: Promise<AcquireResult>): Promise<void> => {
+    const { fencingToken } = (await asked) as { fencingToken: number };
+    expect(await store.release({ ...lease, token, fencingToken })).toMatchObject({ released: true });
+  };
+  const first = store.acquire({ ...lease, token: 'first' });
+  await first;
+  const late = (await ask('late')) as AcquireRefusal;
+  for (const process of ['living', 'third']) expect(await ask(process)).toMatchObject({ reason: 'held' });
+  await release('first', first);
+  // It does not come when it is called, and is passed over.
+  await clock.advance(2_100);
+  const living = ask('living');
+  await living;
+  expect(drops).toHaveLength(1);
+  expect(await ask('late', late.waiting?.place)).toMatchObject({ reason: 'held' });
+  drops[0]?.();
+  await clock.advance(1);
+  await release('living', living);
+  expect(await ask('third')).toMatchObject({ reason: 'held' });
+  expect(await ask('late')).toMatchObject({ acquired: true });
 });

@@ -50,7 +50,7 @@ const goneOn = (run: RunInfo, now: number): number => Math.min(now, Math.max(run
 function kindOf(run: RunInfo): Kind {
   if (run.hung) return 'hung';
   if (run.outcome === 'running') return 'running';
-  if (hasFailed(run)) return 'failed';
+  if (hasFailed(run) || run.outcome === 'hollow') return 'failed';
   return wasInterrupted(run) ? 'interrupted' : 'completed';
 }
 

@@ -1,6 +1,6 @@
 import { formatDuration } from '../../../base/duration.js';
 import { displayName } from '../../../base/lock-name.js';
-import { hasFailed, type JobFacts, wasInterrupted } from '../../../insight/facts.js';
+import { isBad, type JobFacts } from '../../../insight/facts.js';
 import { type Member, upSince } from '../../../insight/fleet-jobs.js';
 import { scheduleOf, type Times } from '../../../insight/shown.js';
 import { some } from '../../../insight/phrases.js';
@@ -44,7 +44,7 @@ export function job(scene: Scene, known: Known): Markup {
     <header><h2 id="job-title">${displayName(view.job)}</h2>${state}${windows(scene)}</header>
     <p class="sentence">${sentence}</p>
     <div class="picture alone">${axis(scene)}<div class="over">${stripLine(facts, view, scene, true)}</div>${LEGEND}</div>
-    ${details(scene, known)}${durations(facts.runs)}
+    ${details(scene, known)}${lines(facts.runs)}
     <form class="find" method="get"><input type="hidden" name="job" value="${view.job}">${zone}
       <label>Why did it run, or not run, at <input type="datetime-local" name="at" required></label>
       <button type="submit" class="quiet">Ask</button></form>
@@ -56,7 +56,7 @@ function details(scene: Scene, { view, facts }: Known): Markup {
   const { times } = scene;
   const older = since !== undefined && markup` since ${timeAt(since, times)}: older runs are not kept`;
   const none = markup`<span class="faint">none${older}</span>`;
-  const bad = runs.find((run) => hasFailed(run) || wasInterrupted(run));
+  const bad = runs.find(isBad);
   const good = runs.find(({ outcome }) => outcome === 'completed');
   const lockName = view.lock === undefined ? 'made from the arguments of each call' : displayName(view.lock);
   const named: readonly (readonly [name: string, value: Content])[] = [
@@ -106,18 +106,38 @@ function runLine(run: RunInfo, scene: Scene): Content {
 const MAX_COMPARED = 100;
 const HIGH = 40;
 
-/** How long the runs of a job took, the newest on the right. */
-function durations(runs: readonly RunInfo[]): Content {
-  const took = runs.flatMap(({ duration }) => duration ?? []).slice(0, MAX_COMPARED);
-  if (took.length < 2) return undefined;
-  const [least, most] = [Math.min(...took), Math.max(...took)];
-  const points = took.map((duration, n) => {
-    const x = 100 - (n / (took.length - 1)) * 100;
-    return `${x.toFixed(1)},${(HIGH - (duration / Math.max(1, most)) * (HIGH - 2)).toFixed(1)}`;
+/** How many reported numbers have a line. */
+const MOST_LINES = 4;
+
+/** How long the runs of a job took, and the numbers that they reported. */
+function lines(runs: readonly RunInfo[]): Content {
+  const numbers = new Map<string, number[]>();
+  for (const { report = {} } of runs)
+    for (const [name, value] of Object.entries(report))
+      if (typeof value === 'number') numbers.set(name, [...(numbers.get(name) ?? []), value]);
+  const took = runs.flatMap(({ duration }) => duration ?? []);
+  return [
+    line(took, (least, most) => `took ${formatDuration(least)} to ${formatDuration(most)}`),
+    [...numbers]
+      .slice(0, MOST_LINES)
+      .map(([name, values]) => line(values, (least, most) => `reported ${name} ${least} to ${most}`)),
+  ];
+}
+
+/** A line through the values of the last runs, the newest on the right. */
+function line(all: readonly number[], text: (least: number, most: number) => string): Content {
+  const values = all.slice(0, MAX_COMPARED);
+  if (values.length < 2) return undefined;
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const bottom = Math.min(0, least);
+  const points = values.map((value, n) => {
+    const x = 100 - (n / (values.length - 1)) * 100;
+    const high = ((value - bottom) / Math.max(1, most - bottom)) * (HIGH - 2);
+    return `${x.toFixed(1)},${(HIGH - high).toFixed(1)}`;
   });
   return markup`<figure class="durations">
     <svg viewBox="0 0 100 ${HIGH}" preserveAspectRatio="none" width="100%" height="${HIGH}" aria-hidden="true"><polyline points="${points.join(' ')}"/></svg>
-    <figcaption class="note">The last ${took.length} runs took ${formatDuration(least)} to ${formatDuration(most)}; the newest is on the right.</figcaption>
+    <figcaption class="note">The last ${values.length} runs ${text(least, most)}; the newest is on the right.</figcaption>
   </figure>`;
 }
 

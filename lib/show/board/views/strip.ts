@@ -1,6 +1,7 @@
 import { formatDuration } from '../../../base/duration.js';
 import { displayName } from '../../../base/lock-name.js';
 import { counted } from '../../../base/wording.js';
+import { textOf } from '../../../insight/phrases.js';
 import type { Times } from '../../../insight/shown.js';
 import type { JobFacts } from '../../../insight/facts.js';
 import type { JobView, PauseInfo, RunInfo } from '../../../insight/types.js';
@@ -176,7 +177,7 @@ function barOf(job: string, { from, to, kind, runs }: Bar, scene: Scene, isLinke
 
 /** A run in one line: when, how, for how long, and where. */
 export function runText(run: RunInfo, times: Times): string {
-  const { startedAt, outcome, hung, duration, instance, attempt = 1 } = run;
+  const { startedAt, outcome, hung, duration, instance, attempt = 1, shortfall, report = {} } = run;
   const isOn = outcome === 'running';
   const took = isOn ? times.now - startedAt : duration;
   return [
@@ -184,6 +185,7 @@ export function runText(run: RunInfo, times: Times): string {
     took === undefined ? '' : `${isOn ? ' for' : ' after'} ${formatDuration(Math.max(1, took))}`,
     ` on ${displayName(instance)}`,
     attempt > 1 ? `, attempt ${attempt}` : '',
+    ...[shortfall, textOf(report)].map((text) => (text ? `, ${text}` : '')),
   ].join('');
 }
 

@@ -325,6 +325,28 @@ test('a job that a deploy has removed keeps its page', async () => {
   expect([...actions].map(([, action]) => action)).toEqual(['api/v1/jobs/forget']);
 });
 
+test('what runs have reported is in their tooltips, and in a line of each number', async () => {
+  const job = 'ExportJobs.warehouse';
+  for (const [n, rows] of [1_200, 0, 900].entries()) {
+    const end = await fleet.start(job, NOW - HOUR + n * MINUTE, 'worker-1');
+    await fleet.clock.advance(MINUTE);
+    const isHollow = rows === 0;
+    await end(isHollow ? 'hollow' : 'completed', 1_000, undefined, {
+      report: { rows, month: 'May' },
+      ...(isHollow && { shortfall: 'rows is 0, and at least 1 was expected' }),
+    });
+  }
+  await fleet.clock.advance(3_000);
+  const html = String((await board.page(`job=${job}`)).body);
+  const page = textOf(html);
+  expect(page).toContain('The last 3 runs reported rows 0 to 1200; the newest is on the right.');
+  expect(page).not.toContain('reported month');
+  expect(html).toMatch(/<title>[^<]*: completed after 1 s on worker-1, rows 900, month May</);
+  expect(html).toMatch(
+    /run failed"[^>]*><title>[^<]*: hollow after 1 s on worker-1, rows is 0, and at least 1 was expected, rows 0, month May</,
+  );
+});
+
 test('an asset of another version is not there', async () => {
   const { body } = await board.page('');
   const [, own = ''] = /\?asset=board\.css&amp;v=([\w-]+)/.exec(String(body)) ?? [];

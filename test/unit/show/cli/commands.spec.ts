@@ -209,12 +209,26 @@ describe('runs', () => {
     const shell = shellOf();
     expect(await shell.inBerlin('runs')).toBe(0);
     expect(shell.lines).toEqual([
-      'STARTED    JOB                  OUTCOME    TOOK  TICK       INSTANCE    ERROR',
+      'STARTED    JOB                  OUTCOME    TOOK  TICK       INSTANCE    DETAIL',
       '12:20:01   RefreshJobs.refresh  running    30 s  12:20      api-1:1:aa',
       '12:20      Ok.job               completed  12 s  12:20      api-1:1:aa',
       '12:10      Ok.job               failed     12 s  12:10      api-1:1:aa  no [31m luck',
       'Sat 09:00  InvoiceJobs.send     completed  12 s  Sat 09:00  api-1:1:aa',
     ]);
+  });
+
+  test('shows what a run has reported, and that it was too little, which is bad', async () => {
+    const done = run('Ok.job', at(12, 10), { report: { sent: 120 } });
+    const shortfall = 'sent is 0, and at least 1 was expected';
+    const hollow = run('Ok.job', at(12, 20), { outcome: 'hollow', report: { sent: 0 }, shortfall });
+    const shell = shellOf({ ...fleet, entries: [done, hollow] });
+    await shell.inBerlin('runs', 'Ok.job');
+    expect(shell.lines[1]).toMatch(/ hollow .* sent is 0, and at least 1 was expected$/);
+    expect(shell.lines[2]).toMatch(/ completed .* sent 120$/);
+    shell.out = '';
+    await shell.inBerlin('runs', 'Ok.job', '--bad');
+    expect(shell.lines).toHaveLength(2);
+    expect(shell.lines[1]).toContain(' hollow ');
   });
 
   test('of a job, only the bad ones, only the newest', async () => {

@@ -250,9 +250,9 @@ test('one through a pool of mysql2 does so for its connection, which the next us
   };
   await expect(new MysqlDialect(pool, {}, 1_000).migrate('ALTER TABLE t')).rejects.toThrow('no');
   expect(sent).toEqual([
-    'SET SESSION lock_wait_timeout = 2',
+    'SET @waits = @@lock_wait_timeout, lock_wait_timeout = 2',
     'ALTER TABLE t',
-    'SET SESSION lock_wait_timeout = DEFAULT',
+    'SET lock_wait_timeout = @waits',
     'released',
   ]);
 });
