@@ -69,8 +69,8 @@ export const timeAt = (at: number | undefined, times: Times): Markup =>
     : markup`<time datetime="${new Date(at).toISOString()}" title="${times.full(at)}">${times.said(at)}</time>`;
 
 /** A state: a word and a shape, and a colour besides. */
-const markOf = ({ tone, text, shape, why = '' }: Mark): Markup =>
-  markup`<span class="status ${tone}" title="${why}"><span aria-hidden="true">${shape}</span> ${text}</span>`;
+const markOf = ({ tone, text, shape, why }: Mark): Markup =>
+  markup`<span class="status ${tone}"${why !== undefined && markup` title="${why}"`}><span aria-hidden="true">${shape}</span> ${text}</span>`;
 
 export const statusOf = (view: JobView): Markup => markOf(markOfJob(view));
 
