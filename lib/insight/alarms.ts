@@ -62,6 +62,8 @@ export class Alarms {
     const { missed, tick: due = tick } = result ?? { missed: true };
     const ranUnlocked = why.reason === UNLOCKED;
     if (!missed && !ranUnlocked) return due;
+    // Two who ask at once: of a tick, and of those that an outage has cost.
+    if (state.noted === tick) return undefined;
     state.noted = tick;
     if (ranUnlocked) return undefined;
     const noted = { job, tick: due, own: [{ missedBy: instance, ...why }] };

@@ -70,7 +70,8 @@ describe('options that cannot work', () => {
   });
 
   const LOCK_OPTIONS =
-    'ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError, onSkip, oncePerTick, rerun, catchUp, overdue';
+    'ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError, onSkip, oncePerTick, rerun, spread, catchUp, overdue';
+  const JOB_OPTIONS = LOCK_OPTIONS.replace('spread', 'retry, expect, spread');
   const MODULE_OPTIONS = `connection, store, keyPrefix, key, instanceId, storeTimeout, shutdownTimeout, leader, log, clock, insight, ${LOCK_OPTIONS}`;
   const EVENTS =
     'acquired, renewed, released, waiting, skipped, dead-lettered, interrupted, renewal-failed, lost, timeout, overrun, unlocked, controlled, overdue, hung, leader, shutdown, outage';
@@ -116,7 +117,7 @@ describe('options that cannot work', () => {
     [{ job: '{' }, 'job: "{" is not valid: it holds "{", "}" or a control character.'],
     [
       { lease: '1m', off: undefined },
-      `lease: there is no such option here. There are name, job, onHeld, queue, history, ${LOCK_OPTIONS}.`,
+      `lease: there is no such option here. There are name, job, onHeld, queue, history, ${JOB_OPTIONS}.`,
     ],
     [{ tttl: '1m' }, 'tttl: there is no such option here. Did you mean `ttl`?'],
     [{ heartBeat: '1m' }, 'heartBeat: there is no such option here. Did you mean `heartbeat`?'],

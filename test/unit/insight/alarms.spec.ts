@@ -140,6 +140,17 @@ test('a miss is told if the answer to the mark was lost: nobody else may know th
   expect(told).toHaveLength(1);
 });
 
+test('an instance that notes a miss by two ways at once tells of it once, also if the answer to its mark is lost', async () => {
+  const third = new Instance('c');
+  third.cut('lost');
+  third.ways.entries = 'fine';
+  const skips = { ...WHY, tick: TICK };
+  const state = { job: JOB, skips } as SeenJob;
+  await Promise.all([third.alarms.missed(state, TICK), third.alarms.missed(state, TICK, skips)]);
+  await third.clock.advance(60_000);
+  expect(told).toMatchObject([{ by: 'c' }]);
+});
+
 test('a store that refuses to tell the reasons of others keeps nobody from telling', async () => {
   first.ways.entries = second.ways.entries = 'refused';
   await pass(60_000);
