@@ -45,6 +45,13 @@ function nightly(
   return { Nightly, tick, runs };
 }
 
+/** An application that has asked for the newest tick, as each does when it starts: until then, it skips what is fired here as its own. */
+async function started(...given: Parameters<typeof startApp>): Promise<TestApp> {
+  const app = await startApp(...given);
+  await until(() => skipped(app).length === 1);
+  return app;
+}
+
 type Released = Extract<SchedulerLockEvent, { type: 'released' }>;
 const released = (...apps: TestApp[]): Released[] =>
   apps.flatMap(({ events }) => events.filter((event): event is Released => event.type === 'released'));
@@ -53,7 +60,7 @@ test('a run that throws is tried again on its instance, later each time, until i
   quiet();
   const { Nightly, tick, runs } = nightly(2, { attempts: 3, delay: '300ms', factor: 2 });
   const options = shared();
-  const apps = await Promise.all([startApp([Nightly], options), startApp([Nightly], options)]);
+  const apps = await Promise.all([started([Nightly], options), started([Nightly], options)]);
   await Promise.all(apps.map((app) => app.fire('nightly')));
   await until(() => released(...apps).length === 3);
   const { holder } = runs[0]!;
@@ -74,7 +81,7 @@ test('a run that throws is tried again on its instance, later each time, until i
 test('the log says that a run has failed and is tried again; after the last attempt nothing runs any more', async () => {
   quiet();
   const { Nightly, runs } = nightly(9, { attempts: 2, delay: 1 });
-  const app = await startApp([Nightly], shared());
+  const app = await started([Nightly], shared());
   await app.fire('nightly');
   await until(() => released(app).length === 2);
   expect(app.logs.own).toContainEqual(
@@ -89,8 +96,8 @@ test('the log says that a run has failed and is tried again; after the last atte
 
 test('between two attempts the lock is free, and a call by hand that throws is not tried again', async () => {
   quiet();
-  const { Nightly, runs } = nightly(9, { attempts: 2, delay: '2s' });
-  const app = await startApp([Nightly], shared());
+  const { Nightly, runs } = nightly(9, { attempts: 2, delay: '4s' });
+  const app = await started([Nightly], shared());
   await app.fire('nightly');
   await until(() => released(app).length === 1);
   const locks = app.module.get(SchedulerLockService);
@@ -105,8 +112,7 @@ test('if the instance of the failed run is gone, another one tries it again; so 
   const { Nightly, tick, runs } = nightly(0, { attempts: 3, delay: '1h' });
   const options = shared();
   const store = await plainStore(options);
-  const app = await startApp([Nightly], options);
-  await until(() => skipped(app).length === 1);
+  const app = await started([Nightly], options);
   const fail = async (retryIn: number): Promise<void> => {
     const given = request('nightly', tick, { ttl: 60_000 });
     const answer = await store.acquire(given);
@@ -149,7 +155,7 @@ test.each<[string, number, RetryOptions, object]>([
 ])('a run is not tried again %s', async (_, failures, retry, more) => {
   quiet();
   const { Nightly, runs } = nightly(failures, retry, more);
-  const app = await startApp([Nightly], shared());
+  const app = await started([Nightly], shared());
   await app.fire('nightly');
   await until(() => released(app).length === 1);
   expect(released(app)[0]).not.toHaveProperty('retryIn');
@@ -160,12 +166,12 @@ test.each<[string, number, RetryOptions, object]>([
 
 test('while its lock is paused, a failed run is not tried again; after that it is', async () => {
   quiet();
-  const { Nightly, runs } = nightly(1, { attempts: 2, delay: '200ms' });
-  const app = await startApp([Nightly], shared());
+  const { Nightly, runs } = nightly(1, { attempts: 2, delay: '2s' });
+  const app = await started([Nightly], shared());
   const control = app.module.get(SchedulerLockControl);
   await app.fire('nightly');
   await until(() => released(app).length === 1);
-  await control.pause({ job: 'nightly', actor: 'anna', reason: 'migration', for: '1s' });
+  await control.pause({ job: 'nightly', actor: 'anna', reason: 'migration', for: '4s' });
   await until(() => skipped(app).some(({ reason }) => reason === 'paused'));
   expect(runs).toHaveLength(1);
   await until(() => runs.length === 2);
@@ -174,9 +180,9 @@ test('while its lock is paused, a failed run is not tried again; after that it i
 
 test('an instance that is shut down before the next attempt leaves it to the others', async () => {
   quiet();
-  const { Nightly, runs } = nightly(1, { attempts: 2, delay: '1s' });
+  const { Nightly, runs } = nightly(1, { attempts: 2, delay: '4s' });
   const options = shared();
-  const [one, other] = await Promise.all([startApp([Nightly], options), startApp([Nightly], options)]);
+  const [one, other] = await Promise.all([started([Nightly], options), started([Nightly], options)]);
   await one.fire('nightly');
   await until(() => released(one).length === 1);
   await other.fire('nightly');

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { CommitGuard, type CommitGuardOptions } from '../../../lib/guard/index.js';
-import { SchedulerLockConfigError } from '../../../lib/index.js';
+import { SchedulerLockConfigError } from '../../../lib/base/errors.js';
 
 test.each<[options: object, problem: RegExp]>([
   [{}, /CommitGuard: dialect: got undefined\. Give 'postgres' or 'mysql'\./],

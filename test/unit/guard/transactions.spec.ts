@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { type GuardedTransaction, queryOf } from '../../../lib/guard/transactions.js';
-import { SchedulerLockConfigError } from '../../../lib/index.js';
+import { SchedulerLockConfigError } from '../../../lib/base/errors.js';
 
 /* The shapes of the libraries that a transaction may come from: what they are told, and what they answer. */
 
