@@ -16,6 +16,8 @@ import { HUNG, type Refused, type WatchedJob, type Watcher } from './watched-job
 const SOONEST = 1_000;
 /** How long to wait after a call that failed, ms: while the store is away, nobody knows what the others have done. */
 const AGAIN = 5_000;
+/** After what time to look whether a job that was deleted is there again, ms. */
+const BACK = 60_000;
 /** After what time it asks again about what no tick would show, ms. */
 const RARELY = 3_600_000;
 
@@ -201,7 +203,7 @@ export class Watch {
     this.#here = this.watcher.runs();
     const states = some.filter((state) => this.#watches(state));
     // A job that was deleted may be put back.
-    for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + RECHECK;
+    for (const state of some) if (!state.job.isThere()) state.lookAt = this.#now() + BACK;
     for (const state of states) state.look(this.#now());
     const doubtful = await this.#those(states, (state) => state.mustAsk || this.#mayChange(state));
     if (doubtful.length > 0) await this.#ask(doubtful);
