@@ -5,6 +5,7 @@ import { Cron, Interval } from '@nestjs/schedule';
 import {
   currentLock,
   type Duration,
+  MemoryLockStore,
   SchedulerLock,
   SchedulerLockControl,
   type SchedulerLockEvent,
@@ -12,7 +13,7 @@ import {
   SchedulerLockService,
 } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { startApp, type TestApp } from './app.js';
+import { gate, startApp, type TestApp } from './app.js';
 import { acquired, daily, fireAndWait, fleetsOnRedis, plainStore, request, skipped } from './tick-support.js';
 
 /* What becomes of the tick of a run that throws (`retry`). */
@@ -45,7 +46,7 @@ function nightly(
   return { Nightly, tick, runs };
 }
 
-/** An application that has asked for the newest tick, as each does when it starts: until then, it skips what is fired here as its own. */
+/** An application that has asked for the newest tick, as each does when it starts: what is fired meanwhile comes a moment later. */
 async function started(...given: Parameters<typeof startApp>): Promise<TestApp> {
   const app = await startApp(...given);
   await until(() => skipped(app).length === 1);
@@ -190,6 +191,26 @@ test('an instance that is shut down before the next attempt leaves it to the oth
   await until(() => runs.length === 2);
   expect(runs.map(({ attempt }) => attempt)).toEqual([1, 2]);
   expect(runs[1]!.holder).not.toBe(runs[0]!.holder);
+});
+
+test('a tick that comes while its instance asks for the newest one, as it has just started, is not lost', async () => {
+  const { Nightly, tick, runs } = nightly(0, { attempts: 2, delay: '1h' });
+  const store = new MemoryLockStore();
+  const acquire = store.acquire.bind(store);
+  const asked = gate();
+  const answers = gate();
+  jest.spyOn(store, 'acquire').mockImplementationOnce(async (given) => {
+    asked.open();
+    await answers.opened;
+    return acquire(given);
+  });
+  const app = await startApp([Nightly], { store });
+  await asked.opened;
+  await fireAndWait(app, 'nightly');
+  expect(skipped(app)).toMatchObject([{ reason: 'held' }]);
+  answers.open();
+  await until(() => runs.length === 1);
+  expect(runs).toMatchObject([{ tick, attempt: 1 }]);
 });
 
 test.each<[string, unknown, RegExp]>([

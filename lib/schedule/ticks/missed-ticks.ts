@@ -80,6 +80,8 @@ export class MissedTicks {
   readonly #timers: RetryTimers;
   /** The newest term of this instance. Kept when it is over: the gate lets no tick through then. */
   #term: Term | undefined;
+  /** The jobs of which this instance fires a tick in this moment, and what the scheduler has fired meanwhile: the first was in its way. */
+  readonly #firing = new Map<TickedJob, Followed | undefined>();
 
   /** @param onError receives the errors of jobs that are fired again, as the scheduler receives those of all others */
   constructor(
@@ -106,8 +108,14 @@ export class MissedTicks {
   ended(job: TickedJob, start: JobStart & Partial<Followed>, result: TickResult): void {
     const { tick, failures = 0 } = start;
     if (tick === undefined) return;
-    if (result.ran) return this.#repeat(job, { ...start, tick }, result.retryIn);
+    if (result.ran) {
+      // What came meanwhile was late.
+      this.#firing.delete(job);
+      return this.#repeat(job, { ...start, tick }, result.retryIn);
+    }
     const obstacle = obstacleOf(tick, result);
+    if (obstacle === 'own-lock' && start.ask === undefined && this.#firing.has(job))
+      this.#firing.set(job, { ...start, tick, ask: 'begin' });
     const next = obstacle && this.#next(job, { ...start, tick }, obstacle);
     if (next === undefined) return;
     const again = (failed: number) => (): void => this.#again(job, { ...next, failures: failed });
@@ -229,9 +237,15 @@ export class MissedTicks {
   }
 
   #fire(job: TickedJob, start: Followed): void {
-    Promise.resolve(start)
+    this.#firing.set(job, undefined);
+    void Promise.resolve(start)
       .then((given) => job.fire(given))
-      .catch((error: unknown) => this.onError(error));
+      .catch((error: unknown) => this.onError(error))
+      .finally(() => {
+        const meanwhile = this.#firing.get(job);
+        this.#firing.delete(job);
+        if (meanwhile !== undefined) this.#fire(job, meanwhile);
+      });
   }
 
   #newStart({ schedule, settings: { rerun, retry } }: TickedJob, at: number): JobStart | undefined {

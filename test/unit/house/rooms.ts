@@ -90,7 +90,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'stores/memory': { ceiling: 397, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
   lock: { ceiling: 4_072, aim: 3_700 },
-  schedule: { ceiling: 1_319, aim: 1_250 },
+  schedule: { ceiling: 1_333, aim: 1_250 },
   insight: { ceiling: 4_588, aim: 4_500 },
   nest: { ceiling: 4_468, aim: 4_300 },
   guard: { ceiling: 454, aim: 420 },
