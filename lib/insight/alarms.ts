@@ -27,6 +27,9 @@ interface Noted {
   readonly own: Reasons;
 }
 
+const kindOf = ({ interval, grace }: WatchedJob, lost: Skips | undefined): { grace?: number; late?: true } =>
+  interval !== undefined ? { grace: Number(grace) } : lost ? { late: true } : {};
+
 /**
  * Reports ticks that no instance has started: of all that have noted the miss, the one that marks it first. So each miss is reported once,
  * but for a mark whose answer is lost: it may have been the first, so that miss is reported here as well.
@@ -53,19 +56,18 @@ export class Alarms {
     const skips = lost ?? state.skips ?? { reason: this.#idleReason(state, tick), count: 1, tick };
     const { tick: _tick, ...why } = skips;
     const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
-    const which = job.interval !== undefined ? { grace: Number(job.grace) } : lost ? { late: true } : {};
     // A store may refuse to keep the miss, for instance because a table lacks a column.
-    const result = await this.history.miss({ ...about, ...which }).catch((error: unknown) => {
+    const result = await this.history.miss({ ...about, ...kindOf(job, lost) }).catch((error: unknown) => {
       if (!isRefusal(error)) throw error;
     });
     if (this.#stopped) return undefined;
     const { missed, tick: due = tick } = result ?? { missed: true };
     const ranUnlocked = why.reason === UNLOCKED;
     if (!missed && !ranUnlocked) return due;
-    // Two who ask at once: of a tick, and of those that an outage has cost.
-    if (state.noted === tick) return undefined;
+    // There may be two at once: of a tick, and of those that an outage has cost.
+    const wasNoted = state.noted === tick;
     state.noted = tick;
-    if (ranUnlocked) return undefined;
+    if (ranUnlocked || wasNoted) return undefined;
     const noted = { job, tick: due, own: [{ missedBy: instance, ...why }] };
     if (result !== undefined) this.#wait(noted, GATHER);
     // Nobody can know whether another instance reports it, too.

@@ -27,7 +27,11 @@ export function questionsOf(killed: Run, next: Run): Question[] {
     {
       args: ['status'],
       tells: 'All jobs, those that need attention first: mail always fails.',
-      expected: [/ 1 instance up,/, /^MailJob\.send +(failing|running)/m, /^ReportJob\.build +(ok|running|overrun)/m],
+      expected: [
+        / 1 instance up,/,
+        /^MailJob\.send +(failing|running)/m,
+        /^ReportJob\.build +(ok|running|overrun)/m,
+      ],
     },
     {
       args: ['runs', job],

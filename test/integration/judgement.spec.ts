@@ -164,9 +164,7 @@ test('a job that is stopped on the only instance is off, to all that ask', async
   const off = { status: 'off', attention: false };
   expect(await insight.job('Jobs.scheduled')).toMatchObject(off);
   const { sentence } = await insight.why('Jobs.scheduled');
-  expect(sentence).toMatch(
-    /^It is switched off \(its cron job was stopped\) on /,
-  );
+  expect(sentence).toMatch(/^It is switched off \(its cron job was stopped\) on /);
   const { jobs } = app.get(SchedulerLockHealth).state();
   expect(jobs.get('Jobs.scheduled')).toMatchObject(off);
   cronJob.start();

@@ -106,17 +106,20 @@ export class MissedTicks {
 
   /** Takes note of a call's outcome, and plans another try if one may be worthwhile. */
   ended(job: TickedJob, start: JobStart & Partial<Followed>, result: TickResult): void {
-    const { tick, failures = 0 } = start;
+    const { tick } = start;
     if (tick === undefined) return;
-    if (result.ran) {
-      // What came meanwhile was late.
-      this.#firing.delete(job);
-      return this.#repeat(job, { ...start, tick }, result.retryIn);
-    }
+    if (!result.ran) return this.#refused(job, { ...start, tick }, result);
+    // What came meanwhile was late.
+    this.#firing.delete(job);
+    this.#repeat(job, { ...start, tick }, result.retryIn);
+  }
+
+  #refused(job: TickedJob, start: Tick & Partial<Followed>, result: Refused): void {
+    const { tick, failures = 0 } = start;
     const obstacle = obstacleOf(tick, result);
     if (obstacle === 'own-lock' && start.ask === undefined && this.#firing.has(job))
-      this.#firing.set(job, { ...start, tick, ask: 'begin' });
-    const next = obstacle && this.#next(job, { ...start, tick }, obstacle);
+      this.#firing.set(job, { ...start, ask: 'begin' });
+    const next = obstacle && this.#next(job, start, obstacle);
     if (next === undefined) return;
     const again = (failed: number) => (): void => this.#again(job, { ...next, failures: failed });
     if (obstacle === 'own-lock' || obstacle === 'outage')

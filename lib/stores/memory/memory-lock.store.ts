@@ -124,7 +124,7 @@ export class MemoryLockStore implements LockStore {
     decide: (document: LockDocument | undefined, now: number, standing: readonly Standing[]) => Decision<T>,
   ): T {
     // Its lease may end between the look and the write, which the next look finds.
-    for (let hasMoved = false; ; ) {
+    for (let hasMoved = false; ;) {
       const { now, documents } = this.#documents.look([name]);
       const look = lookAt(documents[0]);
       const standing = callsIn(this.#entries.look(lineOf(name)));
