@@ -65,7 +65,7 @@ test('without a driver it says what to install; with one it reads the store', as
   await npm(['install', '--no-save', '--no-package-lock', 'ioredis'], app.folder);
   const status = await shell(...place);
   expect(status).toMatchObject({ code: 1, err: '' });
-  expect(status.out).toMatch(/^Redis .*, no instance up, .*\nno instance has been seen/);
+  expect(status.out).toMatch(/^Redis .*, 0 instances up, .*\nNo instance has been seen/);
 });
 
 test('a module of the application says where the store is, with a key of its own', async () => {

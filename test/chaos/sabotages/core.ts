@@ -73,8 +73,8 @@ export const CORE_SABOTAGES: Sabotages = {
   },
   'break-that-breaks-nothing': {
     file: 'insight/control/break.js',
-    search: /const isOver = await desk\.end\([^;]*;/,
-    replace: 'const isOver = true;',
+    search: /const \{ released \} = await desk\.ask\([^;]*;/,
+    replace: 'const released = true;',
     caughtBy: 'switches',
     only: ['switch-break'],
     seed: 3,
@@ -82,8 +82,8 @@ export const CORE_SABOTAGES: Sabotages = {
   'break-of-whatever-lease-is-there': {
     file: 'insight/control/break.js',
     // It looks on, and ends the lease that follows as well.
-    search: 'const { holder } = lease;',
-    replace: `const { holder } = lease;
+    search: 'const { holder, job } = lease;',
+    replace: `const { holder, job } = lease;
     void (async () => {
       for (let looks = 0; looks < 200; looks++) {
         await new Promise((resolve) => setTimeout(resolve, 50));

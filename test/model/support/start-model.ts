@@ -4,15 +4,15 @@ import type { AcquireRefusal, AcquireRequest } from '../../../lib/contract/lock-
 /** What may be asked for about the start of a job. */
 export type StartFields = Pick<AcquireRequest, 'job' | 'tick' | 'rerun' | 'only' | 'interval'>;
 
-/** When a tick whose run has failed may be tried again. */
-export type Again = 'now' | 'never' | undefined;
+/** When a tick whose run has failed may be tried again. `later`: once time has passed. */
+export type Again = 'now' | 'later' | undefined;
 
 /** The last start of a job: of a tick, or of an interval, which is never over as long as the model runs. */
 interface Start {
   readonly tick: number | undefined;
   readonly attempt: number;
   readonly outcome: ReleaseOutcome | undefined;
-  /** Whether it may be tried once more: from now on, or only at a time that never comes. */
+  /** Whether it may be tried once more. */
   readonly again?: Again;
   /** Token of the lease that has begun it, as long as nothing is known of its end. */
   readonly by: string | undefined;
@@ -27,6 +27,12 @@ type Refusal = Pick<AcquireRefusal, 'reason' | 'tick' | 'finished'>;
 
 const isFinished = ({ outcome, again }: Start): boolean =>
   again === undefined && outcome !== undefined && outcome !== 'aborted';
+
+const passed = (start: Start): Start => ({
+  ...start,
+  again: start.again && 'now',
+  before: start.before && passed(start.before),
+});
 
 /** The simplest model of what a store knows about the jobs under one lock. */
 export class StartModel {
@@ -77,6 +83,11 @@ export class StartModel {
     if (tick === undefined || last > tick || (last === tick && tries > attempt)) return false;
     this.#begin(run, attempt);
     return true;
+  }
+
+  /** As much time passes as any wait takes. */
+  pass(): void {
+    for (const [job, start] of this.#starts) this.#starts.set(job, passed(start));
   }
 
   forget(): void {

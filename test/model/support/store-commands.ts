@@ -141,6 +141,7 @@ async function expire(model: StoreModel, subject: StoreSubject, name: string): P
   const names = subject.expires === 'one' ? [name] : model.names;
   await subject.expire(names);
   for (const each of names) model.expire(each);
+  if (subject.expires === 'all') model.pass();
 }
 
 async function forgetAll(model: StoreModel, subject: StoreSubject): Promise<void> {

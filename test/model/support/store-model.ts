@@ -201,7 +201,7 @@ export class StoreModel {
     const wrong = says(answer, ours ? 'released' : owner === undefined ? 'expired' : 'taken');
     if (wrong !== undefined) return wrong;
     if (newest || outcome === 'abandoned')
-      lock.starts.end(lease, outcome, retryIn === undefined ? undefined : retryIn > 0 ? 'never' : 'now');
+      lock.starts.end(lease, outcome, retryIn === undefined ? undefined : retryIn > 0 ? 'later' : 'now');
     if (ours && keepFor !== undefined) lock.kept = true;
     else if (ours) lock.owner = undefined;
     // The end of an acquire that nobody saw granted could hide a live lease that was forgotten.
@@ -218,6 +218,11 @@ export class StoreModel {
   /** Time has passed, or the store has lost the lock: it cannot be told apart. */
   expire(name: string): void {
     Object.assign(this.lock(name), { owner: undefined, kept: false });
+  }
+
+  /** As much time passes as any wait takes. */
+  pass(): void {
+    for (const { starts } of this.#locks.values()) starts.pass();
   }
 
   evict(name: string): void {
