@@ -21,7 +21,7 @@ export const SHOWN = {
   leader: { shows: /<td>feed<\/td>/, told: `which instance ${word('leads')} the feed` },
   fires: { shows: /Europe\/Berlin/, told: `when nightly runs ${word('next')}, also in its own zone` },
   line: {
-    shows: /stock<\/th>(?:(?!<\/tr>).)*class="waiter"/s,
+    shows: /stock<\/th>(?:(?!<\/tr>).)*<td>\d+, first /s,
     told: `who waits ${word('in line')} for stock`,
   },
   queued: {
@@ -30,8 +30,8 @@ export const SHOWN = {
   },
   dead: { shows: /the newest failed/, told: `a ${word('dead letter')} of orders` },
   fails: { shows: statusOf('mail', 'failing'), told: `mail as ${word('failing')}, with its error` },
-  gone: { shows: /▲ gone/, told: `old-2 as ${word('gone')}` },
-  left: { shows: /○ shut down/, told: `old-3 as ${word('shut down')}` },
+  gone: { shows: /▲<\/span> gone/, told: `old-2 as ${word('gone')}` },
+  left: { shows: /○<\/span> shut down/, told: `old-3 as ${word('shut down')}` },
   version: { shows: /class="deployed"><title>[^<]*version 1\.1\.0/, told: `the new ${word('version')}` },
   schedule: { shows: rowOf('digest', ' instead of '), told: `the changed ${word('schedule')}` },
   disagree: {
