@@ -94,12 +94,13 @@ test('by instance, each date has an order of its own, in which instances ask wit
   const apps: TestApp[] = [];
   for (let n = 0; n < 3; n++)
     apps.push(await startApp(classes, { store, clock, instanceId: `instance-${n}` }));
-  for (let minute = 0; minute < 12; minute++) {
+  // Instances draw a part of their names: that one of three is never the first in so many is one case in millions.
+  for (let minute = 0; minute < 40; minute++) {
     await clock.advance(tick + minute * MINUTE - clock.now());
     for (const app of apps) await app.fire('job-0');
     await pass(clock, 1_100, 50);
   }
-  expect(began).toHaveLength(12);
+  expect(began).toHaveLength(40);
   expect(began.every(({ at, tick: own = 0 }) => at - own >= 0 && at - own <= 1_050)).toBe(true);
   expect(new Set(began.map(({ holder }) => holder)).size).toBe(3);
 });
