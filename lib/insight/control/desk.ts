@@ -5,6 +5,7 @@ import type { Emit } from '../../contract/events/events.js';
 import { pauseNow } from '../controls.js';
 import { type Fleet, Reader } from '../read.js';
 import type { KnownBy } from '../facts.js';
+import { names } from '../phrases.js';
 import type { PauseInfo } from '../types.js';
 import { TimeLimits } from '../../lock/access/time-limits.js';
 import type { ControlAct, Retention, RunEntry } from '../../contract/history-store.js';
@@ -124,6 +125,13 @@ export class Desk {
     return name === undefined
       ? nobodyHas(job, [], WITHOUT_LOCK)
       : { lock: name, jobs: jobsUnder(name, jobs), knownBy };
+  }
+
+  /** As {@link find}, for what a person can do to a job only. */
+  async findJob(job: string): Promise<Found | NobodyHas> {
+    const found = await this.find({ job });
+    if ('result' in found || found.knownBy.length > 0) return found;
+    return nobodyHas(job, found.jobs, `it is the lock of ${names(found.jobs)}, and no job. Name the job.`);
   }
 
   /** Emits the event to the listeners of this process. */

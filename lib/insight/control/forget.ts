@@ -9,7 +9,7 @@ export async function forget(desk: Desk, request: ForgetRequest): Promise<Forget
   const given = new Given('forget()', request, true);
   given.name('job', job);
   given.done();
-  const found = await desk.find(request);
+  const found = await desk.findJob(job);
   if ('result' in found) return found;
   const up = found.knownBy.filter(isUp).map(({ instance }) => instance);
   if (up.length > 0) return { result: 'guarded', job, instances: up };

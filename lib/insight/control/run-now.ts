@@ -3,7 +3,6 @@ import { parseDuration } from '../../base/duration.js';
 import { starterOf } from '../controls.js';
 import type { KnownBy } from '../facts.js';
 import { isUp } from '../join.js';
-import { names } from '../phrases.js';
 import { PARTS, THROUGH_PAUSE } from '../../contract/allowances.js';
 import type { ControlAct, RunEntry } from '../../contract/history-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
@@ -32,11 +31,11 @@ interface Call {
 export async function runNow(desk: Desk, request: RunRequest): Promise<RunNowResult> {
   checkRun(request);
   if (desk.closing.aborted) return { result: 'skipped', reason: 'shutting-down' };
-  const found = await desk.find({ job: request.job });
+  const found = await desk.findJob(request.job);
   if ('result' in found) return found;
-  const { lock, jobs, knownBy } = found;
-  const why = knownBy.length === 0 ? itsLock(jobs) : whyNobody(knownBy);
-  if (why !== undefined) return nobodyHas(request.job, knownBy.length === 0 ? jobs : [], why);
+  const { lock, knownBy } = found;
+  const why = whyNobody(knownBy);
+  if (why !== undefined) return nobodyHas(request.job, [], why);
   const paused = await desk.pauseOf(lock);
   if (paused !== undefined && request.throughPause !== true) return { result: 'paused', ...paused };
   const call = await enqueue(desk, request, lock, paused !== undefined);
@@ -85,9 +84,6 @@ export function checkRun(request: RunRequest): readonly unknown[] {
   asked.done();
   return args;
 }
-
-const itsLock = (jobs: readonly string[]): string =>
-  `it is the lock of ${names(jobs)}, and no job. Name the job.`;
 
 /** Why no instance can run a job. */
 function whyNobody(knownBy: readonly KnownBy[]): string | undefined {

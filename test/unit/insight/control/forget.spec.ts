@@ -90,6 +90,17 @@ test('a job that a live instance guards is not forgotten, and the answer names t
   expect(await insight.controls()).toEqual([]);
 });
 
+test('a lock is no job: nothing is forgotten, and the answer names its job', async () => {
+  await beat('shop-1');
+  await clock.advance(10 * MINUTE);
+  const result = await control.forget({ job: 'shop', ...ANNA });
+  expect(result).toMatchObject({ result: 'nobody-has-it', job: 'shop', jobs: [LOST] });
+  expect(told(result, timesIn()).sentence).toMatch(
+    /it is the lock of Shop\.close, and no job\. Name the job\.$/,
+  );
+  expect(await insight.controls()).toEqual([]);
+});
+
 test('another job under the same lock is not forgotten with it', async () => {
   await beat('shop-1', 'other');
   await clock.advance(10 * MINUTE);
