@@ -346,3 +346,9 @@ export class AlreadyCommittedError extends SchedulerLockError {
     this.done = step === '' && !byThisRun;
   }
 }
+
+/**
+ * Whether a job that ends with this error has completed: an earlier run of its tick has done the work, and died. Asked when everything
+ * around the job has ended, too: a transaction there has to roll back.
+ */
+export const isDone = (error: unknown): boolean => error instanceof AlreadyCommittedError && error.done;

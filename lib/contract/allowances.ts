@@ -3,9 +3,12 @@ import type { AcquireRefusal, ReleaseOutcome } from './lock-store.js';
 /*
  * The rules of ticks and intervals that every store follows: Redis in Lua, the others by `rules/lock`. The contract suite tests them.
  *
- * A tick is refused if it lies further in the future of the store than `maxClockSkew`, and if it or a newer one was started, unless its
- * run was interrupted and may be repeated, or failed and is to be tried again. `only` refuses more. An interval is due one interval, the present one, after the due time of its
- * last start, or after that start if it was late. A due time further ahead than a start can put it is ignored: the store's clock was set back.
+ * A tick is refused if it lies further in the future of the store than `maxClockSkew`. It is refused as well if it or a newer one was
+ * started, but for two cases: its run was interrupted and may be repeated, or its run failed and the time has come to try it again. `only`
+ * refuses more.
+ *
+ * An interval is due one interval after the due time of its last start, or after that start if it was late; it is the present interval that
+ * counts. A due time further ahead than a start can put it is ignored: the store's clock was set back.
  *
  * A start that is abandoned is taken back: the one that it replaced counts again.
  */
@@ -20,7 +23,12 @@ export const INTERRUPTED: ReleaseOutcome = 'aborted';
 /** The outcome of a lease under which nothing ran. */
 export const NOTHING_RAN: ReleaseOutcome = 'abandoned';
 
-/** The last start of a job, for a refusal. @param outcome of its run; `null` or `undefined`: none yet @param retryAt if it is to be tried again */
+/**
+ * The last start of a job, for a refusal.
+ *
+ * @param outcome of its run; `null` or `undefined`: none yet
+ * @param retryAt from when on it is tried again; `undefined`: it is not
+ */
 export const lastStart = (
   tick: number,
   outcome: unknown,

@@ -13,7 +13,6 @@ import type { WatchedJob, Watcher } from './watched-job.js';
 const GATHER = 3_000;
 /** After what time it tries again if the store did not answer, ms. */
 const AGAIN = 10_000;
-
 /** After what time a run that hangs is reported again, ms. */
 const REPEAT = 3_600_000;
 

@@ -75,9 +75,10 @@ export class Reader {
     const facts = await fewAtOnce(names, async (name): Promise<[string, LockFacts]> => {
       const query = { name, limit: limitOf(name), onUnreadable: () => void unreadable++ };
       const read = query.limit === 0 ? [] : await orRefusal(this.history.entries(query));
-      const entries = read instanceof StoreUnavailableError ? [] : read;
-      if (read instanceof StoreUnavailableError) runsRefused = read;
-      const refusal = refused ?? (entries === read ? undefined : runsRefused);
+      const isRefused = read instanceof StoreUnavailableError;
+      if (isRefused) runsRefused = read;
+      const entries = isRefused ? [] : read;
+      const refusal = refused ?? (isRefused ? read : undefined);
       return [name, { entries, ...given({ lock: locks?.get(name), refusal }) }];
     });
     if (names.length === 0 || names.some((name) => limitOf(name) > 0)) {

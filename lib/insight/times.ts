@@ -65,3 +65,14 @@ export function readTime(text: string, zone = 'UTC'): number | undefined {
   // The offset of the first guess is wrong near a change of daylight saving time.
   return asUtc - offsetAt(asUtc - offsetAt(asUtc));
 }
+
+/** Whether it names a time zone. */
+export function isZone(zone: string): boolean {
+  if (zone === '') return false;
+  try {
+    timesIn(zone);
+    return true;
+  } catch {
+    return false;
+  }
+}

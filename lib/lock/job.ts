@@ -1,4 +1,4 @@
-import { AlreadyCommittedError, SchedulerLockConfigError } from '../base/errors.js';
+import { SchedulerLockConfigError } from '../base/errors.js';
 import { invoke, type Lock } from './current-lock.js';
 import { type LockCall, whereOf } from './lock-call.js';
 
@@ -31,12 +31,6 @@ export async function wrapped<T>(
     ]);
   return work;
 }
-
-/**
- * Whether a job that ends with this error has completed: an earlier run of its tick has done the work, and died. Asked when everything
- * around the job has ended, too: a transaction there has to roll back.
- */
-export const isDone = (error: unknown): boolean => error instanceof AlreadyCommittedError && error.done;
 
 /** Refuses a return value whose consumer would do the work, without the lock. @throws SchedulerLockConfigError */
 export function refuseUndone(value: unknown, call: Pick<LockCall, 'name' | 'job'>): void {

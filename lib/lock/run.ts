@@ -7,8 +7,8 @@ import { type Others, Take } from './take.js';
 import type { EndOfRun } from './recorder.js';
 import { Release } from './releases.js';
 import { isConfirmed, reportAcquired, reportReleased, reportSkipped, wasDeleted } from './reports.js';
-import { isDone, refuseUndone } from './job.js';
-import { LockTimeoutError } from '../base/errors.js';
+import { refuseUndone } from './job.js';
+import { isDone, LockTimeoutError } from '../base/errors.js';
 import { retryIn } from '../base/job-start.js';
 import { given } from '../base/shared.js';
 

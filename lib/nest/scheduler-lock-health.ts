@@ -130,10 +130,9 @@ export class SchedulerLockHealth {
   /** What is known at this moment. @internal */
   state(): HealthState {
     const { away, answeredAt: ofLocks, wrong } = this.#host.runner.condition;
-    const [failing, hollow] = (['failed', 'hollow'] as const).map((how) =>
-      [...wrong.keys()].filter((job) => wrong.get(job) === how),
-    ) as [string[], string[]];
     const { presence, runs } = this.#insight;
+    const here = (how: 'failed' | 'hollow'): string[] =>
+      [...wrong.keys()].filter((job) => wrong.get(job) === how && presence?.watch.hasTicks(job) !== true);
     const { answeredAt: ofBeats, failedAt } = presence?.beats.last ?? {};
     const answeredAt = Math.max(ofLocks ?? -Infinity, ofBeats ?? -Infinity);
     // Where no job asks for a lock, only a failed beat notices.
@@ -143,8 +142,8 @@ export class SchedulerLockHealth {
       away: away || silent,
       answeredAt: answeredAt === -Infinity ? undefined : answeredAt,
       jobs: presence?.watch.judgements ?? new Map(),
-      failingHere: failing.filter((job) => presence?.watch.hasTicks(job) !== true),
-      hollowHere: hollow.filter((job) => presence?.watch.hasTicks(job) !== true),
+      failingHere: here('failed'),
+      hollowHere: here('hollow'),
       elections: this.#host.elections.names,
       led: this.#host.elections.led,
       runs,

@@ -25,7 +25,7 @@ export class Spreader {
     private readonly instance: string,
   ) {}
 
-  /** @param next the tick after this one, epoch milliseconds: it is never in the way of that */
+  /** Waits until it is the turn of a tick. @param next the tick after it: no wait goes past the middle between the two */
   async wait(spread: Spread, job: string, tick: number, next: number): Promise<void> {
     const { by, within } = spread;
     const offset = by === 'job' ? latest(spread, job) : within * shareOf(`${this.instance} ${tick}`);

@@ -12,6 +12,7 @@ import {
   type SchedulerLockOptions,
   SchedulerLockService,
 } from '../../lib/index.js';
+import { ManualClock } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
 import { gate, startApp, type TestApp } from './app.js';
 import { acquired, daily, fireAndWait, fleetsOnRedis, plainStore, request, skipped } from './tick-support.js';
@@ -49,8 +50,18 @@ function nightly(
 /** An application that has asked for the newest tick, as each does when it starts: what is fired meanwhile comes a moment later. */
 async function started(...given: Parameters<typeof startApp>): Promise<TestApp> {
   const app = await startApp(...given);
-  await until(() => skipped(app).length === 1);
+  const [, { clock } = {}] = given;
+  await until(async () => {
+    if (clock instanceof ManualClock) await clock.advance(1);
+    return skipped(app).length === 1;
+  });
   return app;
+}
+
+/** A store for instances, and time that passes only if a test says so: so however long a machine takes, nothing comes too late. */
+function onManualClock(): { clock: ManualClock; store: MemoryLockStore } {
+  const clock = new ManualClock(Date.now());
+  return { clock, store: new MemoryLockStore({ clock }) };
 }
 
 type Released = Extract<SchedulerLockEvent, { type: 'released' }>;
@@ -98,13 +109,15 @@ test('the log says that a run has failed and is tried again; after the last atte
 test('between two attempts the lock is free, and a call by hand that throws is not tried again', async () => {
   quiet();
   const { Nightly, runs } = nightly(9, { attempts: 2, delay: '4s' });
-  const app = await started([Nightly], shared());
+  const { clock, store } = onManualClock();
+  const app = await started([Nightly], { clock, store });
   await app.fire('nightly');
   await until(() => released(app).length === 1);
   const locks = app.module.get(SchedulerLockService);
   expect(await locks.run('nightly', () => 'by hand')).toEqual({ ran: true, value: 'by hand' });
   await expect(app.module.get(Nightly).run()).rejects.toThrow('failure 2');
   expect(released(app).at(-1)).not.toHaveProperty('retryIn');
+  await clock.advance(4_100);
   await until(() => runs.length === 3);
   expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1, 2]);
 });
@@ -168,13 +181,16 @@ test.each<[string, number, RetryOptions, object]>([
 test('while its lock is paused, a failed run is not tried again; after that it is', async () => {
   quiet();
   const { Nightly, runs } = nightly(1, { attempts: 2, delay: '2s' });
-  const app = await started([Nightly], shared());
+  const { clock, store } = onManualClock();
+  const app = await started([Nightly], { clock, store });
   const control = app.module.get(SchedulerLockControl);
   await app.fire('nightly');
   await until(() => released(app).length === 1);
   await control.pause({ job: 'nightly', actor: 'anna', reason: 'migration', for: '4s' });
+  await clock.advance(2_100);
   await until(() => skipped(app).some(({ reason }) => reason === 'paused'));
   expect(runs).toHaveLength(1);
+  await clock.advance(2_100);
   await until(() => runs.length === 2);
   expect(runs).toMatchObject([{ attempt: 1 }, { attempt: 2 }]);
 });
@@ -182,12 +198,14 @@ test('while its lock is paused, a failed run is not tried again; after that it i
 test('an instance that is shut down before the next attempt leaves it to the others', async () => {
   quiet();
   const { Nightly, runs } = nightly(1, { attempts: 2, delay: '4s' });
-  const options = shared();
+  const options = onManualClock();
   const [one, other] = await Promise.all([started([Nightly], options), started([Nightly], options)]);
   await one.fire('nightly');
   await until(() => released(one).length === 1);
   await other.fire('nightly');
   await one.close();
+  // The others come a second behind it.
+  await options.clock.advance(5_100);
   await until(() => runs.length === 2);
   expect(runs.map(({ attempt }) => attempt)).toEqual([1, 2]);
   expect(runs[1]!.holder).not.toBe(runs[0]!.holder);

@@ -119,3 +119,12 @@ function pausedBy({ pause, time }: { pause: PauseInfo; time: number }, shown: Sh
   const why = reason === undefined ? '' : ` (${reason})`;
   return `paused by ${actor}${why} since ${shown(since)}, for ${formatDuration(Math.max(0, until - time))} more`;
 }
+
+type Request = Readonly<Record<string, unknown>>;
+
+/** Uses a switch. Hands on what was given, also what cannot work: the switch says what is wrong with it. */
+export const used = (
+  control: ControlSwitches,
+  does: keyof ControlSwitches,
+  request: Request,
+): Promise<Result> => (control[does] as (request: Request) => Promise<Result>).call(control, request);

@@ -80,7 +80,7 @@ export class MissedTicks {
   readonly #timers: RetryTimers;
   /** The newest term of this instance. Kept when it is over: the gate lets no tick through then. */
   #term: Term | undefined;
-  /** The jobs of which this instance fires a tick in this moment, and what the scheduler has fired meanwhile: the first was in its way. */
+  /** The jobs of which this library fires a tick in this moment. The value: what the scheduler has fired meanwhile, which found the lock taken. */
   readonly #firing = new Map<TickedJob, Followed | undefined>();
 
   /** @param onError receives the errors of jobs that are fired again, as the scheduler receives those of all others */
@@ -136,7 +136,7 @@ export class MissedTicks {
     if (next !== undefined) this.#timers.afterLease(job, start.tick, delay, () => this.#again(job, next));
   }
 
-  /** An instance, or the job itself, has started: fires the newest tick if nobody has started it (`catchUp`), or it is to be repeated. */
+  /** An instance has started, or the job itself: fires the newest tick of the job, if it is still to be run. */
   catchUp(job: TickedJob): void {
     this.#begin(job, undefined);
   }

@@ -1,14 +1,13 @@
 import type { Clock } from '../../base/clock.js';
 import { given } from '../../base/shared.js';
-import { type Result, told } from '../../insight/control/told.js';
+import { told, used } from '../../insight/control/told.js';
 import type { ControlSwitches } from '../../insight/control/control.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../../base/errors.js';
 import { Times } from '../../insight/shown.js';
-import { timesIn } from '../../insight/times.js';
+import { isZone, timesIn } from '../../insight/times.js';
 import { show, unknownNames } from '../../base/wording.js';
 import { type Answer, errorAnswer, json } from './answer.js';
 import { ownOf } from './api.js';
-import { isZone } from './data/question.js';
 import { visible } from './views/frame.js';
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -45,13 +44,6 @@ const ACTS: Readonly<Record<string, Switch>> = {
   'locks/break': { does: 'break', takes: ['fencingToken'] },
   'locks/redeliver': { does: 'redeliver', takes: ['id'] },
 };
-
-/** Uses a switch. Hands on what was given, also what cannot work: the switch says what is wrong with it. */
-export const used = (
-  control: ControlSwitches,
-  does: keyof ControlSwitches,
-  request: Fields,
-): Promise<Result> => (control[does] as (request: Fields) => Promise<Result>).call(control, request);
 
 /**
  * Whether a request comes from a page of the application itself: another site can make a browser send one with the cookies of the

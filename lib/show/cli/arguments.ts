@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { nearest, show } from '../../base/wording.js';
-import { isZone } from '../board/data/question.js';
+import { isZone } from '../../insight/times.js';
 import { addressOf, type StoreAddress } from './address.js';
 import {
   type Command,

@@ -1,5 +1,5 @@
 import type { Span, SpanStatusCode, TraceFlags, Tracer } from '@opentelemetry/api';
-import { AlreadyCommittedError } from '../../base/errors.js';
+import { isDone } from '../../base/errors.js';
 import type { SchedulerLockEvents } from '../../nest/log/scheduler-lock.events.js';
 import type { LeasedLock, Lock } from '../../lock/current-lock.js';
 import { ERROR_TYPE, JOB } from '../metrics/instruments.js';
@@ -57,8 +57,7 @@ export class RunSpans {
     try {
       return await proceed();
     } catch (error) {
-      // Such a run has completed.
-      if (!(error instanceof AlreadyCommittedError && error.done)) fail(open, errorType(error));
+      if (!isDone(error)) fail(open, errorType(error));
       throw error;
     } finally {
       this.#open.delete(key);

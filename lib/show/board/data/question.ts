@@ -1,5 +1,5 @@
 import { given } from '../../../base/shared.js';
-import { readTime, timesIn } from '../../../insight/times.js';
+import { isZone, readTime } from '../../../insight/times.js';
 
 /**
  * What a viewer asks for. The page has one address, and the question is its query. So every link is relative, and stays right under
@@ -51,16 +51,6 @@ export function readQuestion(query: URLSearchParams): Question {
 
 /** A number before 1973 is no tick in milliseconds: the viewer has given seconds. */
 const EARLIEST = 1e11;
-
-export function isZone(zone: string): boolean {
-  if (zone === '') return false;
-  try {
-    timesIn(zone);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 const NAMES = ['job', 'at', 'state', 'app', 'find', 'skip', 'hours', 'zone'] as const;
 const isDefault = (name: string, value: unknown): boolean =>

@@ -6,7 +6,7 @@ import { type Member, upSince } from '../../../insight/fleet-jobs.js';
 import { some } from '../../../insight/phrases.js';
 import type { Mark } from './verdict.js';
 
-/* What is told of instances and locks: the page and the shell have the same columns, and draw them. */
+/* The columns of the tables of instances and locks. The page and the shell each draw them in their own way. */
 
 /** A part of a cell. */
 export type Bit = string | Mark | { readonly at: number };
