@@ -333,7 +333,7 @@ inBrowser.each(PLATFORMS)(
     await done
       .filter({
         hasText:
-          /It ran on api-7f9c-q1zz: started by ada@example.com at .*, failed after 5\.5 s \(.*SMTP 421\)/,
+          /It ran on api-7f9c-q1zz: started by ada@example.com at .*, failed after \d+(\.\d+)? s \(.*SMTP 421\)/,
       })
       .waitFor();
     await page.locator('#job', { hasText: 'failing' }).waitFor();

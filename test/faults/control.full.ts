@@ -261,7 +261,9 @@ describe.each(SHARED_STORES)('with %s', (_store, open) => {
     await until(async () => (await wanted())[0]?.outcome === 'completed');
     const { status, runs } = await look(other);
     expect(status).toBe('paused');
-    const [through] = await wanted();
-    expect(runs.filter((run) => run.fencingToken > (through?.fencingToken ?? 0))).toEqual([]);
+    const [{ fencingToken }] = (await wanted()) as [RunInfo];
+    // Another process may look under a lease of its own, which is of no job, and finds no call left: it runs nothing.
+    expect(runs).toContainEqual(expect.objectContaining({ job: 'work', fencingToken }));
+    expect(runs.filter((run) => run.job === 'work' && run.fencingToken > fencingToken)).toEqual([]);
   });
 });
