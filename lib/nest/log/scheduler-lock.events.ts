@@ -4,10 +4,8 @@ import { logError, textOf } from './log-phrases.js';
 
 type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
 
-/** Called for each event. An error or rejection of it is logged, and changes nothing. */
-export type SchedulerLockListener<E extends SchedulerLockEvent = SchedulerLockEvent> = (
-  event: E,
-) => void | Promise<void>;
+/** Called for each event. An error or rejection of it is logged, and changes nothing; what else it returns is ignored. */
+export type SchedulerLockListener<E extends SchedulerLockEvent = SchedulerLockEvent> = (event: E) => unknown;
 
 interface Listening {
   readonly listener: SchedulerLockListener;
