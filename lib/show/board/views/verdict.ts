@@ -1,14 +1,11 @@
 import { counted } from '../../../base/wording.js';
 import { headlineOf, nobodyText, toneOf, unreadText, verdictOf } from '../data/verdict.js';
+import type { Kept } from '../shared.js';
 import { type Markup, markup } from './markup.js';
 import { type Scene, timeAt } from './parts.js';
 
-/** How old an answer is, why there is no newer one, and whether that is as the store does not answer. */
-export interface Age {
-  readonly age: number;
-  readonly failure?: string;
-  readonly isAway?: true;
-}
+/** How old an answer is, and why there is no newer one. */
+export type Age = Omit<Kept<unknown>, 'value'>;
 
 const PLACE = 'here. Is this the store, the key prefix or the table of the application?';
 
