@@ -19,8 +19,8 @@ import { acts, answer, job as jobPart, type Known, removedText } from './views/j
 import { filters, jobs, row, rowsOf, tabs } from './views/table.js';
 import { brokenRow, type Scene } from './views/parts.js';
 import { switches } from './views/switches.js';
-import { toneOf, verdictOf } from './data/verdict.js';
-import { type Age, verdictLine } from './views/verdict.js';
+import { type Age, toneOf, verdictOf } from './data/verdict.js';
+import { verdictLine } from './views/verdict.js';
 
 type Part = readonly [id: string, draw: () => Markup];
 

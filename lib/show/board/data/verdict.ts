@@ -84,6 +84,16 @@ export function headlineOf(verdict: Verdict): string {
   return [`${attention} of ${jobs} ${attention === 1 ? 'needs' : 'need'} attention`, ...others].join(', ');
 }
 
+/** How new an answer is. */
+export interface Age {
+  /** How old it is, ms. */
+  readonly age: number;
+  /** Why there is none, or no newer one. Absent: it is new enough. */
+  readonly failure?: string;
+  /** The store does not answer at all: it neither refuses this, nor is only slow. */
+  readonly isAway?: true;
+}
+
 /** What could not be read, and is missing from an answer: one sentence each. */
 export function unreadText({ instances, runs, parts }: Unreadable): string[] {
   const count = instances + runs;

@@ -1,11 +1,7 @@
 import { counted } from '../../../base/wording.js';
-import { headlineOf, nobodyText, toneOf, unreadText, verdictOf } from '../data/verdict.js';
-import type { Kept } from '../shared.js';
+import { type Age, headlineOf, nobodyText, toneOf, unreadText, verdictOf } from '../data/verdict.js';
 import { type Markup, markup } from './markup.js';
 import { type Scene, timeAt } from './parts.js';
-
-/** How old an answer is, and why there is no newer one. */
-export type Age = Omit<Kept<unknown>, 'value'>;
 
 const PLACE = 'here. Is this the store, the key prefix or the table of the application?';
 
