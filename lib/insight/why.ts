@@ -87,10 +87,9 @@ function whyNewest(facts: JobFacts): Why {
 function whyAt(facts: JobFacts, at: number): Why {
   const { known, runs, misses } = facts;
   if (known.kind !== 'cron') return whyWithoutTicks(facts, at);
-  const up = upAt(facts, at);
-  // As the instances knew the job that were up at that time, or else as it is known now.
-  const then = up.length > 0 ? up : facts.knownBy.slice(0, 1);
-  const jobs = then.map(({ job }) => job);
+  // As the instances know the job that were up at that time, or else those that are up now, or else all.
+  const knownBy = [upAt(facts, at), upAt(facts, facts.time)].find((up) => up.length > 0) ?? facts.knownBy;
+  const jobs = knownBy.map(({ job }) => job);
   const dates = datesOf(facts, jobs);
   const newest = dates.newest(at);
   const isCounted = newest === at || judge(facts).tick === at;
@@ -100,7 +99,7 @@ function whyAt(facts: JobFacts, at: number): Why {
   if (at % MINUTE !== 0 && newest !== undefined) return whyTick(facts, newest);
   const after = finite(dates.next(at));
   if (newest === undefined && after === undefined) return whyTick(facts, at);
-  const schedules = schedulesOf(then);
+  const schedules = schedulesOf(knownBy);
   return answer(facts, { cause: 'not-a-tick', ...given({ before: newest, after }), schedules }, at);
 }
 

@@ -775,6 +775,18 @@ describe('the time in question', () => {
     });
   });
 
+  test('schedules are those of all that are up, if nobody was up then', () => {
+    const knownBy = [
+      by('api-1'),
+      by('api-2'),
+      by('api-0', { state: 'left', seenAt: at('12:30', 21) }, BERLIN),
+    ];
+    expect(why(facts({ knownBy }), at('02:00', 20))).toMatchObject({
+      cause: 'not-a-tick',
+      schedules: [{ schedule: '0 3 * * *', timeZone: 'UTC', instances: ['api-1', 'api-2'] }],
+    });
+  });
+
   test('schedules are those of the instances that were up then', () => {
     const left = by(
       'api-0',
