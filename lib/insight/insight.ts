@@ -12,7 +12,7 @@ import { isBad, type JobFacts, type TickFinder } from './facts.js';
 import type { FleetJobs } from './fleet-jobs.js';
 import { type Beside, depths, jobFacts, type FleetView, lookAtAll } from './look.js';
 import { controlsOf } from './controls.js';
-import { leasesOf, type LockFacts, runsOf } from './join.js';
+import { leasesOf, type LockFacts, newestFirst, runsOf } from './join.js';
 import { instanceOf, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
 import { inTurns } from './turns.js';
@@ -139,7 +139,7 @@ export class Insight {
     return locks
       .flatMap(runsOf)
       .filter((run) => (job === undefined || run.job === job) && (!bad || isBad(run)))
-      .sort((one, other) => other.fencingToken - one.fencingToken)
+      .sort(newestFirst)
       .slice(0, limit);
   }
 

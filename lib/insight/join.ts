@@ -13,8 +13,6 @@ const BEATS = 3;
 const LATE = 90_000;
 /** From this part of its age on an entry may be the oldest that is left. */
 const NEARLY = 0.9;
-/** The outcome of a lease under which nothing ran. */
-const NO_RUN = 'abandoned';
 
 export const isUp = ({ state }: { readonly state: InstanceState }): boolean => state === 'up';
 
@@ -32,84 +30,57 @@ export interface LockFacts {
   readonly refusal?: Error;
 }
 
+export const newestFirst = (one: RunInfo, other: RunInfo): number => other.fencingToken - one.fencingToken;
+
 /** The runs under a lock, newest first, with the one that goes on or was interrupted, of which no record is kept yet. */
 export const runsOf = (facts: LockFacts): RunInfo[] => leasesOf(facts).filter(isRun);
 
 /** The runs under a lock and the acts of people, newest first. */
-export function leasesOf(facts: LockFacts): readonly RunInfo[] {
-  let leases = joined.get(facts);
-  if (leases === undefined) joined.set(facts, (leases = join(facts)));
-  return leases;
+export function leasesOf({ lock, entries }: LockFacts): RunInfo[] {
+  const kept = entries.filter((entry) => entry.type === 'run');
+  const open = lock && openRun(lock, kept);
+  // Nothing ran under an abandoned lease.
+  const runs = kept.filter(({ outcome }) => outcome !== 'abandoned').map((entry) => runOf(entry, lock));
+  return [...runs, ...(open ? [open] : [])].sort(newestFirst);
 }
-
-/** What came of them: several readers of one look ask for the same. */
-const joined = new WeakMap<LockFacts, readonly RunInfo[]>();
-
-function join({ lock, entries }: LockFacts): RunInfo[] {
-  const ended = entries.filter((entry) => entry.type === 'run').map((entry) => asOfNow(entry, lock));
-  const newest = lock && newestRun(lock, ended);
-  return [...ended.filter(({ outcome }) => outcome !== NO_RUN).map(runOf), ...(newest ? [newest] : [])].sort(
-    (one, other) => other.fencingToken - one.fencingToken,
-  );
-}
-
-/** A run that a person has started is recorded as interrupted when it begins: while its lease lives, it is running. */
-function asOfNow(entry: RunEntry, lock: LockInfo | undefined): Entry {
-  const goesOn =
-    entry.outcome === 'interrupted' && lock?.state === 'held' && lock.fencingToken === entry.fencingToken;
-  return goesOn ? { ...entry, outcome: 'running' } : entry;
-}
-
-type Entry = Omit<RunEntry, 'outcome'> & { readonly outcome: RunInfo['outcome'] };
 
 /** When a lease began, by the store's clock. */
 export const grantedAt = (fencingToken: number): number => Math.floor(fencingToken / 1_000);
 
-function runOf(entry: Entry): RunInfo {
-  const { type: _type, at, ...run } = entry;
-  const isOver = run.outcome !== 'interrupted' && run.outcome !== 'running';
+function runOf(entry: RunEntry, lock: LockInfo | undefined): RunInfo {
+  const { type: _type, at, outcome, ...run } = entry;
+  const isOver = outcome !== 'interrupted';
+  // A run that a person has started is recorded as interrupted when it begins: while its lease lives, it is running.
+  const goesOn = !isOver && lock?.state === 'held' && lock.fencingToken === run.fencingToken;
   const usual = run.tick === undefined ? 'hand' : 'schedule';
   const trigger = triggerOf(entry) ?? (isOver || run.by !== undefined ? usual : undefined);
+  const about = { outcome: goesOn ? 'running' : outcome, startedAt: grantedAt(run.fencingToken) } as const;
   // One copy, as a look at all jobs has thousands of these.
-  const startedAt = grantedAt(run.fencingToken);
-  return Object.assign(run, trigger && { trigger }, { startedAt }, isOver && { endedAt: at });
+  return Object.assign(run, about, trigger && { trigger }, isOver && { endedAt: at });
 }
 
 /** What started a run, where that is kept. */
-const triggerOf = ({ trigger, attempt = 1 }: Pick<Entry, 'trigger' | 'attempt'>): Trigger | undefined =>
+const triggerOf = ({ trigger, attempt = 1 }: Pick<RunEntry, 'trigger' | 'attempt'>): Trigger | undefined =>
   attempt > 1 ? 'rerun' : trigger;
 
-/** The run of the newest lease, if no entry has it. */
-function newestRun(lock: LockInfo, entries: readonly Entry[]): RunInfo | undefined {
-  const { name, fencingToken, holder, job } = lock;
-  if (fencingToken === undefined || holder === undefined) return undefined;
+/** The run of a lease that was not released, if no entry has it. */
+function openRun(lease: LockInfo, entries: readonly RunEntry[]): RunInfo | undefined {
+  const { name: lock, state, interrupted, fencingToken, holder, job, jobs } = lease;
+  if ((state !== 'held' && !interrupted) || fencingToken === undefined || holder === undefined)
+    return undefined;
   if (entries.some((entry) => entry.fencingToken === fencingToken)) return undefined;
-  const start = startUnder(lock, entries);
-  const outcome = openOutcomeOf(lock) ?? start?.outcome;
-  if (outcome === undefined || outcome === NO_RUN) return undefined;
+  const last = jobs.find((each) => each.job === job && each.outcome === undefined) ?? {};
+  const { tick, attempt }: Partial<JobInfo> = last;
+  // Its last tick may be that of an older lease: then this run is by hand.
+  const isOlder = entries.some((each) => each.job === job && each.tick === tick && each.attempt === attempt);
   return {
-    lock: name,
+    lock,
     fencingToken,
     instance: holder,
-    ...given({ job, tick: start?.tick, attempt: start?.attempt, trigger: start && triggerOf(start) }),
+    ...given({ job, ...(tick !== undefined && !isOlder && { tick, attempt, trigger: triggerOf(last) }) }),
     startedAt: grantedAt(fencingToken),
-    outcome,
+    outcome: state === 'held' ? 'running' : 'interrupted',
   };
-}
-
-/** The state of the run of a lease that was not released. */
-const openOutcomeOf = ({ state, interrupted }: LockInfo): 'running' | 'interrupted' | undefined =>
-  state === 'held' ? 'running' : interrupted ? 'interrupted' : undefined;
-
-/** The tick that the newest lease has started. The last tick of its job may be older: then its run has ended, and the newest run is by hand. */
-function startUnder(lock: LockInfo, entries: readonly Entry[]): JobInfo | undefined {
-  const start = lock.jobs.find(({ job }) => job === lock.job);
-  if (start?.tick === undefined) return undefined;
-  if (openOutcomeOf(lock) !== undefined && start.outcome !== undefined) return undefined;
-  const isOlder = entries.some(
-    ({ job, tick, attempt }) => job === start.job && tick === start.tick && attempt === start.attempt,
-  );
-  return isOlder ? undefined : start;
 }
 
 /** What is known of a job, from what is known of its lock and its instances. */
@@ -126,7 +97,7 @@ export function factsOf(
     ...more,
     known,
     knownBy,
-    ...given({ lock, since: keptSince(runs, knownBy, more.time), refusal: refusal?.message }),
+    ...given({ lock, since: keptSince(runs, knownBy[0].kept, more.time), refusal: refusal?.message }),
     runs: runs.filter(({ job }) => job === known.job),
     others: runs.filter(({ job }) => job !== known.job),
     ...given({ forgotten: leases.find((entry) => forgets(entry, knownBy)) }),
@@ -140,32 +111,29 @@ export function factsOf(
 
 /** A run was not interrupted if its live instance says that it goes on, though its lease has ended by itself. */
 function withHung(runs: readonly RunInfo[], knownBy: readonly KnownBy[]): readonly RunInfo[] {
-  const hung = new Map<number, RunInfo>();
-  for (const { hung: told = [], instance, job } of knownBy)
-    for (const { fencingToken, tick } of told) {
-      const ids = { lock: job.lock ?? job.job, job: job.job, fencingToken, instance, ...given({ tick }) };
-      hung.set(fencingToken, { ...ids, startedAt: grantedAt(fencingToken), outcome: 'running', hung: true });
-    }
-  if (hung.size === 0) return runs;
-  for (const { fencingToken, outcome, by } of runs)
-    // If a person has ended its lease, the instance of the run knows more than the record.
-    if (outcome !== 'running' && outcome !== 'interrupted' && by?.action !== 'break')
-      hung.delete(fencingToken);
-  return [...hung.values(), ...runs.filter(({ fencingToken }) => !hung.has(fencingToken))].sort(
-    (one, other) => other.fencingToken - one.fencingToken,
+  if (!knownBy.some(({ hung }) => hung !== undefined)) return runs;
+  // If a person has ended its lease, the instance of the run knows more than the record.
+  const isOpen = ({ outcome, by }: RunInfo): boolean =>
+    outcome === 'running' || outcome === 'interrupted' || by?.action === 'break';
+  const over = new Set(runs.filter((run) => !isOpen(run)).map(({ fencingToken }) => fencingToken));
+  const hung = knownBy.flatMap(({ hung: told = [], instance, job: { job, lock = job } }) =>
+    told
+      .filter(({ fencingToken }) => !over.has(fencingToken))
+      .map(({ fencingToken, tick }): RunInfo => {
+        const ids = { lock, job, fencingToken, instance, ...given({ tick }) };
+        return { ...ids, startedAt: grantedAt(fencingToken), outcome: 'running', hung: true };
+      }),
   );
+  const tokens = new Set(hung.map(({ fencingToken }) => fencingToken));
+  return [...hung, ...runs.filter(({ fencingToken }) => !tokens.has(fencingToken))].sort(newestFirst);
 }
 
 /** Since when no run is missing, if some may have been dropped: those that completed are the first to be pushed out. */
-function keptSince(
-  runs: readonly RunInfo[],
-  [{ kept }]: readonly [KnownBy, ...KnownBy[]],
-  time: number,
-): number | undefined {
-  const completed = runs.filter(({ outcome }) => outcome === 'completed');
-  const oldest = completed.at(-1)?.startedAt;
-  if (oldest === undefined) return undefined;
+function keptSince(runs: readonly RunInfo[], kept: KnownBy['kept'], time: number): number | undefined {
   // If the instance does not say how many runs it keeps, some may be missing.
   const { count = 1, age = 0 } = kept ?? {};
-  return completed.length >= count || oldest < time - age * NEARLY ? oldest : undefined;
+  const completed = runs.filter(({ outcome }) => outcome === 'completed');
+  const oldest = completed.at(-1)?.startedAt;
+  const isFull = completed.length >= count || (oldest ?? Infinity) < time - age * NEARLY;
+  return isFull ? oldest : undefined;
 }

@@ -1,6 +1,7 @@
 import type { MissEntry, MissReason } from '../contract/history-store.js';
 import { given } from '../base/shared.js';
 import { type JobFacts, UNLOCKED, wentOn } from './facts.js';
+import { newestFirst } from './join.js';
 import type { RunInfo, WhyCause } from './types.js';
 
 /** How long after a tick its instances ask for the lock, ms: a lease that begins in that time may have been in their way. */
@@ -22,76 +23,54 @@ export function causesOfMiss(facts: JobFacts, tick: number): WhyCause | undefine
   if (unlocked.length > 0) return { cause: 'unlocked', instances: unlocked };
   const overrun = facts.runs.find((run) => run.startedAt <= tick && wasInTheWay(run, tick, misses));
   if (overrun !== undefined) return { cause: 'overrun', run: overrun };
-  return lockTaken(facts, tick, misses) ?? storeAway(facts, tick, misses) ?? missed(misses);
+  const cause = lockTaken(facts, tick, misses) ?? storeAway(facts, tick, misses);
+  return cause ?? (misses.length > 0 ? { cause: 'missed', reasons: misses.map(reasonOf) } : undefined);
 }
 
-/** What each instance noted of a tick. One entry may stand for many ticks in a row, and names the newest. */
-function missesOf(facts: JobFacts, tick: number): MissEntry[] {
-  const byInstance = new Map<string, MissEntry>();
-  for (const miss of facts.misses)
-    if (tellsOf(miss, tick) || isDate(facts, miss, tick)) byInstance.set(miss.instance, miss);
-  return [...byInstance.values()];
+/**
+ * What each instance noted of a tick. One entry may stand for many ticks in a row, and names the newest. A store names the date of an
+ * interval by its last start: if that found a run or a pause, the interval was due some time later.
+ */
+function missesOf({ known, misses }: JobFacts, tick: number): MissEntry[] {
+  const telling = misses.filter(
+    ({ tick: newest, since = Infinity, at }) =>
+      tick >= Math.min(newest, since - ASKED_BY) &&
+      (tick <= newest || (known.kind === 'interval' && tick <= at)),
+  );
+  return [...new Map(telling.map((miss) => [miss.instance, miss])).values()];
 }
-
-/** A store names the date of an interval by its last start: if that found a run or a pause, the interval was due some time later. */
-const isDate = ({ known }: JobFacts, { tick: date, at }: MissEntry, tick: number): boolean =>
-  known.kind === 'interval' && date < tick && at >= tick;
-
-const tellsOf = ({ tick: newest, since = Infinity }: MissEntry, tick: number): boolean =>
-  newest === tick || (tick >= since - ASKED_BY && tick < newest);
 
 /** Whether a run had the lock at a tick. The lease of an interrupted run may outlive it: the misses of refused instances name its holder. */
 const wasInTheWay = (run: RunInfo, tick: number, misses: readonly MissReason[]): boolean =>
   wentOn(run, Math.max(tick, run.startedAt)) ||
   (run.outcome === 'interrupted' && misses.some(({ holder }) => holder === run.instance));
 
-const newestFirst = (one: RunInfo, other: RunInfo): number => other.fencingToken - one.fencingToken;
-
-function lockTaken(
-  { others, runs }: JobFacts,
-  tick: number,
-  misses: readonly MissEntry[],
-): WhyCause | undefined {
+function lockTaken(facts: JobFacts, tick: number, misses: readonly MissEntry[]): WhyCause | undefined {
+  const { others, runs } = facts;
   const taken = misses.find(({ reason }) => TAKEN.has(reason));
   // The reasons of instances that asked count more than a run at the same time.
   if (taken === undefined && misses.length > 0) return undefined;
   const run =
     taken?.reason === 'cooling-down'
-      ? [...runs, ...others].filter(({ startedAt }) => startedAt <= tick).sort(newestFirst)[0]
+      ? [...runs, ...others].sort(newestFirst).find(({ startedAt }) => startedAt <= tick)
       : others.find((other) => other.startedAt <= tick + ASKED_BY && wasInTheWay(other, tick, misses));
   if (taken === undefined && run === undefined) return undefined;
   return { cause: 'lock-taken', ...given({ run, holder: taken?.holder ?? run?.instance }) };
 }
 
 function storeAway({ knownBy }: JobFacts, tick: number, misses: readonly MissEntry[]): WhyCause | undefined {
-  // Each instance tells times, and has its ticks, by its own clock.
-  const telling = misses
-    .filter(({ reason }) => reason !== PASSIVE)
-    .map(({ since = tick, until, ...miss }) => {
-      const { clockOffset = 0 } = knownBy.find(({ instance }) => instance === miss.instance) ?? {};
-      const ended = until === undefined ? undefined : until + clockOffset;
-      return { ...miss, since: Math.min(tick, since) + clockOffset, until: ended };
-    });
+  const telling = misses.filter(({ reason }) => reason !== PASSIVE);
   if (telling.length === 0 || telling.some(({ reason }) => reason !== 'store-unavailable')) return undefined;
-  const ends = telling.map(({ until }) => until).filter((until) => until !== undefined);
-  return {
-    cause: 'store-away',
-    from: Math.min(...telling.map(({ since }) => since)),
-    // When the last of these instances got an answer again, if all have noted that.
-    ...(ends.length === telling.length && { to: Math.max(...ends) }),
-    instances: telling.map(({ instance }) => instance),
-  };
+  // Each instance tells times, and has its ticks, by its own clock.
+  const offsetOf = (miss: MissEntry): number =>
+    knownBy.find(({ instance }) => instance === miss.instance)?.clockOffset ?? 0;
+  const begins = telling.map((miss) => Math.min(tick, miss.since ?? tick) + offsetOf(miss));
+  // When the last of these instances got an answer again: not known if one has not noted that.
+  const to = Math.max(...telling.map((miss) => (miss.until ?? NaN) + offsetOf(miss)));
+  const instances = telling.map(({ instance }) => instance);
+  return { cause: 'store-away', from: Math.min(...begins), ...(!Number.isNaN(to) && { to }), instances };
 }
 
-function missed(misses: readonly MissEntry[]): WhyCause | undefined {
-  if (misses.length === 0) return undefined;
-  return {
-    cause: 'missed',
-    reasons: misses.map(({ instance, reason, count, holder, since }) => ({
-      instance,
-      reason,
-      count,
-      ...given({ holder, since }),
-    })),
-  };
-}
+/** What an instance noted, without what it is about. */
+const reasonOf = ({ type: _type, lock: _lock, job: _job, tick: _tick, at: _at, ...reason }: MissEntry) =>
+  reason;

@@ -3,7 +3,6 @@ import { displayName } from '../base/lock-name.js';
 import { withoutSql } from '../base/wording.js';
 import { datesOf } from './dates.js';
 import { isOn, type JobFacts, lastStartOf, makesUpFor, upAt, wasStarted } from './facts.js';
-import { isUp } from './join.js';
 import {
   begunOf,
   capital,
@@ -45,7 +44,8 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `Its ticks come ${formatDuration(behind)} late: the clock of ${names(instances)} is behind that of the store by so much. Either clock may be the wrong one.`,
   'schedules-differ': ({ schedules }, words) =>
     `${words.tick === undefined ? 'The' : `${nobody(words)}, and the`} instances do not agree when it runs: ${some(schedules.map(onOf), 5, '; ')}.`,
-  'not-a-tick': noTick,
+  'not-a-tick': ({ before, after, schedules }, { tick = NaN, fullTime }) =>
+    `It has no tick at ${fullTime(tick)}: its schedule is ${some(schedules.map(onOf), 5, '; ')}. Before: ${before === undefined ? 'none' : fullTime(before)}; after: ${after === undefined ? 'none' : fullTime(after)}.`,
   pending: ({ due }, words) => pending(due, words),
   'unknown-job': ({ jobs }, { facts }) => unknownJobSentence(facts.known.job, jobs, true),
   'too-old': ({ since }, words) =>
@@ -83,12 +83,11 @@ function madeUpFor(words: Words): string {
 
 /** @param areNear whether their names are like the one that was asked for */
 export function unknownJobSentence(job: string, jobs: readonly string[], areNear: boolean): string {
-  const start = `No instance knows a job ${displayName(job)}.`;
-  if (jobs.length === 0) return `${start} No instance has told of any job yet.`;
   const shown = jobs.map(displayName);
-  return areNear
-    ? `${start} Did you mean ${some(shown, 3, ' or ')}?`
-    : `${start} There are: ${some(shown, 10)}.`;
+  const others = areNear
+    ? `Did you mean ${some(shown, 3, ' or ')}?`
+    : `Known jobs: ${some(shown, 10) || 'none yet'}.`;
+  return `No instance knows a job ${displayName(job)}. ${others}`;
 }
 
 const ageOf = ({ startedAt }: RunInfo, { facts: { time } }: Words): string =>
@@ -100,9 +99,7 @@ function takenBy({ run, holder }: Of<'lock-taken'>, words: Words): string {
   const { lock, job } = words.facts.known;
   const taken = `its lock ${displayName(lock ?? job)} was`;
   if (run === undefined)
-    return holder === undefined
-      ? `${taken} taken, and it is not known by whom. Another client of the store may have it`
-      : `${taken} taken by ${displayName(holder)}`;
+    return `${taken} taken by ${holder === undefined ? 'somebody who is not known: perhaps another client of the store' : displayName(holder)}`;
   const what = run.job === undefined ? 'a call' : `the job ${displayName(run.job)}`;
   return run.endedAt !== undefined && run.endedAt <= (words.tick ?? -Infinity)
     ? `${taken} still kept by \`atLeast\` of ${what}, which ran ${whereOf(run, words)}`
@@ -112,10 +109,8 @@ function takenBy({ run, holder }: Of<'lock-taken'>, words: Words): string {
 /** What kept an instance from a tick, by its reason. */
 const REASONS: Readonly<Record<string, string>> = {
   'not-fired': 'the scheduler did not call the job: it was stopped, or too busy',
-  'not-up': 'the application started after it',
   'store-unavailable': 'the store failed, or did not answer',
   'shutting-down': 'the instance was shutting down',
-  disabled: 'the job is switched off',
   'not-leader': 'the instance was not the leader',
   'already-ran': 'the store said that this tick, or a newer one, was started already',
   'clock-skew':
@@ -136,47 +131,30 @@ function reasonsOf(reasons: Of<'missed'>['reasons']): string[] {
 function off({ instances }: Of<'off'>, { facts: { knownBy } }: Words): string {
   const isDisabled = knownBy.some(({ job }) => !job.enabled) && '`enabled: false`';
   const isStopped = knownBy.some(({ job }) => job.enabled && !isOn(job)) && 'its cron job was stopped';
-  const how = [isDisabled, isStopped].filter(Boolean).join(', or ');
-  const where = knownBy.some(isUp) ? '' : ', where it was known last';
-  return `It is switched off (${how}) on ${names(instances)}${where}.`;
+  return `It is switched off (${[isDisabled, isStopped].filter(Boolean).join(', or ')}) on ${names(instances)}.`;
 }
 
-function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string {
-  const { tick } = words;
-  const then = tick === undefined || tick > words.facts.time ? 'is up' : `was up at ${words.fullTime(tick)}`;
+function noInstance({ from, to, last = '' }: Of<'no-instance'>, words: Words): string {
+  const { tick = Infinity, facts } = words;
+  const then = tick > facts.time ? 'is up' : `was up at ${words.fullTime(tick)}`;
   const seen =
-    from === undefined || last === undefined
-      ? undefined
-      : `${displayName(last)} was the last one, and was last seen at ${words.time(from)}`;
+    from === undefined
+      ? ''
+      : `${displayName(last)} was the last one, and was last seen at ${words.time(from)}; `;
   const next = to === undefined ? 'none has come since' : `the next one started at ${words.time(to)}`;
-  const isOffElsewhere = words.facts.knownBy.some(({ state, job }) => state === 'up' && !isOn(job));
-  const which = isOffElsewhere ? 'on which the job is switched on' : 'that knows the job';
-  return `No instance ${which} ${then}: ${seen === undefined ? next : `${seen}; ${next}`}.`;
+  return `No instance that may run it ${then}: ${seen}${next}.`;
 }
 
 function paused({ pause }: Of<'paused'>, words: Words): string {
   const { actor, reason, since, until, resumedBy, lock } = pause;
-  const { known, time } = words.facts;
-  const isNow = until > time;
-  const what = lock === known.job ? 'it' : `its lock ${displayName(lock)}`;
-  const about = isNow && words.tick === undefined ? capital(what) : `${nobody(words)}: ${what}`;
-  const end = `${isNow ? 'until' : 'and was so until'} ${words.fullTime(until)}`;
+  const about = words.tick === undefined ? 'Its' : `${nobody(words)}: its`;
+  const is = until > words.facts.time ? 'is' : 'was';
   const resumed = resumedBy === undefined ? '' : `, when ${resumedBy} resumed it`;
-  return `${about} ${isNow ? 'is' : 'was'} paused by ${actor} at ${words.fullTime(since)}, ${end}${resumed}${inBrackets(reason)}.`;
+  return `${about} lock ${displayName(lock)} ${is} paused by ${actor} from ${words.fullTime(since)} to ${words.fullTime(until)}${resumed}${inBrackets(reason)}.`;
 }
 
 /** `0 3 * * * UTC on api-1, api-2`. */
 const onOf = (view: ScheduleView): string => `${scheduleOf(view)} on ${names(view.instances)}`;
-
-function noTick({ before, after: following, schedules }: Of<'not-a-tick'>, words: Words): string {
-  const at = words.tick === undefined ? 'then' : `at ${words.fullTime(words.tick)}`;
-  const schedule = `its schedule is ${some(schedules.map(onOf), 5, '; ')}`;
-  const dates: string[] = [];
-  if (before !== undefined) dates.push(`the tick before was at ${words.fullTime(before)}`);
-  if (following !== undefined)
-    dates.push(`the next one ${following > words.facts.time ? 'is' : 'was'} at ${words.fullTime(following)}`);
-  return `It has no tick ${at}: ${schedule}.${dates.length === 0 ? '' : ` ${capital(dates.join('; '))}.`}`;
-}
 
 function pending(due: number, words: Words): string {
   const { tick, facts, theTick } = words;
@@ -187,17 +165,13 @@ function pending(due: number, words: Words): string {
 
 function unknown(words: Words): string {
   const { facts, tick, theTick } = words;
-  const { lock, kind } = facts.known;
   const start = lastStartOf(facts);
   if (tick !== undefined && start?.tick === tick)
-    return `${capital(theTick)} was started${start.outcome === undefined ? '' : ` (${start.outcome})`}, but nothing more is kept of its run.`;
-  if (facts.refusal !== undefined) return UNKNOWN.refused(words);
-  if (lock === undefined) return UNKNOWN['no-lock'](words);
-  if (kind === 'hand' || tick === undefined)
-    return kind === 'hand'
-      ? 'It has no schedule: it runs when it is called. No run is known of that time.'
-      : 'Nothing is known of it: no run, and none of the dates at which it should run.';
-  const up = upAt(facts, tick).map(({ instance }) => instance);
+    return `${capital(theTick)} was started${inBrackets(start.outcome)}, but nothing more is known of its run.`;
+  if (facts.known.lock === undefined) return UNKNOWN['no-lock'](words);
+  if (facts.known.kind === 'hand')
+    return 'It has no schedule: it runs when it is called. No run is known of that time.';
+  const up = upAt(facts, tick ?? facts.time).map(({ instance }) => instance);
   const logs = up.length === 0 ? '' : ` Look at the log of those that were up then: ${names(up)}.`;
   return `Nobody is known to have started ${theTick}, and no instance has told why.${logs}`;
 }

@@ -1,4 +1,4 @@
-import { INSTANCES_KEPT, type KnownJob } from '../contract/history-store.js';
+import { INSTANCES_KEPT } from '../contract/history-store.js';
 import { displayName } from '../base/lock-name.js';
 import { nearest } from '../base/wording.js';
 import { pauseAt } from './controls.js';
@@ -11,7 +11,6 @@ import {
   type JobFacts,
   type KnownBy,
   lastStartOf,
-  type TickDates,
   upAndOn,
   upAt,
   wasInterrupted,
@@ -39,8 +38,8 @@ export function why(facts: JobFacts, at?: number): Why {
 
 /** Why a job was judged so. */
 export function whyOf(facts: JobFacts, { status, run, tick, reason, pause }: Judgement): Why {
-  if (status === 'hung' && run !== undefined) return answer(facts, hung(facts, run), run.tick);
-  if (status === 'off') return answer(facts, switchedOff(facts));
+  if (status === 'off')
+    return answer(facts, offAt(facts, facts.time) ?? { cause: 'off', instances: idsOf(facts.knownBy) });
   if (pause !== undefined) return answer(facts, { cause: 'paused', pause });
   if (status === 'disagree') return answer(facts, disagreement(facts));
   if (reason !== undefined) return answer(facts, { cause: 'unknown', reason }, tick);
@@ -48,23 +47,11 @@ export function whyOf(facts: JobFacts, { status, run, tick, reason, pause }: Jud
   return run === undefined ? whyNewest(facts) : whyRun(facts, run);
 }
 
-const hung = ({ runs }: JobFacts, run: RunInfo): WhyCause => ({
-  cause: 'hung',
-  run,
-  instances: [...new Set(runs.filter((each) => each.hung).map(({ instance }) => instance))],
-});
-
-function switchedOff({ knownBy }: JobFacts): WhyCause {
-  const up = knownBy.filter(({ state }) => state === 'up');
-  return { cause: 'off', instances: (up.length > 0 ? up : knownBy).map(({ instance }) => instance) };
-}
-
 function disagreement(facts: JobFacts): WhyCause {
   const up = upAndOn(facts);
   const schedules = schedulesOf(up);
   if (schedules.length > 1) return { cause: 'schedules-differ', schedules };
-  const instances = up.map(({ instance }) => instance);
-  return { cause: 'clocks-behind', behind: lateness(facts), instances };
+  return { cause: 'clocks-behind', behind: lateness(facts), instances: idsOf(up) };
 }
 
 /** @param jobs the names of all jobs that some instance knows */
@@ -86,44 +73,37 @@ export function whyRemoved({ known: { job }, knownBy: [last], forgotten, show = 
   return { job, sentence, cause: 'unknown-job', jobs: [] };
 }
 
-/** The newest run or tick of which anything is known. */
+/** The newest run or tick of which anything is known. Of a new job: the tick that may still be started, or else the next one. */
 function whyNewest(facts: JobFacts): Why {
-  const { runs, misses } = facts;
+  const { runs, misses, known, time } = facts;
   const [run] = runs;
-  const tick = Math.max(lastStartOf(facts)?.tick ?? 0, misses[0]?.tick ?? 0);
-  if (run !== undefined && tick <= (run.tick ?? run.startedAt)) return whyRun(facts, run);
-  return whyTick(facts, tick > 0 ? tick : firstTick(facts));
-}
-
-/** Of a job of which nothing is known yet: its newest tick, or the one to come if no instance was there then. */
-function firstTick(facts: JobFacts): number | undefined {
-  const { known, time, knownBy } = facts;
-  if (known.kind !== 'cron') return dueOf(facts);
-  const dates = datesOf(facts);
-  const [newest, next] = [dates.newest(time), dates.next(time)];
-  const wasThere = newest !== undefined && knownBy.some(({ startedAt }) => startedAt <= newest);
-  return wasThere || next === Infinity ? newest : next;
+  const last = Math.max(lastStartOf(facts)?.tick ?? 0, misses[0]?.tick ?? 0);
+  if (run !== undefined && last <= (run.tick ?? run.startedAt)) return whyRun(facts, run);
+  const first = dueOf(facts) ?? finite(datesOf(facts).next(time - graceOf(known)));
+  const tick = last > 0 ? last : first;
+  return tick === undefined ? answer(facts, { cause: 'unknown' }) : whyTick(facts, tick);
 }
 
 function whyAt(facts: JobFacts, at: number): Why {
   const { known, runs, misses } = facts;
   if (known.kind !== 'cron') return whyWithoutTicks(facts, at);
-  const then = upAt(facts, at).map(({ job }) => job);
-  // As the instances knew the job that were up at that time, or else as it is known now.
-  const dates = datesOf(facts, then.length > 0 ? then : [known]);
+  // As the instances know the job that were up at that time, or else those that are up now, or else all.
+  const knownBy = [upAt(facts, at), upAt(facts, facts.time)].find((up) => up.length > 0) ?? facts.knownBy;
+  const jobs = knownBy.map(({ job }) => job);
+  const dates = datesOf(facts, jobs);
   const newest = dates.newest(at);
-  const isKnownTick =
-    newest === at ||
-    runs.some(({ tick }) => tick === at) ||
-    misses.some(({ tick }) => tick === at) ||
-    judge(facts).tick === at;
-  if (isKnownTick) return whyTick(facts, at);
+  const isCounted = newest === at || judge(facts).tick === at;
+  if (isCounted || [...runs, ...misses].some(({ tick }) => tick === at)) return whyTick(facts, at);
   const byHand = runs.find(({ tick, startedAt }) => tick === undefined && isIn(startedAt, at));
   if (byHand !== undefined) return whyRun(facts, byHand);
   if (at % MINUTE !== 0 && newest !== undefined) return whyTick(facts, newest);
-  const isKnown = newest !== undefined || dates.next(at) !== Infinity;
-  return isKnown ? answer(facts, notATick(facts, at, dates), at) : whyTick(facts, at);
+  const after = finite(dates.next(at));
+  if (newest === undefined && after === undefined) return whyTick(facts, at);
+  const schedules = schedulesOf(knownBy);
+  return answer(facts, { cause: 'not-a-tick', ...given({ before: newest, after }), schedules }, at);
 }
+
+const finite = (time: number): number | undefined => (time === Infinity ? undefined : time);
 
 /** A job with an interval, or without a schedule: its runs belong to the time at which they began. */
 function whyWithoutTicks(facts: JobFacts, at: number): Why {
@@ -133,11 +113,9 @@ function whyWithoutTicks(facts: JobFacts, at: number): Why {
     const isThen = run !== undefined && (isIn(run.startedAt, at) || wentOn(run, at));
     return isThen ? whyRun(facts, run) : answer(facts, tooOld(facts, at) ?? { cause: 'unknown' }, at);
   }
-  const start = run?.startedAt ?? -Infinity;
-  const missed = misses.find(({ tick }) => tick <= at && tick > start);
-  if (missed !== undefined) return whyTick(facts, missed.tick);
-  if (run !== undefined && at < start + known.interval + graceOf(known)) return whyRun(facts, run);
-  return whyTick(facts, run === undefined ? at : start + known.interval);
+  const missed = misses.find(({ tick }) => tick <= at)?.tick ?? at;
+  const due = run === undefined ? missed : run.startedAt + known.interval;
+  return run !== undefined && at < due + graceOf(known) ? whyRun(facts, run) : whyTick(facts, due);
 }
 
 /** Whether a time lies in the minute that a question names, or is its very millisecond. */
@@ -146,24 +124,29 @@ const isIn = (time: number, at: number): boolean =>
 
 /** Why a tick was started, or was not. The first function that answers decides. */
 const CAUSES: readonly ((facts: JobFacts, tick: number) => WhyCause | undefined)[] = [
-  ({ runs }, tick) => {
-    const run = runs.find((candidate) => candidate.tick === tick);
-    return run && causeOfRun(run);
+  (facts, tick) => {
+    const run = facts.runs.find((candidate) => candidate.tick === tick);
+    return run && causeOfRun(facts, run);
   },
   (facts, tick) => (lastStartOf(facts)?.tick === tick ? { cause: 'unknown' } : undefined),
-  pausedThen,
+  ({ pauses = [] }, tick) => {
+    const pause = pauseAt(pauses, tick);
+    return pause && { cause: 'paused', pause };
+  },
   causesOfMiss,
   ({ refusal }) => (refusal === undefined ? undefined : { cause: 'unknown', reason: 'refused' }),
   noInstance,
-  isOffThen,
-  schedulesDiffer,
+  offAt,
+  (facts, tick) => {
+    const schedules = schedulesOf(upAt(facts, tick).filter(({ job }) => isOn(job)));
+    return schedules.length > 1 ? { cause: 'schedules-differ', schedules } : undefined;
+  },
   ({ known, time }, tick) =>
     tick > time - graceOf(known) ? { cause: 'pending', due: tick + graceOf(known) } : undefined,
   tooOld,
 ];
 
-function whyTick(facts: JobFacts, tick: number | undefined): Why {
-  if (tick === undefined) return answer(facts, isOffThen(facts, facts.time) ?? { cause: 'unknown' });
+function whyTick(facts: JobFacts, tick: number): Why {
   for (const causeOf of CAUSES) {
     const cause = causeOf(facts, tick);
     if (cause !== undefined) return answer(facts, cause, tick);
@@ -171,15 +154,16 @@ function whyTick(facts: JobFacts, tick: number | undefined): Why {
   return answer(facts, { cause: 'unknown' }, tick);
 }
 
-const whyRun = (facts: JobFacts, run: RunInfo): Why => answer(facts, causeOfRun(run), run.tick);
+const whyRun = (facts: JobFacts, run: RunInfo): Why => answer(facts, causeOfRun(facts, run), run.tick);
 
 function answer(facts: JobFacts, cause: WhyCause, tick?: number): Why {
   const sentence = sentenceOf(facts, cause, tick);
   return { job: facts.known.job, ...given({ tick }), sentence, ...cause };
 }
 
-function causeOfRun(run: RunInfo): WhyCause {
-  if (run.hung) return { cause: 'hung', run, instances: [run.instance] };
+function causeOfRun({ runs }: JobFacts, run: RunInfo): WhyCause {
+  if (run.hung)
+    return { cause: 'hung', run, instances: [...new Set(idsOf(runs.filter(({ hung }) => hung)))] };
   if (run.outcome === 'running') return { cause: 'running', run };
   return { cause: wasInterrupted(run) ? 'interrupted' : 'ran', run };
 }
@@ -191,62 +175,29 @@ function noInstance(facts: JobFacts, tick: number): WhyCause | undefined {
   const isRemembered =
     tick > facts.time - INSTANCES_KEPT || knownBy.some(({ startedAt }) => startedAt <= tick);
   if (!isRemembered || knownBy.length === 0 || knownBy.some((by) => wasUp(by, tick))) return undefined;
-  const [last] = knownBy
-    .filter(({ seenAt }) => seenAt < tick)
-    .sort((one, other) => other.seenAt - one.seenAt);
-  const to = Math.min(...knownBy.map(({ startedAt }) => startedAt).filter((start) => start > tick));
+  const last = knownBy.find(({ seenAt }) => seenAt < tick);
+  const to = finite(Math.min(...knownBy.map(({ startedAt }) => startedAt).filter((start) => start > tick)));
   // The job was disabled on all instances that were up, and none has died: somebody wanted that.
-  if (upAt(facts, tick).length > 0 && last?.state !== 'gone' && to === Infinity) return undefined;
-  return {
-    cause: 'no-instance',
-    ...given({ from: last?.seenAt, last: last?.instance, to: to === Infinity ? undefined : to }),
-  };
+  if (upAt(facts, tick).length > 0 && last?.state !== 'gone' && to === undefined) return undefined;
+  return { cause: 'no-instance', ...given({ from: last?.seenAt, last: last?.instance, to }) };
 }
 
-function pausedThen({ pauses = [] }: JobFacts, tick: number): WhyCause | undefined {
-  const pause = pauseAt(pauses, tick);
-  return pause && { cause: 'paused', pause };
-}
-
-function isOffThen(facts: JobFacts, tick: number): WhyCause | undefined {
+function offAt(facts: JobFacts, tick: number): WhyCause | undefined {
   const up = upAt(facts, tick);
   if (up.length === 0 || up.some(({ job }) => isOn(job))) return undefined;
-  return { cause: 'off', instances: up.map(({ instance }) => instance) };
+  return { cause: 'off', instances: idsOf(up) };
 }
 
-function schedulesDiffer(facts: JobFacts, tick: number): WhyCause | undefined {
-  const enabled = facts.knownBy.filter(({ job }) => isOn(job));
-  const then = enabled.filter((by) => wasUp(by, tick));
-  const hadTick = ({ job }: KnownBy): boolean => agree(job, facts.known);
-  // None of these instances has the tick, and the judgement counts it: an instance that had it is gone.
-  const isTheirs = then.length === 0 || then.some(hadTick) || judge(facts).tick !== tick;
-  const schedules = schedulesOf(isTheirs ? then : [...then, ...enabled.filter(hadTick)]);
-  return schedules.length > 1 ? { cause: 'schedules-differ', schedules } : undefined;
-}
+const idsOf = (all: readonly { readonly instance: string }[]): string[] =>
+  all.map(({ instance }) => instance);
 
 /** Each schedule of the job, with the instances that have it. */
 function schedulesOf(knownBy: readonly KnownBy[]): ScheduleView[] {
-  const views: { readonly job: KnownJob; readonly instances: string[] }[] = [];
-  for (const { job, instance } of knownBy) {
-    const view = views.find((one) => agree(one.job, job));
-    if (view === undefined) views.push({ job, instances: [instance] });
-    else view.instances.push(instance);
-  }
-  return views.map(({ job: { schedule, timeZone, interval }, instances }) => ({
-    ...given({ schedule, timeZone, interval }),
-    instances,
+  const first = knownBy.filter(({ job }, n) => knownBy.findIndex((by) => agree(by.job, job)) === n);
+  return first.map(({ job }) => ({
+    ...given({ schedule: job.schedule, timeZone: job.timeZone, interval: job.interval }),
+    instances: idsOf(knownBy.filter((by) => agree(by.job, job))),
   }));
-}
-
-function notATick(facts: JobFacts, at: number, dates: TickDates): WhyCause {
-  const [before, after] = [dates.newest(at), dates.next(at)];
-  const then = upAt(facts, at);
-  const up = then.length > 0 ? then : facts.knownBy.filter(({ state }) => state === 'up');
-  return {
-    cause: 'not-a-tick',
-    ...given({ before, after: after === Infinity ? undefined : after }),
-    schedules: schedulesOf(up.length > 0 ? up : facts.knownBy),
-  };
 }
 
 /** The tick is older than the runs that are kept, or else than the instances that are remembered. */

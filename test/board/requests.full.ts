@@ -57,7 +57,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     ['jobs/pause', { job: JOB, reason: 'x', for: null }, /for: null is no duration/],
     ['jobs/pause', { job: JOB, reason: 'x', fro: '1h' }, /fro: there is no such option here.*`for`/],
     ['jobs/pause', { job: JOB, reason: 7 }, /reason: 7 does not say why/],
-    ['jobs/pause', { job: 7, reason: 'x' }, /job: 7 is no name/],
+    ['jobs/pause', { job: 7, reason: 'x' }, /job: \(number\) is no name/],
     ['jobs/pause', { lock: LOCK, reason: 'x' }, /lock: there is no such option here/],
     ['jobs/resume', { job: JOB, reason: ['x'] }, /reason: .* does not say why/],
     ['jobs/run', { job: JOB, reason: 7 }, /reason: 7 does not say why/],

@@ -81,5 +81,5 @@ test('a pause of one job stops the other one of its lock, and says so; resume ma
   expect(runs.filter((run) => run.tick === tick)).toHaveLength(1);
   const why = await insight.why('Accounts.report', tick);
   expect(why).toMatchObject({ cause: 'paused', pause: { ...ANNA, resumedBy: 'bob' } });
-  expect(why.sentence).toMatch(/ and was so until .*, when bob resumed it \(migration\)\.$/);
+  expect(why.sentence).toMatch(/ paused by .* from .* to .*, when bob resumed it \(migration\)\.$/);
 });

@@ -1,6 +1,6 @@
+import { given } from '../../base/shared.js';
 import { withoutToken } from '../../contract/lock-info.js';
 import type { Insight } from '../../insight/insight.js';
-import { readTime } from '../../insight/times.js';
 import { type Answer, errorAnswer, json, unavailable } from './answer.js';
 import type { Looked } from './data/looked.js';
 import { verdictOf } from './data/verdict.js';
@@ -40,14 +40,13 @@ type Ask = (insight: Insight, job: string, params: URLSearchParams) => Promise<D
 const QUESTIONS: Readonly<Record<string, Ask>> = {
   runs: async (insight, job, params) => {
     const limit = params.get('limit');
-    const count = limit === null ? {} : { limit: /^\d{1,4}$/.test(limit) ? Number(limit) : NaN };
+    const count = given({ limit: limit === null ? undefined : Number(limit) });
     return { runs: await insight.runs({ job, bad: params.get('bad') === 'true', ...count }) };
   },
   // Epoch milliseconds, or a text with an offset.
   why: async (insight, job, params) => {
     const at = params.get('at') ?? undefined;
-    const time = at !== undefined && /^\d{12,15}$/.test(at) ? Number(at) : readTime(at ?? '');
-    return { why: await insight.why(job, time ?? at) };
+    return { why: await insight.why(job, at !== undefined && /^\d+$/.test(at) ? Number(at) : at) };
   },
 };
 

@@ -1,4 +1,4 @@
-import { type DynamicModule, Inject, Injectable, Module, type OnModuleInit } from '@nestjs/common';
+import { type DynamicModule, Module, type OnModuleInit } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { partOf } from '../../nest/beside.js';
@@ -11,16 +11,13 @@ import type { SchedulerLockBoardOptions } from './options.js';
 
 const MODULE = 'SchedulerLockBoardModule';
 
-const OPTIONS = Symbol(`options of ${MODULE}.forRoot()`);
-
 /** The board of one `forRoot()`, over the store of the application. */
-@Injectable()
 class ApplicationBoard implements OnModuleInit {
   #board: Board | undefined;
 
   constructor(
-    @Inject(OPTIONS) private readonly options: SchedulerLockBoardOptions,
-    @Inject(ModuleRef) private readonly modules: ModuleRef,
+    private readonly options: SchedulerLockBoardOptions,
+    private readonly modules: ModuleRef,
   ) {}
 
   /** Not earlier: Nest makes the parts of an application in any order. */
@@ -61,14 +58,12 @@ export class SchedulerLockBoardModule {
   static forRoot(options: SchedulerLockBoardOptions): DynamicModule {
     const problems = optionProblems(options).map((problem) => `${MODULE}.forRoot(): ${problem}`);
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
+    const useFactory = (modules: ModuleRef): ApplicationBoard => new ApplicationBoard(options, modules);
     return {
       module: SchedulerLockBoardModule,
       imports: options.imports ?? [],
       controllers: [controllerOf(options)],
-      providers: [
-        { provide: OPTIONS, useValue: options },
-        { provide: BOARD, useClass: ApplicationBoard },
-      ],
+      providers: [{ provide: BOARD, inject: [ModuleRef], useFactory }],
     };
   }
 }

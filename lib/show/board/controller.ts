@@ -13,7 +13,7 @@ import {
 } from '@nestjs/common';
 import type { Answer } from './answer.js';
 import type { Board } from './board.js';
-import type { SchedulerLockBoardControl, SchedulerLockBoardOptions } from './options.js';
+import type { SchedulerLockBoardOptions } from './options.js';
 
 /** Injection token of a board, in the board's own module. */
 export const BOARD = Symbol('board of SchedulerLockBoardModule');
@@ -31,46 +31,41 @@ interface PlatformResponse {
   send(body: string | Buffer): unknown;
 }
 
-/** The routes that only read. The guards of the board are those of the class, so they protect all routes. */
-class Reading {
-  constructor(@Inject(BOARD) protected readonly host: { readonly board: Board }) {}
-
-  @Get(['', 'api/v1/:what'])
-  async read(
-    @Param('what') what: string | undefined,
-    @Req() request: PlatformRequest,
-    @Res() response: PlatformResponse,
-  ): Promise<void> {
-    const query = request.url.split('?').slice(1).join('?');
-    send(response, await this.host.board.answer(what, query, request.headers));
-  }
-}
-
-/** The controller of one board. Its routes are version-neutral: the application's default version must not move the page. */
+/**
+ * The controller of one board. The guards of the board are those of the class, so they protect all routes. The routes are
+ * version-neutral: the application's default version must not move the page.
+ */
 export function controllerOf({ path, guards, control }: SchedulerLockBoardOptions): Type<unknown> {
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(...guards)
-  class SchedulerLockBoardController extends (control === undefined ? Reading : switching(control)) {}
-  return SchedulerLockBoardController;
-}
+  class SchedulerLockBoardController {
+    constructor(@Inject(BOARD) private readonly host: { readonly board: Board }) {}
 
-/** The route of the switches, besides. */
-function switching({ guards, actor: actorOf }: SchedulerLockBoardControl): typeof Reading {
-  class Switching extends Reading {
+    @Get(['', 'api/v1/:what'])
+    async read(
+      @Param('what') what: string | undefined,
+      @Req() request: PlatformRequest,
+      @Res() response: PlatformResponse,
+    ): Promise<void> {
+      const query = request.url.split('?').slice(1).join('?');
+      send(response, await this.host.board.answer(what, query, request.headers));
+    }
+
+    /** Answers 404 without the option `control`. */
     @Post('api/v1/:of/:action')
-    @UseGuards(...guards)
+    @UseGuards(...(control?.guards ?? []))
     async act(
       @Param() { of, action }: { readonly of: string; readonly action: string },
       @Body() body: unknown,
       @Req() request: PlatformRequest,
       @Res() response: PlatformResponse,
     ): Promise<void> {
-      const actor = (): string | Promise<string> => actorOf(request as never);
+      const actor = (): string | Promise<string> => control?.actor(request as never) ?? '';
       const name = `${of}/${action}`;
       send(response, await this.host.board.act({ name, body, headers: request.headers, actor }));
     }
   }
-  return Switching;
+  return SchedulerLockBoardController;
 }
 
 function send(response: PlatformResponse, { status, headers, body }: Answer): void {

@@ -19,8 +19,8 @@ import { acts, answer, job as jobPart, type Known, removedText } from './views/j
 import { filters, jobs, row, rowsOf, tabs } from './views/table.js';
 import { brokenRow, type Scene } from './views/parts.js';
 import { switches } from './views/switches.js';
-import { toneOf, verdictOf } from './data/verdict.js';
-import { type Age, verdictLine } from './views/verdict.js';
+import { type Age, toneOf, verdictOf } from './data/verdict.js';
+import { verdictLine } from './views/verdict.js';
 
 type Part = readonly [id: string, draw: () => Markup];
 
@@ -64,9 +64,7 @@ export class Pages {
     const { value: looked, ...age } = await this.reading.look();
     if (looked === undefined) return this.#nothing(question, build, age.failure);
     const { job } = question;
-    const read = (of: string): Promise<Kept<Read>> =>
-      this.reading.shared.ask(`job ${of}`, () => this.#read(of), JOB_LIMIT);
-    const kept = job === undefined ? undefined : { ...(await read(job)), job };
+    const kept = job === undefined ? undefined : await this.#kept(job);
     const isUnknown = kept?.value !== undefined && 'names' in kept.value.facts;
     return this.reading.shared.inLine(async () => {
       const scene = this.#scene(looked, question);
@@ -81,9 +79,12 @@ export class Pages {
     });
   }
 
-  async #read(job: string): Promise<Read> {
-    const insight = await this.reading.source.insight();
-    return { facts: await insight.facts(job), controls: await insight.controls({ job, limit: MOST_ACTS }) };
+  #kept(job: string): Promise<Kept<Read>> {
+    const read = async (): Promise<Read> => {
+      const insight = await this.reading.source.insight();
+      return { facts: await insight.facts(job), controls: await insight.controls({ job, limit: MOST_ACTS }) };
+    };
+    return this.reading.shared.ask(`job ${job}`, read, JOB_LIMIT);
   }
 
   #scene(looked: Looked, question: Question): Scene {
@@ -97,7 +98,7 @@ export class Pages {
   }
 
   /** The parts of a page, one after another. One that cannot be drawn says so. */
-  async #drawn(scene: Scene, age: Age, kept?: KeptOfJob): Promise<Markup[]> {
+  async #drawn(scene: Scene, age: Age, kept?: Kept<Read>): Promise<Markup[]> {
     const parts = kept === undefined ? await this.#overview(scene) : jobParts(scene, kept);
     const drawn = [verdictLine(scene, age, this.reading.source.label())];
     for (const part of parts) {
@@ -135,12 +136,10 @@ export class Pages {
   }
 }
 
-type KeptOfJob = Kept<Read> & { readonly job: string };
-
 /** The parts of the page of a job, as far as the store has told of it by now. */
-function jobParts(bare: Scene, { value, failure, job }: KeptOfJob): (Part | false)[] {
+function jobParts(bare: Scene, { value, failure }: Kept<Read>): (Part | false)[] {
   const { looked, question, control } = bare;
-  const { at = looked.now } = question;
+  const { job = '', at = looked.now } = question;
   if (value === undefined) return [['job', () => brokenPart('job', failure ?? '')]];
   const { facts, controls } = value;
   if (!('known' in facts)) return [['answer', () => answer(bare, whyUnknown(job, facts.names.sort()), at)]];

@@ -137,6 +137,8 @@ export const SCRIPT = /* js */ `(() => {
     output.textContent = '…';
     try {
       const fields = Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ''));
+      if (fields.throughPause) fields.throughPause = true;
+      if (fields.fencingToken) fields.fencingToken = Number(fields.fencingToken);
       const response = await fetch(location.pathname.replace(/\\/?$/, '/') + form.dataset.action, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-scheduler-lock-zone': shownZone() },

@@ -4,6 +4,7 @@ import { asClause, withoutSql } from '../../base/wording.js';
 import { isRefusal } from '../../insight/read.js';
 import type { ControlSwitches } from '../../insight/control/control.js';
 import type { Insight } from '../../insight/insight.js';
+import type { Age } from './data/verdict.js';
 
 /** What a board needs of the application, or of the shell. */
 export interface BoardSource {
@@ -31,15 +32,9 @@ const MOST_KEPT = 100;
 const OLDEST = 60_000;
 
 /** What there is for whoever asks. */
-export interface Kept<T> {
+export interface Kept<T> extends Age {
   /** Absent: there is none. */
   readonly value?: T;
-  /** How old the value is, ms. */
-  readonly age: number;
-  /** Why there is no value, or no newer one. Absent: it is new enough. */
-  readonly failure?: string;
-  /** The store does not answer at all: it neither refuses this, nor is only slow. */
-  readonly isAway?: true;
 }
 
 const BUSY = 'Too many pages are asked for at this moment. Ask again in 2 s.';

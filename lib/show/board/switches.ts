@@ -26,7 +26,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 interface Switch {
   readonly does: keyof ControlSwitches;
-  /** What it takes in the body besides a name and a reason. */
+  /** What it takes in the body besides a reason. */
   readonly takes: readonly string[];
 }
 
@@ -37,12 +37,12 @@ const ZONE_HEADER = 'x-scheduler-lock-zone';
 
 /** The switches of the page: the same functions that the service and the shell have. */
 const ACTS: Readonly<Record<string, Switch>> = {
-  'jobs/pause': { does: 'pause', takes: ['for'] },
-  'jobs/resume': { does: 'resume', takes: [] },
-  'jobs/run': { does: 'runNow', takes: ['throughPause'] },
-  'jobs/forget': { does: 'forget', takes: [] },
-  'locks/break': { does: 'break', takes: ['fencingToken'] },
-  'locks/redeliver': { does: 'redeliver', takes: ['id'] },
+  'jobs/pause': { does: 'pause', takes: ['job', 'for'] },
+  'jobs/resume': { does: 'resume', takes: ['job'] },
+  'jobs/run': { does: 'runNow', takes: ['job', 'throughPause'] },
+  'jobs/forget': { does: 'forget', takes: ['job'] },
+  'locks/break': { does: 'break', takes: ['lock', 'fencingToken'] },
+  'locks/redeliver': { does: 'redeliver', takes: ['lock', 'id'] },
 };
 
 /**
@@ -57,21 +57,13 @@ function isSameOrigin({ 'sec-fetch-site': site, origin, host }: Headers): boolea
 const ELSEWHERE =
   'This request does not come from the page itself. Behind a proxy over plain HTTP, the proxy has to hand on the header Host.';
 
-/** A form has a text for a number. */
-const numberIn = (value: unknown): unknown =>
-  typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
-
-/** What a switch is asked, a form's text for a box that is checked included. @throws SchedulerLockConfigError for what none takes */
-function fieldsIn(body: Fields, what: 'job' | 'lock', takes: readonly string[]): Fields {
-  const problems = unknownNames(body, [what, 'reason', ...takes]);
-  const { [what]: target, throughPause, fencingToken } = body;
-  if (typeof target !== 'string')
-    problems.push(`${what}: ${show(target)} is no name. Give the name of a ${what}.`);
-  if (![undefined, true, false, 'on'].includes(throughPause as never))
+/** @throws SchedulerLockConfigError for what a switch does not take. The switch itself checks the rest */
+function checkFields(body: Fields, takes: readonly string[]): void {
+  const problems = unknownNames(body, ['reason', ...takes]);
+  const { throughPause } = body;
+  if (throughPause !== undefined && typeof throughPause !== 'boolean')
     problems.push(`throughPause: ${show(throughPause)} is neither true nor false.`);
   if (problems.length > 0) throw new SchedulerLockConfigError(problems);
-  const through = throughPause === 'on' || throughPause;
-  return { ...body, ...given({ throughPause: through, fencingToken: numberIn(fencingToken) }) };
 }
 
 /** Uses a switch for a person, and answers what happened. The caller has checked who may use switches. */
@@ -85,9 +77,9 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
     return json({ error: 'Send a JSON object.' }, 415);
   const { does, takes } = found;
   try {
-    const fields = fieldsIn(body as Fields, name.startsWith('jobs/') ? 'job' : 'lock', takes);
+    checkFields(body as Fields, takes);
     const wait = does === 'runNow' ? RUN_LIMIT : undefined;
-    const result = await used(control, does, { ...fields, ...given({ wait }), actor: await actor() });
+    const result = await used(control, does, { ...body, ...given({ wait }), actor: await actor() });
     const { sentence, status } = told(result, shownIn(String(headers[ZONE_HEADER] ?? ''), clock));
     return json({ ...result, sentence: visible(sentence) }, status);
   } catch (error) {

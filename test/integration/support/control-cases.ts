@@ -39,7 +39,7 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       expect(days).toBeLessThanOrEqual(30);
       const { sentence, ...why } = await insight.why('Invoices.send');
       expect(why).toMatchObject({ cause: 'paused', pause: ANNA });
-      expect(sentence).toMatch(/paused by anna@ops at .*, until .* \(the provider is down: café\)\.$/);
+      expect(sentence).toMatch(/paused by anna@ops from .* to .* \(the provider is down: café\)\.$/);
       expect(await two.control.pause({ lock: 'invoices', ...BOB, reason: 'me, too' })).toMatchObject({
         result: 'paused-already',
         pause: ANNA,

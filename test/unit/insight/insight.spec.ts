@@ -417,11 +417,13 @@ describe('the run of the newest lease', () => {
     expect(await insight.runs()).toMatchObject([{ outcome: 'completed' }]);
   });
 
-  test('has ended as the lock says, until more is kept', async () => {
+  test('has ended as the lock says, and is among the runs once more is kept', async () => {
     const jobs = [{ job: JOB.job, tick: T, attempt: 1, outcome: 'failed' as const }];
     fake.locks = [{ ...held, state: 'free', jobs }];
-    expect(await insight.runs()).toMatchObject([{ outcome: 'failed', tick: T }]);
-    fake.locks = [{ ...held, state: 'free', jobs: [{ ...jobs[0]!, outcome: 'abandoned' }] }];
+    expect(await statusOf()).toBe('failing');
+    expect((await insight.why(JOB.job)).sentence).toBe(
+      'The tick of 2026-11-22 03:00:00Z was started (failed), but nothing more is known of its run.',
+    );
     expect(await insight.runs()).toEqual([]);
   });
 

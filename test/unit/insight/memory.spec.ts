@@ -109,7 +109,7 @@ describe('on a real store', () => {
     await move(at('03:10'));
     expect(await insight.jobs()).toMatchObject([{ status: 'overdue', overdue: at('03:00'), instances: [] }]);
     expect((await insight.why(JOB.job)).sentence).toBe(
-      'No instance that knows the job was up at 2026-11-22 03:00:00Z: api-1 was the last one, and was last seen at 02:59:00Z; none has come since.',
+      'No instance that may run it was up at 2026-11-22 03:00:00Z: api-1 was the last one, and was last seen at 02:59:00Z; none has come since.',
     );
   });
 });

@@ -73,7 +73,7 @@ const cases: Case[] = [
     facts({ lock: { ...lock, jobs: [{ job: JOB.job, tick: T, outcome: 'failed' }] } }),
     T,
     'unknown',
-    'The tick of 2026-11-22 03:00:00Z was started (failed), but nothing more is kept of its run.',
+    'The tick of 2026-11-22 03:00:00Z was started (failed), but nothing more is known of its run.',
   ],
   [
     'a run that goes on',
@@ -136,7 +136,7 @@ const cases: Case[] = [
     }),
     undefined,
     'no-instance',
-    'No instance on which the job is switched on was up at 2026-11-22 03:00:00Z: worker-1 was the last one, and was last seen at 02:58:10Z; none has come since.',
+    'No instance that may run it was up at 2026-11-22 03:00:00Z: worker-1 was the last one, and was last seen at 02:58:10Z; none has come since.',
   ],
   [
     'a tick of the schedule of then, which a deploy has changed',
@@ -157,7 +157,7 @@ const cases: Case[] = [
     facts({ since: undefined as never, knownBy: [by('api-1')], runs: [tonight(), lastNight] }),
     at('03:00', 20),
     'no-instance',
-    'No instance that knows the job was up at 2026-11-20 03:00:00Z: the next one started at 2026-11-21 12:00:00Z.',
+    'No instance that may run it was up at 2026-11-20 03:00:00Z: the next one started at 2026-11-21 12:00:00Z.',
   ],
   [
     'a store that did not answer since',
@@ -257,7 +257,7 @@ const cases: Case[] = [
     facts({ misses: all('held') }),
     T,
     'lock-taken',
-    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock invoices was taken, and it is not known by whom. Another client of the store may have it.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock invoices was taken by somebody who is not known: perhaps another client of the store.',
   ],
   [
     'a lock that is kept by atLeast',
@@ -334,28 +334,28 @@ const cases: Case[] = [
     facts({ knownBy: [by('api-9', { startedAt: at('03:05') }), gone] }),
     T,
     'no-instance',
-    'No instance that knows the job was up at 2026-11-22 03:00:00Z: api-1 was the last one, and was last seen at 02:58:10Z; the next one started at 03:05:00Z.',
+    'No instance that may run it was up at 2026-11-22 03:00:00Z: api-1 was the last one, and was last seen at 02:58:10Z; the next one started at 03:05:00Z.',
   ],
   [
     'no instance any more',
     facts({ knownBy: [gone] }),
     undefined,
     'no-instance',
-    'No instance that knows the job was up at 2026-11-22 03:00:00Z: api-1 was the last one, and was last seen at 02:58:10Z; none has come since.',
+    'No instance that may run it was up at 2026-11-22 03:00:00Z: api-1 was the last one, and was last seen at 02:58:10Z; none has come since.',
   ],
   [
     'no instance for a tick to come',
     facts({ knownBy: [gone] }),
     at('03:00', 23),
     'no-instance',
-    'No instance that knows the job is up: api-1 was the last one, and was last seen at 2026-11-22 02:58:10Z; none has come since.',
+    'No instance that may run it is up: api-1 was the last one, and was last seen at 2026-11-22 02:58:10Z; none has come since.',
   ],
   [
     'no instance before the first that is remembered',
     facts({ knownBy: [by('api-9', { startedAt: at('03:05') })] }),
     T,
     'no-instance',
-    'No instance that knows the job was up at 2026-11-22 03:00:00Z: the next one started at 03:05:00Z.',
+    'No instance that may run it was up at 2026-11-22 03:00:00Z: the next one started at 03:05:00Z.',
   ],
   [
     'a job that is off on all',
@@ -372,7 +372,7 @@ const cases: Case[] = [
     }),
     undefined,
     'off',
-    'It is switched off (`enabled: false`) on api-1, api-2, where it was known last.',
+    'It is switched off (`enabled: false`) on api-1, api-2.',
   ],
   [
     'a job that is off on the only one',
@@ -406,15 +406,15 @@ const cases: Case[] = [
     'another zone on all that were up, if the one that agreed has died',
     facts({ knownBy: [by('api-3', { startedAt: at('03:05') }), by('api-2', {}, BERLIN), gone] }),
     T,
-    'schedules-differ',
-    'Nobody started the tick of 2026-11-22 03:00:00Z, and the instances do not agree when it runs: 0 3 * * * Europe/Berlin on api-2; 0 3 * * * UTC on api-3, api-1.',
+    'unknown',
+    'Nobody is known to have started the tick of 2026-11-22 03:00:00Z, and no instance has told why. Look at the log of those that were up then: api-2.',
   ],
   [
     'a fleet that runs in another zone',
     facts({ runs: [tonight()] }),
     at('02:00'),
     'not-a-tick',
-    'It has no tick at 2026-11-22 02:00:00Z: its schedule is 0 3 * * * UTC on api-1, api-2, api-3. The tick before was at 2026-11-21 03:00:00Z; the next one was at 2026-11-22 03:00:00Z.',
+    'It has no tick at 2026-11-22 02:00:00Z: its schedule is 0 3 * * * UTC on api-1, api-2, api-3. Before: 2026-11-21 03:00:00Z; after: 2026-11-22 03:00:00Z.',
   ],
   [
     'the same without the package cron: nobody guesses',
@@ -428,7 +428,7 @@ const cases: Case[] = [
     facts({ knownBy: [by('api-1'), by('api-2', {}, BERLIN)] }),
     at('05:00'),
     'not-a-tick',
-    'It has no tick at 2026-11-22 05:00:00Z: its schedule is 0 3 * * * UTC on api-1; 0 3 * * * Europe/Berlin on api-2. The tick before was at 2026-11-22 03:00:00Z; the next one is at 2026-11-23 02:00:00Z.',
+    'It has no tick at 2026-11-22 05:00:00Z: its schedule is 0 3 * * * UTC on api-1; 0 3 * * * Europe/Berlin on api-2. Before: 2026-11-22 03:00:00Z; after: 2026-11-23 02:00:00Z.',
   ],
   [
     'a tick that may still be started',
@@ -566,6 +566,13 @@ const cases: Case[] = [
     'Nobody started the run that was due at 2026-11-22 02:40:00Z. On api-1, api-2, api-3, the scheduler did not call the job: it was stopped, or too busy.',
   ],
   [
+    'an interval that was missed before it ever ran',
+    poll({ misses: all('not-fired', { tick: at('02:40') }) }),
+    at('02:45'),
+    'missed',
+    'Nobody started the run that was due at 2026-11-22 02:40:00Z. On api-1, api-2, api-3, the scheduler did not call the job: it was stopped, or too busy.',
+  ],
+  [
     'an interval of which nobody knows',
     poll({ runs: [run(at('03:18')), run(at('02:30'))] }),
     at('02:45'),
@@ -595,7 +602,7 @@ const cases: Case[] = [
     }),
     at('03:00'),
     'paused',
-    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock invoices was paused by anna@ops at 2026-11-22 02:30:00Z, and was so until 2026-11-22 03:05:00Z (the provider is down).',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock invoices was paused by anna@ops from 2026-11-22 02:30:00Z to 2026-11-22 03:05:00Z (the provider is down).',
   ],
   [
     'a tick in a pause that was resumed, and another one a second later',
@@ -608,7 +615,7 @@ const cases: Case[] = [
     }),
     at('03:00'),
     'paused',
-    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock invoices was paused by anna@ops at 2026-11-22 02:30:00Z, and was so until 2026-11-22 03:00:00Z.',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock invoices was paused by anna@ops from 2026-11-22 02:30:00Z to 2026-11-22 03:00:00Z.',
   ],
   [
     'a run that a person has asked for',
@@ -708,16 +715,14 @@ describe('a job that nobody knows', () => {
     [
       'backup',
       jobs,
-      'No instance knows a job backup. There are: Invoices.poll, Invoices.send, Reports.send.',
+      'No instance knows a job backup. Known jobs: Invoices.poll, Invoices.send, Reports.send.',
     ],
   ])('%s', (job, near, sentence) => {
     expect(whyUnknown(job, jobs)).toEqual({ job, cause: 'unknown-job', jobs: near, sentence });
   });
 
   test('among none', () => {
-    expect(whyUnknown('backup', []).sentence).toBe(
-      'No instance knows a job backup. No instance has told of any job yet.',
-    );
+    expect(whyUnknown('backup', []).sentence).toBe('No instance knows a job backup. Known jobs: none yet.');
   });
 });
 
@@ -767,6 +772,18 @@ describe('the time in question', () => {
       cause: 'no-instance',
       last: 'api-1',
       to: at('03:05'),
+    });
+  });
+
+  test('schedules are those of all that are up, if nobody was up then', () => {
+    const knownBy = [
+      by('api-1'),
+      by('api-2'),
+      by('api-0', { state: 'left', seenAt: at('12:30', 21) }, BERLIN),
+    ];
+    expect(why(facts({ knownBy }), at('02:00', 20))).toMatchObject({
+      cause: 'not-a-tick',
+      schedules: [{ schedule: '0 3 * * *', timeZone: 'UTC', instances: ['api-1', 'api-2'] }],
     });
   });
 

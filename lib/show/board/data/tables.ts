@@ -18,7 +18,6 @@ export interface Column<T> {
 }
 
 const column = <T>(head: string, bits: Column<T>['bits']): Column<T> => ({ head, bits });
-const time = (at: number | undefined): Bit | undefined => (at === undefined ? undefined : { at });
 
 /** From here on the difference of a clock is told, ms: less can be the network's doing. */
 const CLOCK_OFF = 1_000;
@@ -61,7 +60,7 @@ const LOCK_STATES = {
 export const LOCKS: readonly Column<LockInfo>[] = [
   column('Lock', ({ name }) => [displayName(name)]),
   column('State', ({ interrupted, state }) => [LOCK_STATES[interrupted ? 'interrupted' : state]]),
-  column('Since', ({ since }) => [time(since)]),
+  column('Since', ({ since }) => [since !== undefined && { at: since }]),
   column('Expires in', ({ expiresIn }) => [expiresIn === undefined ? '' : formatDuration(expiresIn)]),
   column('Job', ({ job, name }) => [job !== name && job]),
   // `break` needs it: it ends this lease, and no other one.

@@ -42,70 +42,67 @@ export function markOfJob(view: JobView): Mark {
   return { ...mark, text: `${status}${count}` };
 }
 
-/** The numbers behind the headline. A job that runs is fine. */
-export interface Verdict extends Readonly<Record<Exclude<State, 'running'>, number>> {
+/** The numbers behind the headline: how many jobs are in each state, and more. */
+export interface Verdict extends Readonly<Record<State, number>> {
   readonly instancesUp: number;
   /** Whether nothing is missing from the answer. */
   readonly complete: boolean;
 }
 
-type Looked = Pick<FleetView, 'jobs' | 'told' | 'unreadable'>;
+export function verdictOf({ jobs, told, unreadable: { instances, runs, parts } }: FleetView): Verdict {
+  const instancesUp = told.filter(({ info }) => info.state === 'up').length;
+  return { ...countsOf(jobs), instancesUp, complete: instances + runs + parts.length === 0 };
+}
 
-export function verdictOf({ jobs, told, unreadable: { instances, runs, parts } }: Looked): Verdict {
+/** How many jobs are in each state: headline and tabs say these numbers. */
+export function countsOf(jobs: readonly JobView[]): Record<State, number> {
   const counts: Record<State, number> = { attention: 0, running: 0, paused: 0, unknown: 0, off: 0, fine: 0 };
   for (const view of jobs) counts[stateOf(view)]++;
-  const { running, ...others } = counts;
-  const instancesUp = told.filter(({ info }) => info.state === 'up').length;
-  return {
-    ...others,
-    fine: counts.fine + running,
-    instancesUp,
-    complete: instances + runs + parts.length === 0,
-  };
+  return counts;
 }
+
+const allOf = (verdict: Verdict): number => STATES.reduce((sum, state) => sum + verdict[state], 0);
 
 /** `good`: nobody has to do anything, as nothing is known to be wrong, and nothing is missing. */
 export function toneOf(verdict: Verdict, failure?: string): 'good' | 'bad' | 'doubt' {
-  const { attention, unknown, instancesUp, complete, fine, off, paused } = verdict;
+  const { attention, unknown, instancesUp, complete } = verdict;
   if (failure !== undefined || attention > 0) return 'bad';
-  return unknown === 0 && instancesUp > 0 && complete && fine + off + paused > 0 ? 'good' : 'doubt';
+  return unknown === 0 && instancesUp > 0 && complete && allOf(verdict) > 0 ? 'good' : 'doubt';
 }
 
 /** How the jobs are, in one sentence. */
-export function headlineOf({ attention, unknown, off, paused, fine }: Verdict): string {
-  const all = attention + unknown + off + paused + fine;
+export function headlineOf(verdict: Verdict): string {
+  const { attention, fine } = verdict;
+  const all = allOf(verdict);
   const jobs = counted(all, 'job');
-  const rest = [
-    attention > 0 && fine > 0 && `${fine} fine`,
-    unknown > 0 && `${unknown} unknown`,
-    paused > 0 && `${paused} paused`,
-    off > 0 && `${off} switched off`,
-  ].filter(Boolean);
+  const others = (['fine', 'running', 'unknown', 'paused', 'off'] as const)
+    .filter((state) => verdict[state] > 0)
+    .map((state) => `${verdict[state]} ${state === 'off' ? 'switched off' : state}`);
   if (all === 0) return 'No job is known';
-  if (attention > 0)
-    return [`${attention} of ${jobs} ${attention === 1 ? 'needs' : 'need'} attention`, ...rest].join(', ');
-  if (rest.length === 0) return all === 1 ? 'The job is fine' : `All ${all} jobs are fine`;
-  return [`${fine} of ${jobs} ${fine === 1 ? 'is' : 'are'} fine`, ...rest].join(', ');
+  if (fine === all) return all === 1 ? 'The job is fine' : `All ${all} jobs are fine`;
+  if (attention === 0) return `${jobs}: ${others.join(', ')}`;
+  return [`${attention} of ${jobs} ${attention === 1 ? 'needs' : 'need'} attention`, ...others].join(', ');
+}
+
+/** How new an answer is. */
+export interface Age {
+  /** How old it is, ms. */
+  readonly age: number;
+  /** Why there is none, or no newer one. Absent: it is new enough. */
+  readonly failure?: string;
+  /** The store does not answer at all: it neither refuses this, nor is only slow. */
+  readonly isAway?: true;
 }
 
 /** What could not be read, and is missing from an answer: one sentence each. */
 export function unreadText({ instances, runs, parts }: Unreadable): string[] {
   const count = instances + runs;
-  const lines = parts.map((reason) => `Not all can be read. ${reason}`);
-  if (count === 0) return lines;
-  const are = count === 1 ? 'is' : 'are';
-  return [
-    ...lines,
-    `${counted(count, 'record')} cannot be read, and ${are} left out: ${instances} of instances and their jobs, ${runs} of runs.`,
-  ];
+  const records = `${counted(count, 'record')} cannot be read, and ${count === 1 ? 'is' : 'are'} left out: ${instances} of instances and their jobs, ${runs} of runs.`;
+  return [...parts.map((reason) => `Not all can be read. ${reason}`), ...(count > 0 ? [records] : [])];
 }
 
 /** That nobody is up, and since when. @param place where none was seen */
-export function nobodyText(
-  told: readonly Pick<Member, 'info'>[],
-  times: Times,
-  place: string,
-): string | undefined {
+export function nobodyText(told: readonly Member[], times: Times, place: string): string | undefined {
   const [last] = told.map(({ info }) => info).sort((one, other) => other.seenAt - one.seenAt);
   if (told.some(({ info }) => info.state === 'up')) return undefined;
   if (last === undefined)

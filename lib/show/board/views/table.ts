@@ -9,7 +9,7 @@ import { HOURS, linkTo, partsOf, type Question } from '../data/question.js';
 import { type Markup, markup } from './markup.js';
 import { jobLink, type Scene, sinceOf, statusOf, timeAt } from './parts.js';
 import { axis, LEGEND, stripLine } from './strip.js';
-import { type State, STATES, stateOf } from '../data/verdict.js';
+import { countsOf, type State, STATES, stateOf } from '../data/verdict.js';
 
 /** How many jobs are listed at a time. */
 const PAGE = 50;
@@ -21,29 +21,20 @@ export interface Rows {
   readonly skip: number;
 }
 
-/** The applications of a fleet, with the names of their jobs. */
-function applicationsOf(told: readonly Member[]): Map<string, Set<string>> {
-  const found = new Map<string, Set<string>>();
-  const seen = new Set<unknown>();
-  for (const { info, jobs } of told) {
-    const { application } = info;
-    if (application === undefined || seen.has(jobs)) continue;
-    seen.add(jobs);
-    const names = found.get(application) ?? new Set();
-    for (const { job } of jobs) names.add(job);
-    found.set(application, names);
-  }
-  return found;
+/** The names of the jobs of an application, whose instances share lists of them. */
+function jobsOf(told: readonly Member[], application: string): Set<string> {
+  const lists = new Set(told.flatMap(({ info, jobs }) => (info.application === application ? [jobs] : [])));
+  return new Set([...lists].flatMap((jobs) => jobs.map(({ job }) => job)));
 }
 
 export function rowsOf({ jobs, told }: Looked, { find, state, app, skip: wanted }: Question): Rows {
   const text = find.toLowerCase();
-  const names = app === undefined ? undefined : applicationsOf(told).get(app);
+  const names = app === undefined ? undefined : jobsOf(told, app);
   const found = jobs.filter(
     (view) =>
       view.job.toLowerCase().includes(text) &&
       (state === undefined || stateOf(view) === state) &&
-      (app === undefined || names?.has(view.job) === true),
+      (names === undefined || names.has(view.job)),
   );
   const skip = wanted < found.length ? wanted : 0;
   return { found, shown: found.slice(skip, skip + PAGE), skip };
@@ -52,7 +43,7 @@ export function rowsOf({ jobs, told }: Looked, { find, state, app, skip: wanted 
 /** What filters the table. Works without a script: the browser puts the fields into the query. */
 export function filters({ question, looked }: Scene): Markup {
   const { find, app } = question;
-  const names = [...applicationsOf(looked.told).keys()].sort();
+  const names = [...new Set(looked.told.flatMap(({ info }) => info.application ?? []))].sort();
   const others = partsOf({ ...question, find: '', skip: 0 }).filter(([name]) => name !== 'app');
   const options = names.map((name) => markup`<option${name === app && markup` selected`}>${name}</option>`);
   return markup`<form id="find" class="find" method="get" role="search">
@@ -71,10 +62,9 @@ export function tabs(scene: Scene): Markup {
   const { found } = rowsOf(looked, all);
   const tab = (state: State | undefined, count: number): Markup =>
     markup`<a class="to-${state}" href="${linkTo({ ...all, ...given({ state }) })}"${current(chosen === state)}>${capital(state ?? 'all')} <span class="count">${count}</span></a>`;
-  const states = STATES.map((state) => {
-    const count = found.filter((view) => stateOf(view) === state).length;
-    return (count > 0 || chosen === state) && tab(state, count);
-  });
+  const counts = countsOf(found);
+  const shown = STATES.filter((state) => counts[state] > 0 || chosen === state);
+  const states = shown.map((state) => tab(state, counts[state]));
   return markup`<div id="tabs" class="tabs" data-live="always"><nav aria-label="State">${tab(undefined, found.length)}${states}</nav>${windows(scene)}</div>`;
 }
 
@@ -112,11 +102,9 @@ function pages({ question }: Scene, { found, shown, skip }: Rows): Markup {
 
 export function row(view: JobView, facts: JobFacts, scene: Scene): Markup {
   const { question, times } = scene;
-  const { attention, status, paused } = view;
-  const isTold = attention || status === 'running' || paused !== undefined;
   return markup`<tr role="row">
     <th role="rowheader" scope="row">${jobLink(view.job, scene)}<span class="faint schedule">${scheduleOf(view, question.zone)}</span></th>
-    <td role="cell">${statusOf(view)}${isTold && sinceOf(view, times)}</td>
+    <td role="cell">${statusOf(view)}${sinceOf(view, times)}</td>
     <td role="cell" class="over">${stripLine(facts, view, scene)}</td>
     <td role="cell" class="date">${timeAt(view.next, times)}</td></tr>`;
 }

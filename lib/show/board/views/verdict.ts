@@ -1,14 +1,7 @@
 import { counted } from '../../../base/wording.js';
-import { headlineOf, nobodyText, toneOf, unreadText, verdictOf } from '../data/verdict.js';
+import { type Age, headlineOf, nobodyText, toneOf, unreadText, verdictOf } from '../data/verdict.js';
 import { type Markup, markup } from './markup.js';
 import { type Scene, timeAt } from './parts.js';
-
-/** How old an answer is, why there is no newer one, and whether that is as the store does not answer. */
-export interface Age {
-  readonly age: number;
-  readonly failure?: string;
-  readonly isAway?: true;
-}
 
 const PLACE = 'here. Is this the store, the key prefix or the table of the application?';
 

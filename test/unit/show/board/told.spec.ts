@@ -61,7 +61,7 @@ test.each<[Result, number, number, string]>([
     { result: 'nobody-has-it', job: 'jib', jobs: ['job'] },
     404,
     2,
-    'No instance knows a job jib. There are: job.',
+    'No instance knows a job jib. Known jobs: job.',
   ],
   [{ result: 'redelivered', lock: 'lock', count: 0 }, 409, 1, 'There is no such dead letter'],
   [{ result: 'redelivered', lock: 'lock', count: 2 }, 200, 0, 'Put 2 dead letters of the lock lock back.'],

@@ -228,8 +228,17 @@ describe('what needs attention', () => {
     await fleet.beat({ instance: 'worker-1', version: '1.0.0', startedAt: fleet.clock.now() });
     const { body } = await board.page('');
     expect(body).not.toContain('id="attention"');
-    expect(textOf(await partOf(board, 'verdict'))).toContain('10 of 11 jobs are fine, 1 switched off');
+    expect(textOf(await partOf(board, 'verdict'))).toContain('11 jobs: 10 fine, 1 switched off');
   });
+});
+
+test('the headline counts jobs as the tabs of states do', async () => {
+  fleet = new Fleet();
+  board = boardOf(fleet);
+  await fleet.beat({ instance: 'worker-1', version: '1.0.0', startedAt: fleet.clock.now() });
+  await fleet.start('InvoiceJobs.send', fleet.clock.now(), 'worker-1');
+  expect(await shown('verdict')).toContain('11 jobs: 9 fine, 1 running, 1 switched off');
+  expect(textOf(String((await board.page('')).body))).toMatch(/All 11 +Running 1 +Off 1 +Fine 9/);
 });
 
 describe('the tab', () => {

@@ -58,7 +58,7 @@ describe('status', () => {
     expect(await shell.inBerlin('status')).toBe(1);
     expect(shell.lines.slice(0, 4)).toEqual([
       'Redis db:6379, 2 instances up, 2026-11-22 12:20:31+01:00',
-      '1 of 3 jobs needs attention, 2 fine.',
+      '1 of 3 jobs needs attention, 1 fine, 1 running.',
       '',
       'JOB                  STATE    SCHEDULE                    LAST                       NEXT       WHY',
     ]);
