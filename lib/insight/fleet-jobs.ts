@@ -47,6 +47,11 @@ export class FleetJobs {
     return [...this.#indexes].flatMap(([jobs, indexes]) => jobs[indexes.get(job) ?? -1] ?? []);
   }
 
+  /** The names of the jobs under a lock. */
+  under(lock: string): string[] {
+    return this.names.filter((job) => this.listed(job).some((known) => known.lock === lock)).sort();
+  }
+
   /**
    * Whether a deploy has removed the job: after the last instance that knew it, one of the same application started (it knows other jobs
    * of that instance) that does not know this one. If there is no such instance, the whole application may be down. If the last one was not

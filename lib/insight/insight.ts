@@ -191,7 +191,7 @@ export class Insight {
     checkName('why()', job);
     const time = at === undefined ? undefined : readAt(at, this.#zone);
     const { jobs, facts, isThere } = await this.#known(job, ALL);
-    if (facts === undefined) return whyUnknown(job, jobs.names.sort());
+    if (facts === undefined) return whyUnknown(job, jobs.names.sort(), jobs.under(job));
     return isThere || time !== undefined ? why(facts, time) : whyRemoved(facts);
   }
 

@@ -54,11 +54,11 @@ function disagreement(facts: JobFacts): WhyCause {
   return { cause: 'clocks-behind', behind: lateness(facts), instances: idsOf(up) };
 }
 
-/** @param jobs the names of all jobs that some instance knows */
-export function whyUnknown(job: string, jobs: readonly string[]): Why {
+/** @param jobs the names of all jobs that some instance knows @param under those whose lock has this name, as somebody may name a lock */
+export function whyUnknown(job: string, jobs: readonly string[], under: readonly string[] = []): Why {
   const wanted = job.toLowerCase();
   const containing = jobs.filter((name) => name.toLowerCase().includes(wanted));
-  const near = new Set([nearest(job, jobs), ...containing].filter((name) => name !== undefined));
+  const near = new Set([...under, nearest(job, jobs), ...containing].filter((name) => name !== undefined));
   const cause = { cause: 'unknown-job', jobs: near.size > 0 ? [...near] : jobs.slice(0, 10) } as const;
   return { job, sentence: unknownJobSentence(job, cause.jobs, near.size > 0), ...cause };
 }

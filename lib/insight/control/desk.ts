@@ -115,7 +115,7 @@ export class Desk {
   /** The lock of a target, the jobs under it, and who knows the job, if one was named. */
   async find({ lock, job }: Target): Promise<Found | NobodyHas> {
     const { jobs } = await this.fleet();
-    const under = jobsUnder(lock ?? job, jobs);
+    const under = jobs.under(lock ?? job);
     if (lock !== undefined) return { lock, jobs: under, knownBy: [] };
     const knownBy = jobs.get(job);
     // Who names a lock in the place of a job means that lock.
@@ -124,7 +124,7 @@ export class Desk {
     const [name] = knownBy.flatMap((by) => by.job.lock ?? []);
     return name === undefined
       ? nobodyHas(job, [], WITHOUT_LOCK)
-      : { lock: name, jobs: jobsUnder(name, jobs), knownBy };
+      : { lock: name, jobs: jobs.under(name), knownBy };
   }
 
   /** As {@link find}, for what a person can do to a job only. */
@@ -210,6 +210,3 @@ export function nobodyHas(job: string, names: readonly string[], why?: string): 
   const jobs = near === undefined ? [...names].sort().slice(0, SOME) : [near];
   return { result: 'nobody-has-it', job, jobs, ...given({ why }) };
 }
-
-const jobsUnder = (lock: string, jobs: Fleet['jobs']): string[] =>
-  jobs.names.filter((job) => jobs.listed(job).some((known) => known.lock === lock)).sort();

@@ -526,6 +526,13 @@ describe('why', () => {
   test('does not guess a job', async () => {
     expect(await insight.why('Invoices.sent')).toMatchObject({ cause: 'unknown-job', jobs: [JOB.job] });
   });
+
+  test('names the jobs under a lock whose name is given in the place of a job', async () => {
+    const jobs = [JOB, { ...JOB, job: 'Reports.send' }].map((job) => ({ ...job, lock: 'nightly' }));
+    fake.instances = [instance('api-1', { jobs })];
+    const { sentence } = await insight.why('nightly');
+    expect(sentence).toBe(`No instance knows a job nightly. Did you mean ${JOB.job} or Reports.send?`);
+  });
 });
 
 describe('a bad question', () => {
