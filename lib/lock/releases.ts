@@ -41,9 +41,6 @@ interface ReleaseFacts {
 export class Release {
   /** The try under way, if any: resolves to the answer or to the error, never rejects. */
   trying: Promise<ReleaseResult | Error> | undefined;
-  /** Whether it is tried once more after the try under way: its acquire was answered meanwhile. */
-  again = false;
-  tries = 0;
   /** Whether its last try was not answered. */
   unanswered = false;
   /** When the next try is due, monotonic. */
@@ -53,16 +50,11 @@ export class Release {
   over = false;
   /** Called when it is over, or given up. */
   onOver: (() => void) | undefined;
-  /** How many calls of any kind the store had answered when the last try was sent. */
-  answersBefore = 0;
-  /**
-   * @param copies how many copies of its acquire may still be on their way
-   * @param single whether its acquire was sent once at most
-   */
+
+  /** @param copies how many copies of its acquire may still be on their way */
   constructor(
     readonly facts: ReleaseFacts,
     public copies = 0,
-    readonly single = true,
   ) {}
 
   /** How long its acquire can be on its way to a store that answers, ms. */
@@ -83,8 +75,6 @@ export class Releases {
   readonly #list = new Set<Release>();
   /** For each lock the release that has to be answered before the lock is asked for. */
   readonly #byName = new Map<string, Release>();
-  /** Whether a try was left without an answer since all those were last made due. */
-  #mayWake = false;
   #trying = 0;
   readonly #alarm: AlarmClock;
   #closed = false;
@@ -99,13 +89,8 @@ export class Releases {
   }
 
   /** Releases a lease that nothing uses, before its lock is asked for again. @param copies the calls that may still take it */
-  abandon(
-    ref: LeaseRef,
-    limit: number,
-    copies: readonly Pick<Asked<AcquireResult>, 'listen'>[] = [],
-    single = true,
-  ): void {
-    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies.length, single);
+  abandon(ref: LeaseRef, limit: number, copies: readonly Pick<Asked<AcquireResult>, 'listen'>[] = []): void {
+    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies.length);
     this.#byName.set(ref.name, release);
     void this.#try(release);
     for (const copy of copies) copy.listen((outcome) => this.#arrived(release, outcome));
@@ -129,7 +114,6 @@ export class Releases {
 
   /** A connection is back: tries the unanswered releases again. */
   reconnected(): void {
-    this.#mayWake = false;
     for (const release of this.#list) if (release.unanswered) release.dueAt = -Infinity;
     this.#ring();
   }
@@ -147,8 +131,7 @@ export class Releases {
     const { ref, outcome, keepUntil, limit, record, retryIn } = release.facts;
     this.#list.delete(release);
     this.underWay.begin();
-    release.tries += 1;
-    release.answersBefore = this.outages.answers;
+    const { copies } = release;
     const now = this.clock.monotonic();
     const keepFor = Math.max(0, Math.ceil(keepUntil - now));
     const options: Writable<ReleaseOptions> = { outcome, keepFor };
@@ -157,9 +140,12 @@ export class Releases {
     const asked = this.store.release(ref, options, limit, now);
     return asked.outcome.then((ended) => {
       const answer = 'error' in ended ? ended.error : ended.result;
-      if (answer instanceof Error) this.#failed(release, answer, asked);
-      else this.outages.succeeded('release', ref.name);
-      this.#answered(release, answer);
+      if (answer instanceof Error) {
+        this.outages.failed(answer, { call: 'release', locks: [ref.name] });
+        // An answer that comes too late for its call ends no outage: nothing can run by such answers.
+        asked.listen((late) => this.#cameLate(release, late, copies));
+      } else this.outages.succeeded('release', ref.name);
+      this.#answered(release, answer, copies);
       this.underWay.end();
       return answer;
     });
@@ -174,45 +160,26 @@ export class Releases {
     }));
   }
 
-  #failed(release: Release, error: Error, asked: Asked<ReleaseResult>): void {
-    const { name } = release.facts.ref;
-    // The store has answered others meanwhile: the reason may be this one lock.
-    const isPassedOver = release.answersBefore !== this.outages.answers;
-    if (release.tries > 1 && isSilence(error) && isPassedOver) this.outages.failedAgain();
-    else this.outages.failed(error, { call: 'release', locks: [name] });
-    // An answer that comes too late for its call ends no outage: nothing can run by such answers.
-    asked.listen((late) => {
-      if ('error' in late) return;
-      // That nothing was found says little of an acquire that may have arrived since.
-      if (release.facts.outcome === 'abandoned' && !hasEnded(late.result)) return;
-      this.#judge(release, late.result);
-      if (release.over && release.trying === undefined) this.#drop(release);
-    });
-  }
-
-  #answered(release: Release, answer: ReleaseResult | Error): void {
-    const wasUnanswered = release.unanswered;
+  /** @param copies how many copies of its acquire were on their way when the try was sent: one that was carried out since needs another try */
+  #answered(release: Release, answer: ReleaseResult | Error, copies: number): void {
     release.trying = undefined;
     // A store that reports a broken entry of this lock has answered.
     release.unanswered = answer instanceof Error && !(answer instanceof LockStateError);
-    if (!release.unanswered) this.#judge(release, answer);
+    if (!release.unanswered) {
+      const now = this.clock.monotonic();
+      release.answeredAt ??= now;
+      const isEnd = !(answer instanceof Error) && copies === 0;
+      release.over = isEnd || now >= release.answeredAt + release.longestWay;
+    }
     if (release.over) this.#drop(release);
-    else if (release.again) {
-      release.again = false;
-      void this.#try(release);
-    } else this.#keep(release);
-    if (wasUnanswered && !release.unanswered && this.#mayWake) inModuleContext(() => this.reconnected());
+    else if (release.copies < copies) void this.#try(release);
+    else this.#keep(release);
   }
 
-  /** Whether nothing is left to release, by an answer of the store. */
-  #judge(release: Release, answer: ReleaseResult | Error): void {
-    const { copies, single, again, longestWay } = release;
-    const now = this.clock.monotonic();
-    release.answeredAt ??= now;
-    const isResult = !(answer instanceof Error);
-    // The end of one of two copies says nothing of the other one.
-    const isEnd = isResult && (hasEnded(answer) ? single || copies === 0 : copies === 0 && !again);
-    if (isEnd || (!again && now >= release.answeredAt + longestWay)) release.over = true;
+  #cameLate(release: Release, late: Outcome<ReleaseResult>, copies: number): void {
+    if ('error' in late || copies > 0) return;
+    release.over = true;
+    if (release.trying === undefined) this.#drop(release);
   }
 
   /** A call that may have taken the lease has ended, too late for its caller. */
@@ -220,8 +187,7 @@ export class Releases {
     if ('result' in outcome || wasNotApplied(outcome.error)) release.copies -= 1;
     release.answeredAt = undefined;
     release.over = false;
-    if (release.trying !== undefined) release.again = true;
-    else if (!this.#closed) void this.#try(release);
+    if (release.trying === undefined && !this.#closed) void this.#try(release);
   }
 
   // Further tries.
@@ -232,7 +198,6 @@ export class Releases {
     if (this.#closed) return this.#drop(release);
     if (unanswered) this.#byName.set(release.facts.ref.name, release);
     else this.#forget(release);
-    this.#mayWake ||= unanswered;
     const beat = longestWay * BEAT;
     release.dueAt = this.clock.monotonic() + (unanswered ? Math.min(beat, LONGEST_PAUSE) : beat);
     this.#list.add(release);
@@ -266,8 +231,6 @@ export class Releases {
     if (this.#byName.get(name) === release) this.#byName.delete(name);
   }
 }
-
-const hasEnded = (result: ReleaseResult): boolean => result.released || result.reason === 'ended';
 
 /** Whether the store did not answer at all. A store that refuses this kind of call may carry out others. */
 function isSilence(answer: ReleaseResult | Error): answer is Error {

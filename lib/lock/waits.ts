@@ -41,7 +41,7 @@ export class WaitingCall {
   /** How long until the lock may be free, ms, if the last answer said so. */
   #expiresIn = Infinity;
   /** How the last ask was answered. */
-  #refusal: Skipped;
+  #refusal: Skipped = { ran: false, reason: 'held' };
   /** When to ask, monotonic, and how often it has asked. */
   #askAt = -Infinity;
   #asks = 0;
@@ -56,14 +56,12 @@ export class WaitingCall {
     readonly call: LockCall,
     public token: string,
     private readonly process: string,
-    instance: string,
     private readonly clock: Clock,
   ) {
     this.#began = clock.monotonic();
     this.deadline = this.#began + (call.settings.wait ?? 0);
     this.job = call.start?.tick === undefined ? undefined : call.job;
     this.place = call.place;
-    this.#refusal = { ran: false, reason: 'held', holder: instance };
   }
 
   get waited(): number {
@@ -186,7 +184,11 @@ export class Waits {
 
   /** Opens the channel for hints. Returns whether the store sends hints to calls in line. */
   openHints(): boolean {
-    this.#open();
+    this.#channel ??= this.store.hints(this.process, (token) => {
+      if (token === LOOK_FOR_QUEUED) this.onQueued?.();
+      // One that is faster than the answer of the call's first ask is lost: the first in line asks within a second.
+      else this.#byToken.get(token)?.go('ask');
+    });
     return this.#channel !== undefined && this.#channel.problem === undefined;
   }
 
@@ -198,8 +200,8 @@ export class Waits {
   }
 
   /** A call that may wait. @param token that it asks with */
-  newCall(call: LockCall, token: string, instance: string): WaitingCall {
-    const waiting = new WaitingCall(call, token, this.process, instance, this.clock);
+  newCall(call: LockCall, token: string): WaitingCall {
+    const waiting = new WaitingCall(call, token, this.process, this.clock);
     waiting.place = this.#olderThan(waiting)?.place ?? waiting.place;
     return waiting;
   }
@@ -210,7 +212,7 @@ export class Waits {
   }
 
   enter(call: WaitingCall): void {
-    this.#open();
+    this.openHints();
     this.#olderThan(call)?.go('replaced');
     const { name, signal } = call.call;
     const line = this.#lines.get(name) ?? [];
@@ -222,17 +224,15 @@ export class Waits {
     if (signal?.aborted === true) call.go('aborted');
   }
 
-  next(call: WaitingCall): Promise<Next> {
+  /** @param token that the call asks with from now on */
+  next(call: WaitingCall, token: string): Promise<Next> {
+    this.#byToken.delete(call.token);
+    call.token = token;
+    this.#byToken.set(token, call);
     this.#sort(call);
     const next = call.next(this.#channel?.open === true);
     this.#alarm.by(call.dueAt);
     return next;
-  }
-
-  renamed(call: WaitingCall, token: string): void {
-    this.#byToken.delete(call.token);
-    call.token = token;
-    this.#byToken.set(token, call);
   }
 
   /** The next call of its lock here asks soon. */
@@ -261,14 +261,6 @@ export class Waits {
   stop(): void {
     this.#channel?.close();
     this.#alarm.stop();
-  }
-
-  #open(): void {
-    this.#channel ??= this.store.hints(this.process, (token) => {
-      if (token === LOOK_FOR_QUEUED) this.onQueued?.();
-      // One that is faster than the answer of the call's first ask is lost: the first in line asks within a second.
-      else this.#byToken.get(token)?.go('ask');
-    });
   }
 
   /** Moves a call to its place. One that the store has not placed yet is the last. */
