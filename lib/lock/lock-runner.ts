@@ -2,13 +2,11 @@
  * lib/lock: one call through a lock: take it, keep it, run the job, give it back, report. Waiting, releases and shutdown belong to it.
  * May not enter: jobs, schedules, Nest. The store is reached through lock/access only.
  */
-import { type Clock, noLongerThan } from '../base/clock.js';
+import { noLongerThan } from '../base/clock.js';
 import { LockNotAcquiredError, LockShutdownError, SchedulerLockConfigError } from '../base/errors.js';
-import type { Emit, Hears } from '../contract/events/events.js';
 import { displayName, nameProblem } from '../base/lock-name.js';
 import type { Outcome } from './access/safe-store.js';
 import type { Enqueued, NewQueuedCall } from '../contract/queued-call-store.js';
-import type { LockStore } from '../contract/lock-store.js';
 import {
   findScope,
   heldLocks,
@@ -55,15 +53,8 @@ export class LockRunner {
   #wrappers: readonly { readonly wrap: Around }[] = [];
   #shutdown: Promise<void> | undefined;
 
-  constructor(
-    store: LockStore,
-    instance: string,
-    clock: Clock,
-    emit: Emit,
-    storeTimeout: number,
-    hears: Hears = () => true,
-  ) {
-    this.#engine = new Engine(store, instance, clock, emit, storeTimeout, hears);
+  constructor(...parts: ConstructorParameters<typeof Engine>) {
+    this.#engine = new Engine(...parts);
   }
 
   startFailed(error: Error): void {
@@ -118,7 +109,7 @@ export class LockRunner {
     this.#running.begin();
     return new Drain(this.#engine, call, this.#admission, drainer, within).run().catch((thrown: unknown) => {
       const error = thrown as Error;
-      this.#engine.outages.failed(error, { call: 'acquire', locks: [call.name] });
+      this.#engine.outages.failed(error, 'acquire', [call.name]);
       return { ran: false, reason: 'store-unavailable', error };
     });
   }
@@ -126,18 +117,15 @@ export class LockRunner {
   /** Queues a call. @param limit ms */
   async enqueue(queuedCall: NewQueuedCall, limit: number): Promise<Outcome<Enqueued>> {
     const { store, clock, outages, underWay } = this.#engine;
-    this.#running.begin();
-    // A shutdown may have taken the call out of line, and waits for no run any more.
+    // A shutdown may have taken the call out of line.
     underWay.begin();
     try {
       const outcome = await store.enqueue(queuedCall, limit, clock.monotonic()).outcome;
-      if ('error' in outcome)
-        outages.failed(outcome.error, { call: 'enqueue', locks: [queuedCall.name], skipped: true });
+      if ('error' in outcome) outages.failed(outcome.error, 'enqueue', [queuedCall.name], true);
       else outages.succeeded('enqueue', queuedCall.name);
       return outcome;
     } finally {
       underWay.end();
-      this.#running.end();
     }
   }
 
@@ -246,12 +234,12 @@ export class LockRunner {
     const running = this.#runs().map(unfinished);
     if (running.length > 0)
       emit({ type: 'shutdown', phase: 'waiting', runs: running, instance, at: clock.now(), timeout: limit });
-    if (limit > 0) await this.#drained(limit);
+    await this.#drained(limit);
     for (const lease of heartbeat.leases()) {
       lease.stopRenewing();
       lease.abort(new LockShutdownError(lease.ref.name));
     }
-    await this.#drained(0);
+    await noLongerThan(ABORT_GRACE, this.#running.idle(), clock);
     const now = clock.monotonic();
     const left = this.#runs().map((lease) => ({
       ...unfinished(lease),
@@ -265,19 +253,17 @@ export class LockRunner {
     return this.#engine.heartbeat.leases().filter(({ ref }) => !this.#elections.has(ref.name));
   }
 
-  /** Waits until nothing runs any more: `limit` milliseconds at most, and for each run until its `waitsUntil()`. */
+  /** Waits until nothing runs any more, or only jobs whose signal has aborted, which may never end: `limit` milliseconds at most. */
   async #drained(limit: number): Promise<void> {
     const { clock, heartbeat } = this.#engine;
-    const began = clock.monotonic();
-    while (this.#running.count > 0) {
+    const end = clock.monotonic() + limit;
+    for (;;) {
       const leases = heartbeat.leases();
-      // A release that is under way now, and fails, is kept for the last try, which comes when nothing runs any more.
-      const attempts = this.#running.count > leases.length ? [began + (limit || ABORT_GRACE)] : [];
-      const left = Math.max(...attempts, ...leases.map((lease) => waitsUntil(lease, began, limit)));
-      const now = clock.monotonic();
-      if (left <= now) return;
-      // Checks again at short intervals: a lease may be lost at any time.
-      await noLongerThan(Math.min(left - now, ABORT_GRACE), this.#running.idle(), clock);
+      const areOver = leases.every(({ abortReason }) => abortReason !== undefined);
+      const left = end - clock.monotonic();
+      if (left <= 0 || (areOver && this.#running.count <= leases.length)) return;
+      // A lease may be lost at any time.
+      await noLongerThan(Math.min(left, CHECK_EVERY), this.#running.idle(), clock);
     }
   }
 }
@@ -301,15 +287,9 @@ function acquireInside({ lease }: LeasedScope): LockHandle {
   return handle;
 }
 
-/** How long a shutdown waits for jobs whose signal has aborted, ms. */
+/** How long a shutdown waits for jobs whose signal has aborted, and how often it looks whether there are others, ms. */
 const ABORT_GRACE = 1_000;
-
-/** Until when a shutdown waits for a run, monotonic. One that was aborted may never end. `limit` is 0 once all were. */
-function waitsUntil({ abortReason, abortedAt }: Lease, began: number, limit: number): number {
-  if (limit === 0) return abortedAt + ABORT_GRACE;
-  if (abortReason === undefined) return began + limit;
-  return Math.min(began + limit, Math.max(began, abortedAt) + ABORT_GRACE);
-}
+const CHECK_EVERY = 100;
 
 const unfinished = ({ ref: { name: lock, job } }: Lease): UnfinishedRun =>
   job === undefined ? { lock } : { lock, job };

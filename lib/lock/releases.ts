@@ -141,7 +141,7 @@ export class Releases {
     return asked.outcome.then((ended) => {
       const answer = 'error' in ended ? ended.error : ended.result;
       if (answer instanceof Error) {
-        this.outages.failed(answer, { call: 'release', locks: [ref.name] });
+        this.outages.failed(answer, 'release', [ref.name]);
         // An answer that comes too late for its call ends no outage: nothing can run by such answers.
         asked.listen((late) => this.#cameLate(release, late, copies));
       } else this.outages.succeeded('release', ref.name);

@@ -45,12 +45,12 @@ export class Run {
     private readonly admission: Admission,
   ) {
     this.#take = new Take(engine, call, admission);
+    engine.underWay.begin();
   }
 
   /** Takes the lease, keeps it while the job runs, gives it back, and reports. Rejects with what the job throws. */
   async run<T>(job: (lease: Lease) => T | Promise<T>): Promise<RunResult<T>> {
     const { engine, call } = this;
-    engine.underWay.begin();
     try {
       call.signal?.throwIfAborted();
       // Awaits nothing that is not there: each further turn of promises would add to the cost of each run.
@@ -62,10 +62,8 @@ export class Run {
         return lease;
       }
       this.admission.granted(this);
-      engine.underWay.end();
       let ended = this.hold(lease, job);
       if (ended instanceof Promise) ended = await ended;
-      engine.underWay.begin();
       const end = this.end(lease, ended);
       if (lease.confirmed && !engine.closed) {
         // Calls for one lease must not overtake each other.
@@ -76,7 +74,6 @@ export class Run {
       if ('error' in ended) throw ended.error;
       return { ran: true, value: ended.value };
     } finally {
-      engine.underWay.end();
       this.over();
     }
   }
@@ -90,6 +87,8 @@ export class Run {
   /** Keeps the lease from now on, and begins its job. */
   hold<T>(lease: Lease, job: (lease: Lease) => T | Promise<T>): Ended<T> | Promise<Ended<T>> {
     const { engine } = this;
+    // A shutdown does not wait for a job as it does for the store.
+    engine.underWay.end();
     this.#lease = lease;
     engine.heartbeat.add(lease);
     if (lease.confirmed) reportAcquired(engine, lease);
@@ -123,6 +122,7 @@ export class Run {
   /** The job has ended: its lease is kept no longer. */
   end(lease: Lease, ended: Ended<unknown>): EndOfRun {
     const { engine } = this;
+    engine.underWay.begin();
     const now = engine.clock.monotonic();
     this.#lease = undefined;
     lease.end(now);
@@ -157,6 +157,7 @@ export class Run {
   }
 
   over(): void {
+    this.engine.underWay.end();
     this.#take.over(this.#release);
     this.admission.over(this);
   }

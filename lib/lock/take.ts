@@ -134,14 +134,17 @@ export class Take {
     this.#unsure = [...this.#unsure, first];
     // A second one that was certainly not carried out says nothing about the first.
     const isNothing = outcome.error instanceof StoreUnavailableError && wasNotApplied(outcome.error);
-    return isNothing ? this.#failed(error) : this.#answered(second, outcome);
+    return isNothing ? this.#failed(error) : this.#failed(outcome.error, second);
   }
 
   // In line.
 
   async #inLine(line: WaitingCall): Promise<Lease | Skipped> {
     const { engine, call } = this;
-    if (!engine.waits.possible) throw noLines(call);
+    if (!engine.waits.possible)
+      throw new SchedulerLockConfigError([
+        `the lock ${JSON.stringify(call.name)}: ${NO_LINES} Nothing was run.`,
+      ]);
     const first = await this.#ask();
     if (first instanceof Lease) return first;
     if (!line.goesOnAfter(first)) return this.#leave(line, first);
@@ -207,10 +210,7 @@ export class Take {
 
   /** An ask was answered, or failed. @param asked the first with its token that may be the granted one: the deadline counts from it */
   #answered(asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>): Lease | Skipped {
-    if ('error' in outcome) {
-      if (!wasNotApplied(outcome.error)) this.#unsure = [...this.#unsure, asked];
-      return this.#failed(outcome.error);
-    }
+    if ('error' in outcome) return this.#failed(outcome.error, asked);
     const { engine, call } = this;
     const { result } = outcome;
     engine.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
@@ -244,7 +244,9 @@ export class Take {
     this.#startOver(fencingToken);
     if (call.signal?.aborted === true) throw call.signal.reason;
     // That a closing instance does not take the lease is no failure of the store.
-    return engine.closing ? { ran: false, reason: 'shutting-down' } : this.#withoutStore(tooLate());
+    if (engine.closing) return { ran: false, reason: 'shutting-down' };
+    const late = 'The store granted the lease only when it was already over.';
+    return this.#withoutStore(new StoreUnavailableError(late, { outcome: 'unknown' }));
   }
 
   /** Gives back what the store may grant, now or later. */
@@ -257,10 +259,11 @@ export class Take {
     this.#stands = false;
   }
 
-  /** The store has failed, or not answered the ask in time. */
-  #failed(error: Error): Lease | Skipped {
+  /** The store has failed, or not answered the ask in time. @param asked the ask, if it may still be on its way */
+  #failed(error: Error, asked?: Asked<AcquireResult>): Lease | Skipped {
     // The store cannot keep this name: no ask is on its way, and the store is fine.
     if (error instanceof SchedulerLockConfigError) return { ran: false, reason: 'invalid-name', error };
+    if (asked !== undefined && !wasNotApplied(error)) this.#unsure = [...this.#unsure, asked];
     // In line, the next ask has the same token: it gets the lease that this one may have been granted.
     if (this.#unsure.length > 0 && !this.#waits) this.#abandon();
     return this.#withoutStore(error);
@@ -271,7 +274,7 @@ export class Take {
     const { engine, call } = this;
     const skips = this.#waits || call.settings.onStoreError === 'skip';
     const skipped = skips && !this.#waits && !isBehindTheScenes(call);
-    engine.outages.failed(error, { call: 'acquire', locks: [call.name], skipped });
+    engine.outages.failed(error, 'acquire', [call.name], skipped);
     if (engine.closing) return { ran: false, reason: 'shutting-down' };
     if (skips) return { ran: false, reason: 'store-unavailable', error };
     const { clock, emit } = engine;
@@ -284,14 +287,6 @@ export class Take {
 
 const causeOf = ({ kind, started }: LockCall): Cause =>
   kind === 'fired' ? { origin: 'schedule', started } : { started };
-
-const noLines = ({ name }: LockCall): Error =>
-  new SchedulerLockConfigError([`the lock ${JSON.stringify(name)}: ${NO_LINES} Nothing was run.`]);
-
-const tooLate = (): Error =>
-  new StoreUnavailableError('The store granted the lease only when it was already over.', {
-    outcome: 'unknown',
-  });
 
 /**
  * Whether an attempt that has failed is worth another one: the connection may have died unnoticed, as seldom used ones do, and the job

@@ -11,7 +11,7 @@ export const NO_LINES =
 
 /** How often the first call in line of each lock asks whether its turn has come, ms: a hint may be lost, a holder may die. */
 const ASK_EVERY = 1_000;
-/** How often the first call in line asks where there are no hints, at first and at most, ms. */
+/** How often the first call in line of a process asks where there are no hints, at most and at least, ms. */
 const POLL = 50;
 const LONGEST_POLL = 250;
 /** How often a call asks whose turn is next, or next but one, where there are no hints: a part of how long it has been so. After short runs it asks often. */
@@ -42,9 +42,8 @@ export class WaitingCall {
   #expiresIn = Infinity;
   /** How the last ask was answered. */
   #refusal: Skipped = { ran: false, reason: 'held' };
-  /** When to ask, monotonic, and how often it has asked. */
+  /** When to ask, monotonic. */
   #askAt = -Infinity;
-  #asks = 0;
   /** Whether it is, or was, the first of its lock here: a hint may have called it before another call came ahead of it. */
   #wasFirst = false;
   /** Why it goes on, if that was known before it began to wait. */
@@ -112,7 +111,6 @@ export class WaitingCall {
   next(hinted: boolean): Promise<Next> {
     const now = this.clock.monotonic();
     const pause = hinted ? ASK_EVERY : this.#poll(now);
-    this.#asks += 1;
     this.#askAt = now + Math.min(pause, this.#expiresIn + AFTER_END);
     this.#expiresIn = Infinity;
     const ready = this.#ready;
@@ -122,8 +120,8 @@ export class WaitingCall {
 
   /** How long it waits before it asks again, where no hints arrive, ms. */
   #poll(now: number): number {
-    const since = (this.#nearSince = this.ahead > 1 ? undefined : (this.#nearSince ?? now));
-    const pause = since === undefined ? POLL * 2 ** Math.min(this.#asks, 10) : (now - since) * PART_OF_TIME;
+    this.#nearSince = this.ahead > 1 ? undefined : (this.#nearSince ?? now);
+    const pause = (now - (this.#nearSince ?? -Infinity)) * PART_OF_TIME;
     return Math.min(Math.max(pause, POLL), LONGEST_POLL);
   }
 

@@ -5,13 +5,6 @@ import type { Emit } from '../../contract/events/events.js';
 /** A kind of call to the store. `look` is an attempt that the store refused, so it wrote nothing. */
 type StoreCall = 'acquire' | 'look' | 'extend' | 'release' | 'enqueue' | 'next';
 
-interface FailedCall {
-  readonly call: StoreCall;
-  readonly locks: readonly string[];
-  /** Whether a run was skipped because of it. */
-  readonly skipped?: boolean;
-}
-
 interface Outage {
   readonly since: number;
   skipped: number;
@@ -63,7 +56,8 @@ export class Outages {
     this.#begin(STORE, error, true);
   }
 
-  failed(error: Error, { call, locks, skipped = false }: FailedCall): void {
+  /** @param skipped whether a run was skipped because of it */
+  failed(error: Error, call: StoreCall, locks: readonly string[], skipped = false): void {
     // A name that the store cannot keep says nothing about the store.
     if (error instanceof SchedulerLockConfigError) return;
     const isLocks = error instanceof LockStateError;
