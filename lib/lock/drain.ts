@@ -162,15 +162,15 @@ export class Drain {
       started: by === undefined ? QUEUED : { trigger: 'control', by: { ...by, call: id } },
     };
     const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, cause);
-    return { lease, run: (own) => this.within(own, () => run(values ?? unreadable(name))) };
+    // The call fails, and becomes a dead letter. The message of a parser would quote the arguments, which are not for the log.
+    const call = (): unknown => {
+      if (values === undefined) throw new LockStateError(name, NO_JSON);
+      return run(values);
+    };
+    return { lease, run: (own) => this.within(own, call) };
   }
 }
 
 const QUEUED: Annotation = { trigger: 'queued' };
 const NO_JSON =
   'the arguments of a queued call are no JSON array, so it cannot run. Only this library should write into its store.';
-
-/** The call fails, and becomes a dead letter. The message of a parser would quote the arguments, which are not for the log. */
-function unreadable(lock: string): never {
-  throw new LockStateError(lock, NO_JSON);
-}

@@ -31,16 +31,6 @@ import type { UnfinishedRun } from '../contract/events/instance-events.js';
 /** How many locks stay in the map after their runs: overwriting an entry is far cheaper than deleting and adding it each time. */
 const MAX_REMEMBERED = 10_000;
 
-/** How an application's locks are. */
-interface Condition {
-  /** Whether an outage of the store goes on. */
-  readonly away: boolean;
-  /** When the store last answered a call for a lock, epoch milliseconds; `undefined`: not yet. */
-  readonly answeredAt: number | undefined;
-  /** The jobs whose last run here failed or passed its timeout, or was hollow. */
-  readonly wrong: ReadonlyMap<string, 'failed' | 'hollow'>;
-}
-
 /** The locks of one application: decides which calls may ask for their lease, knows which are under way, and shuts down. */
 export class LockRunner {
   readonly #engine: Engine;
@@ -140,7 +130,7 @@ export class LockRunner {
   }
 
   /** What is known of the store and of the jobs here, without asking anybody. */
-  get condition(): Condition {
+  get condition() {
     const { outages, wrong } = this.#engine;
     return { away: outages.isAway, answeredAt: outages.answeredAt, wrong };
   }

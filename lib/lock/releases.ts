@@ -26,7 +26,7 @@ const NEXT_WINDOW = 1_000;
 /** How many releases are kept for another try. A caller can make up a name per call. */
 const MAX_KEPT = 50_000;
 
-interface ReleaseFacts {
+export interface ReleaseFacts {
   readonly ref: LeaseRef;
   readonly outcome: ReleaseOutcome;
   /** Until when the lock has to stay taken, monotonic. */
@@ -38,7 +38,7 @@ interface ReleaseFacts {
 }
 
 /** A release, until nothing is left to do. It has one try under way at most. */
-export class Release {
+class Release {
   /** The try under way, if any: resolves to the answer or to the error, never rejects. */
   trying: Promise<ReleaseResult | Error> | undefined;
   /** Whether its last try was not answered. */
@@ -47,9 +47,6 @@ export class Release {
   dueAt = 0;
   /** When the store first answered, monotonic. */
   answeredAt: number | undefined;
-  over = false;
-  /** Called when it is over, or given up. */
-  onOver: (() => void) | undefined;
 
   /** @param copies how many copies of its acquire may still be on their way */
   constructor(
@@ -88,10 +85,20 @@ export class Releases {
     this.#alarm = new AlarmClock(clock, () => this.#ring());
   }
 
-  /** Releases a lease that nothing uses, before its lock is asked for again. @param copies the calls that may still take it */
-  abandon(ref: LeaseRef, limit: number, copies: readonly Pick<Asked<AcquireResult>, 'listen'>[] = []): void {
-    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies.length);
-    this.#byName.set(ref.name, release);
+  /** Releases the lease of a run. Resolves to the answer, or to why there is none. */
+  release(facts: ReleaseFacts): Promise<ReleaseResult | Error> {
+    return this.#send(new Release(facts));
+  }
+
+  /** Releases a lease under which nothing ran, before its lock is asked for again. @param copies the calls that may still take it */
+  abandon(ref: LeaseRef, limit: number, copies?: readonly Pick<Asked<AcquireResult>, 'listen'>[]): void {
+    this.giveBack({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies);
+  }
+
+  /** As {@link abandon}, for what calls may take that were sent for a run that has ended. */
+  giveBack(facts: ReleaseFacts, copies: readonly Pick<Asked<AcquireResult>, 'listen'>[] = []): void {
+    const release = new Release(facts, copies.length);
+    this.#byName.set(facts.ref.name, release);
     void this.#try(release);
     for (const copy of copies) copy.listen((outcome) => this.#arrived(release, outcome));
   }
@@ -126,8 +133,8 @@ export class Releases {
 
   // One try.
 
-  /** Sends one try. Resolves to the answer, or to why there is none. The release is kept for another try if it needs one. */
-  send(release: Release): Promise<ReleaseResult | Error> {
+  /** The release is kept for another try if it needs one. */
+  #send(release: Release): Promise<ReleaseResult | Error> {
     const { ref, outcome, keepUntil, limit, record, retryIn } = release.facts;
     this.#list.delete(release);
     this.underWay.begin();
@@ -143,7 +150,9 @@ export class Releases {
       if (answer instanceof Error) {
         this.outages.failed(answer, 'release', [ref.name]);
         // An answer that comes too late for its call ends no outage: nothing can run by such answers.
-        asked.listen((late) => this.#cameLate(release, late, copies));
+        asked.listen((late) => {
+          if ('result' in late && copies === 0 && release.trying === undefined) this.#drop(release);
+        });
       } else this.outages.succeeded('release', ref.name);
       this.#answered(release, answer, copies);
       this.underWay.end();
@@ -154,7 +163,7 @@ export class Releases {
   /** If the release is tried again at once, its callers wait for that try. */
   #try(release: Release): Promise<ReleaseResult | Error> {
     this.#trying += 1;
-    return (release.trying = this.send(release).then((answer) => {
+    return (release.trying = this.#send(release).then((answer) => {
       this.#trying -= 1;
       return release.trying ?? answer;
     }));
@@ -165,28 +174,19 @@ export class Releases {
     release.trying = undefined;
     // A store that reports a broken entry of this lock has answered.
     release.unanswered = answer instanceof Error && !(answer instanceof LockStateError);
-    if (!release.unanswered) {
-      const now = this.clock.monotonic();
-      release.answeredAt ??= now;
-      const isEnd = !(answer instanceof Error) && copies === 0;
-      release.over = isEnd || now >= release.answeredAt + release.longestWay;
-    }
-    if (release.over) this.#drop(release);
+    const now = this.clock.monotonic();
+    if (!release.unanswered) release.answeredAt ??= now;
+    const isResult = !(answer instanceof Error) && copies === 0;
+    if (isResult || (!release.unanswered && now >= (release.answeredAt ?? now) + release.longestWay))
+      this.#drop(release);
     else if (release.copies < copies) void this.#try(release);
     else this.#keep(release);
-  }
-
-  #cameLate(release: Release, late: Outcome<ReleaseResult>, copies: number): void {
-    if ('error' in late || copies > 0) return;
-    release.over = true;
-    if (release.trying === undefined) this.#drop(release);
   }
 
   /** A call that may have taken the lease has ended, too late for its caller. */
   #arrived(release: Release, outcome: Outcome<AcquireResult>): void {
     if ('result' in outcome || wasNotApplied(outcome.error)) release.copies -= 1;
     release.answeredAt = undefined;
-    release.over = false;
     if (release.trying === undefined && !this.#closed) void this.#try(release);
   }
 
@@ -218,11 +218,8 @@ export class Releases {
   }
 
   #drop(release: Release): void {
-    const { onOver } = release;
-    release.onOver = undefined;
     this.#list.delete(release);
     this.#forget(release);
-    onOver?.();
   }
 
   #forget(release: Release): void {

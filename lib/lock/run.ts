@@ -5,7 +5,7 @@ import { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { type Others, Take } from './take.js';
 import type { EndOfRun } from './recorder.js';
-import { Release } from './releases.js';
+import type { ReleaseFacts } from './releases.js';
 import { isConfirmed, reportAcquired, reportReleased, reportSkipped, wasDeleted } from './reports.js';
 import { refuseUndone } from './job.js';
 import { isDone, LockTimeoutError } from '../base/errors.js';
@@ -37,7 +37,8 @@ export class Run {
   /** The lease, while its job runs. */
   #lease: Lease | undefined;
   #overruns: Overruns | undefined;
-  #release: Release | undefined;
+  /** How its last lease was given back. */
+  #release: ReleaseFacts | undefined;
 
   constructor(
     private readonly engine: Engine,
@@ -151,9 +152,9 @@ export class Run {
     const { recorder, releases } = this.engine;
     const { storeTimeout: limit } = this.call.settings;
     const record = end && recorder?.record(lease, end);
-    const facts = { outcome, keepUntil: lease.keptUntil, limit, record, retryIn: end?.retryIn };
-    this.#release = new Release({ ref: lease.ref, ...facts });
-    return releases.send(this.#release);
+    const { ref, keptUntil: keepUntil } = lease;
+    this.#release = { ref, outcome, keepUntil, limit, record, retryIn: end?.retryIn };
+    return releases.release(this.#release);
   }
 
   over(): void {

@@ -14,15 +14,9 @@ import {
   requestOf,
   type Skipped,
 } from './lock-call.js';
-import type { Release } from './releases.js';
+import type { ReleaseFacts } from './releases.js';
 import { mismatchOf, reportInterrupted, reportWaiting } from './reports.js';
 import { type Next, NO_LINES, type WaitingCall } from './waits.js';
-
-/**
- * For how long data that a closed connection has not delivered may still arrive, ms: Linux tries for 100 s, or a little longer
- * (`tcp_orphan_retries`).
- */
-const LONGEST_COPY = 120_000;
 
 /** One for all calls: each has two of them. */
 const NONE: readonly never[] = [];
@@ -73,12 +67,13 @@ export class Take {
   /**
    * The call is over. An ask that is still on its way must not stand in line, or take the lock, without a caller.
    *
-   * @param release of the lease that the call had, which the store has to hear of first
+   * @param end how the lease that the call had was given back: what is granted after it has the same start, and so the same end
    */
-  over(release?: Release): void {
-    if (this.#unsure.length === 0) return;
-    if (release === undefined || release.over) this.#abandon();
-    else release.onOver = () => this.#abandon();
+  over(end?: ReleaseFacts): void {
+    if (this.#unsure.length === 0 || this.engine.closed) return;
+    if (end === undefined || this.call.kind === 'drain') return this.#abandon();
+    const ref = { ...end.ref, fencingToken: 0 };
+    this.engine.releases.giveBack({ ...end, ref, record: undefined }, this.#unsure);
   }
 
   /** One ask, the first one or, of a call that waits, a further one. */
@@ -229,11 +224,6 @@ export class Take {
     if (isLate || engine.closing || call.signal?.aborted === true) return this.#giveBack(result.fencingToken);
     const ref = leaseRefOf(this.#request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, asked.sentAt, engine.clock, engine.emit, causeOf(call));
-    if (this.#unsure.length > 0) {
-      // What is abandoned from now on are copies of an ask that a run has begun for: its start stays.
-      const { name, token, ttl, holder } = ref;
-      this.#request = { name, token, ttl, holder };
-    }
     lease.mismatch = mismatchOf(engine, ref, call.start, result.previousSchedule);
     return lease;
   }
@@ -292,14 +282,13 @@ const causeOf = ({ kind, started }: LockCall): Cause =>
  * Whether an attempt that has failed is worth another one: the connection may have died unnoticed, as seldom used ones do, and the job
  * would be skipped each time.
  *
- * Only if the first attempt can do no harm. Both have the same token: if the store carries out both, one becomes the lease, and the store
- * answers the other with that lease. If an attempt is carried out after the run, the store refuses it, as its tick has run already; an
- * interval refuses it, too, if it is longer than such a delay. A call without a start could leave a lease behind that nobody uses.
+ * Both have the same token: if the store carries out both, one becomes the lease, and the store answers the other with that lease. If an
+ * attempt is carried out after the run, the store refuses it, as its start has run already; else its lease is given back. Who makes a call
+ * without a start waits for it, and can make it again.
  *
  * An outage that is known (`not-applied`) fails at once, and a refusal is an answer.
  */
 function isWorthAnother({ start, signal }: LockCall, error: Error): boolean {
   if (start === undefined || signal?.aborted === true) return false;
-  if (start.tick === undefined && (start.interval ?? 0) < LONGEST_COPY) return false;
   return !wasNotApplied(error) && !(error instanceof StoreUnavailableError && error.refused);
 }
