@@ -96,11 +96,11 @@ export async function withinScope<T>(
   job: (lock: Lock) => T | PromiseLike<T>,
 ): Promise<T> {
   const scope: Scope = { owner, lock, lease, parent: open(scopes.getStore()) };
-  lease.enter();
+  lease.inner += 1;
   try {
     return await scopes.run(scope, invoke, job, lock);
   } finally {
-    lease.leave();
+    lease.inner -= 1;
     scope.closed = true;
   }
 }

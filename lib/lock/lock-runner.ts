@@ -37,9 +37,6 @@ export class LockRunner {
   /** The run of this process for each lock, by lock name; `undefined` once it is over. */
   readonly #busy = new Map<string, Run | undefined>();
   readonly #running = new UnderWay();
-  /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
-  readonly #elections = new Set<string>();
-
   #wrappers: readonly { readonly wrap: Around }[] = [];
   #shutdown: Promise<void> | undefined;
 
@@ -74,7 +71,6 @@ export class LockRunner {
   async acquire(call: LockCall): Promise<LockHandle> {
     const outer = this.#around(call);
     if (outer !== undefined) return acquireInside(outer);
-    if (call.kind === 'election') this.#elections.add(call.name);
     let granted!: (handle: LockHandle) => void;
     const grant = new Promise<LockHandle>((resolve) => (granted = resolve));
     // The handle acts as a job that lasts until its release, so that a shutdown treats both alike.
@@ -109,14 +105,11 @@ export class LockRunner {
     const { store, clock, outages, underWay } = this.#engine;
     // A shutdown may have taken the call out of line.
     underWay.begin();
-    try {
-      const outcome = await store.enqueue(queuedCall, limit, clock.monotonic()).outcome;
-      if ('error' in outcome) outages.failed(outcome.error, 'enqueue', [queuedCall.name], true);
-      else outages.succeeded('enqueue', queuedCall.name);
-      return outcome;
-    } finally {
-      underWay.end();
-    }
+    const outcome = await store.enqueue(queuedCall, limit, clock.monotonic()).outcome;
+    if ('error' in outcome) outages.failed(outcome.error, 'enqueue', [queuedCall.name], true);
+    else outages.succeeded('enqueue', queuedCall.name);
+    underWay.end();
+    return outcome;
   }
 
   /** Opens the channel for hints. Returns whether the store sends hints to calls in line. */
@@ -239,8 +232,10 @@ export class LockRunner {
     await engine.close();
   }
 
+  /** The leases of runs. Leadership is no unfinished run. */
   #runs(): Lease[] {
-    return this.#engine.heartbeat.leases().filter(({ ref }) => !this.#elections.has(ref.name));
+    const runs = [...this.#busy.values()].filter((run) => run?.call.kind !== 'election');
+    return runs.flatMap((run) => run?.lease ?? []);
   }
 
   /** Waits until nothing runs any more, or only jobs whose signal has aborted, which may never end: `limit` milliseconds at most. */
@@ -272,8 +267,8 @@ async function runInside<T>(
 /** Takes a lock inside a job that holds it: the handle shares the lease, which ends with that job. */
 function acquireInside({ lease }: LeasedScope): LockHandle {
   const handle = new LockHandle(lease);
-  lease.enter();
-  handle.finished = handle.released.then(() => lease.leave());
+  lease.inner += 1;
+  handle.finished = handle.released.then(() => void (lease.inner -= 1));
   return handle;
 }
 

@@ -35,7 +35,7 @@ export interface Admission extends Others {
 export class Run {
   readonly #take: Take;
   /** The lease, while its job runs. */
-  #lease: Lease | undefined;
+  lease: Lease | undefined;
   #overruns: Overruns | undefined;
   /** How its last lease was given back. */
   #release: ReleaseFacts | undefined;
@@ -90,7 +90,7 @@ export class Run {
     const { engine } = this;
     // A shutdown does not wait for a job as it does for the store.
     engine.underWay.end();
-    this.#lease = lease;
+    this.lease = lease;
     engine.heartbeat.add(lease);
     if (lease.confirmed) reportAcquired(engine, lease);
     const { by } = lease.cause.started ?? {};
@@ -125,14 +125,14 @@ export class Run {
     const { engine } = this;
     engine.underWay.begin();
     const now = engine.clock.monotonic();
-    this.#lease = undefined;
+    this.lease = undefined;
     lease.end(now);
     const duration = Math.round(now - lease.startedAt);
     const how = outcomeOf(lease, 'error' in ended);
     const shortfall = how === 'completed' ? lease.shortfall : undefined;
     const outcome = shortfall === undefined ? how : 'hollow';
     // Nested calls that the job did not await: from now on another instance may take the lock.
-    if (lease.hasInner) lease.abort(jobEnded(lease.ref.name));
+    if (lease.inner > 0) lease.abort(jobEnded(lease.ref.name));
     engine.heartbeat.delete(lease);
     const isOver = outcome !== 'failed' || !lease.confirmed;
     const again = isOver ? undefined : retryIn(this.call.start, lease.ref.attempt, engine.clock.now());
@@ -167,11 +167,11 @@ export class Run {
 
   /** Whether its job goes on under a live lease, or has not begun. */
   get isLive(): boolean {
-    return this.#lease === undefined || (this.#lease.live && this.#lease.confirmed);
+    return this.lease === undefined || (this.lease.live && this.lease.confirmed);
   }
 
   get info(): OpenRun | undefined {
-    const lease = this.#lease;
+    const lease = this.lease;
     if (lease?.ref.job === undefined || !lease.confirmed || this.engine.closing) return undefined;
     const { name: lock, job, fencingToken, holder: instance, tick, attempt } = lease.ref;
     const overFor = this.engine.clock.monotonic() - lease.abortedAt;
@@ -180,7 +180,7 @@ export class Run {
 
   /** Another call for the lock was refused, or not even made, because of this one. */
   refused(call: LockCall): void {
-    if (this.#lease !== undefined) (this.#overruns ??= new Overruns(this.engine, this.#lease)).count(call);
+    if (this.lease !== undefined) (this.#overruns ??= new Overruns(this.engine, this.lease)).count(call);
   }
 }
 

@@ -84,9 +84,10 @@ export class Take {
       if (this.engine.closing) return { ran: false, reason: 'shutting-down' };
       if (error !== undefined) return this.#withoutStore(error);
     }
-    if (this.#isBlocked()) {
+    const blocked = this.#blocked();
+    if (blocked !== undefined) {
       if (this.#stands) this.#startOver();
-      return this.#held();
+      return blocked;
     }
     const asked = this.#send();
     return this.afterFirst(asked, await asked.outcome);
@@ -167,12 +168,9 @@ export class Take {
   }
 
   /** Whether a run of the lock goes on here, without its lease, while the call may wait: then it leaves the lock to others. */
-  #isBlocked(): boolean {
-    return this.#line !== undefined && this.others.blocked(this.call.name);
-  }
-
-  #held(): Skipped {
-    return { ran: false, reason: 'held', holder: this.engine.instance };
+  #blocked(): Skipped | undefined {
+    const isBlocked = this.#line !== undefined && this.others.blocked(this.call.name);
+    return isBlocked ? { ran: false, reason: 'held', holder: this.engine.instance } : undefined;
   }
 
   /** Leaves the line, and comes back to its place with another token: the release of an abandoned ask may come at any later time. */
@@ -215,9 +213,10 @@ export class Take {
     }
     this.#stands = false;
     if (result.interrupted !== undefined) reportInterrupted(engine, call.name, result.interrupted);
-    if (this.#isBlocked()) {
+    const blocked = this.#blocked();
+    if (blocked !== undefined) {
       this.#startOver(result.fencingToken);
-      return this.#held();
+      return blocked;
     }
     const now = engine.clock.monotonic();
     const isLate = now >= leaseDeadline(asked.sentAt, call.settings.ttl);

@@ -1,11 +1,8 @@
 import { SchedulerLockConfigError } from '../../base/errors.js';
-import { type AcquiredLock, type Lock, withRootScope } from '../current-lock.js';
+import { type AcquiredLock, type Lock, type LockHandle, withRootScope } from '../current-lock.js';
 import { UnderWay } from '../under-way.js';
 
-export interface LeaderGrant extends AcquiredLock {
-  /** Whether the lock is still held, judged by the clock at this moment. */
-  readonly live: boolean;
-}
+export type LeaderGrant = AcquiredLock & Pick<LockHandle, 'live'>;
 
 /**
  * The leader's view of its lease. It ends when the lease is lost, or earlier, when the leader has to stop. Then the lease itself is kept

@@ -164,25 +164,23 @@ export class Queues {
       // The worker enters the line again before it gives the lock away, at the place of the queued call.
       standsBehind: (next = place) => void this.#work(name, next, settings, workers),
     };
+    const now = this.clock.now();
+    // A step of priority is longer than a queued call lives, and than clocks can differ.
+    const priority = Math.round((now * 1_000 - place) / STEP_OF_PRIORITY);
     const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip' } as const;
     const call: LockCall = {
       kind: 'drain',
       name,
       job: undefined,
-      settings: { ...settings, ...own, wait: WAIT, priority: this.#priorityOf(place) },
+      settings: { ...settings, ...own, wait: WAIT, priority },
       place,
-      through: isThrough(place, this.clock.now()),
+      through: isThrough(place, now),
     };
     const result = await this.runner.drain(call, drainer);
     workers.delete(worker);
     if (workers.size === 0) this.#workers.delete(name);
     if (worker.wanted !== undefined) this.#want(name, worker.wanted, settings);
     else if (!result.ran && result.reason === 'held') this.#want(name, place, settings);
-  }
-
-  /** The priority of the queued call with this place. A step of priority is longer than a queued call lives, and than clocks can differ. */
-  #priorityOf(place: number): number {
-    return Math.round((this.clock.now() * 1_000 - place) / STEP_OF_PRIORITY);
   }
 
   /** Looks for queued calls that no process runs. */
