@@ -26,7 +26,7 @@ const NEXT_WINDOW = 1_000;
 /** How many releases are kept for another try. A caller can make up a name per call. */
 const MAX_KEPT = 50_000;
 
-export interface ReleaseFacts {
+interface ReleaseFacts {
   readonly ref: LeaseRef;
   readonly outcome: ReleaseOutcome;
   /** Until when the lock has to stay taken, monotonic. */
@@ -35,6 +35,10 @@ export interface ReleaseFacts {
   readonly limit: number;
   readonly record?: RunRecord | undefined;
   readonly retryIn?: number | undefined;
+}
+
+interface ReleasedCall {
+  over(): void;
 }
 
 /** A release, until nothing is left to do. It has one try under way at most. */
@@ -48,10 +52,14 @@ class Release {
   /** When the store first answered, monotonic. */
   answeredAt: number | undefined;
 
-  /** @param copies how many copies of its acquire may still be on their way */
+  /**
+   * @param copies how many copies of its acquire may still be on their way
+   * @param call is told when nothing is left to do, or no more is tried
+   */
   constructor(
     readonly facts: ReleaseFacts,
     public copies = 0,
+    readonly call?: ReleasedCall,
   ) {}
 
   /** How long its acquire can be on its way to a store that answers, ms. */
@@ -85,20 +93,15 @@ export class Releases {
     this.#alarm = new AlarmClock(clock, () => this.#ring());
   }
 
-  /** Releases the lease of a run. Resolves to the answer, or to why there is none. */
-  release(facts: ReleaseFacts): Promise<ReleaseResult | Error> {
-    return this.#send(new Release(facts));
+  /** Releases the lease of a call whose run has ended. Resolves to the answer, or to why there is none. */
+  release(facts: ReleaseFacts, call: ReleasedCall): Promise<ReleaseResult | Error> {
+    return this.#send(new Release(facts, 0, call));
   }
 
   /** Releases a lease under which nothing ran, before its lock is asked for again. @param copies the calls that may still take it */
-  abandon(ref: LeaseRef, limit: number, copies?: readonly Pick<Asked<AcquireResult>, 'listen'>[]): void {
-    this.giveBack({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies);
-  }
-
-  /** As {@link abandon}, for what calls may take that were sent for a run that has ended. */
-  giveBack(facts: ReleaseFacts, copies: readonly Pick<Asked<AcquireResult>, 'listen'>[] = []): void {
-    const release = new Release(facts, copies.length);
-    this.#byName.set(facts.ref.name, release);
+  abandon(ref: LeaseRef, limit: number, copies: readonly Pick<Asked<AcquireResult>, 'listen'>[] = []): void {
+    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies.length);
+    this.#byName.set(ref.name, release);
     void this.#try(release);
     for (const copy of copies) copy.listen((outcome) => this.#arrived(release, outcome));
   }
@@ -220,6 +223,7 @@ export class Releases {
   #drop(release: Release): void {
     this.#list.delete(release);
     this.#forget(release);
+    release.call?.over();
   }
 
   #forget(release: Release): void {

@@ -5,7 +5,6 @@ import { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { type Others, Take } from './take.js';
 import type { EndOfRun } from './recorder.js';
-import type { ReleaseFacts } from './releases.js';
 import { isConfirmed, reportAcquired, reportReleased, reportSkipped, wasDeleted } from './reports.js';
 import { refuseUndone } from './job.js';
 import { isDone, LockTimeoutError } from '../base/errors.js';
@@ -37,8 +36,8 @@ export class Run {
   /** The lease, while its job runs. */
   lease: Lease | undefined;
   #overruns: Overruns | undefined;
-  /** How its last lease was given back. */
-  #release: ReleaseFacts | undefined;
+  /** Whether its lease was released: then what is left of the call is given back when that is over. */
+  #isReleased = false;
 
   constructor(
     private readonly engine: Engine,
@@ -153,13 +152,14 @@ export class Run {
     const { storeTimeout: limit } = this.call.settings;
     const record = end && recorder?.record(lease, end);
     const { ref, keptUntil: keepUntil } = lease;
-    this.#release = { ref, outcome, keepUntil, limit, record, retryIn: end?.retryIn };
-    return releases.release(this.#release);
+    this.#isReleased = true;
+    const facts = { ref, outcome, keepUntil, limit, record, retryIn: end?.retryIn };
+    return releases.release(facts, this.#take);
   }
 
   over(): void {
     this.engine.underWay.end();
-    this.#take.over(this.#release);
+    if (!this.#isReleased) this.#take.over();
     this.admission.over(this);
   }
 

@@ -14,7 +14,6 @@ import {
   requestOf,
   type Skipped,
 } from './lock-call.js';
-import type { ReleaseFacts } from './releases.js';
 import { mismatchOf, reportInterrupted, reportWaiting } from './reports.js';
 import { type Next, NO_LINES, type WaitingCall } from './waits.js';
 
@@ -64,16 +63,9 @@ export class Take {
     return this.#line === undefined ? this.#ask() : this.#inLine(this.#line);
   }
 
-  /**
-   * The call is over. An ask that is still on its way must not stand in line, or take the lock, without a caller.
-   *
-   * @param end how the lease that the call had was given back: what is granted after it has the same start, and so the same end
-   */
-  over(end?: ReleaseFacts): void {
-    if (this.#unsure.length === 0 || this.engine.closed) return;
-    if (end === undefined || this.call.kind === 'drain') return this.#abandon();
-    const ref = { ...end.ref, fencingToken: 0 };
-    this.engine.releases.giveBack({ ...end, ref, record: undefined }, this.#unsure);
+  /** The call is over. An ask that is still on its way must not stand in line, or take the lock, without a caller. */
+  over(): void {
+    if (this.#unsure.length > 0 && !this.engine.closed) this.#abandon();
   }
 
   /** One ask, the first one or, of a call that waits, a further one. */
@@ -223,6 +215,11 @@ export class Take {
     if (isLate || engine.closing || call.signal?.aborted === true) return this.#giveBack(result.fencingToken);
     const ref = leaseRefOf(this.#request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, asked.sentAt, engine.clock, engine.emit, causeOf(call));
+    if (this.#unsure.length > 0) {
+      // What is abandoned from now on are copies of an ask that a run has begun for: its start stays.
+      const { name, token, ttl, holder } = ref;
+      this.#request = { name, token, ttl, holder };
+    }
     lease.mismatch = mismatchOf(engine, ref, call.start, result.previousSchedule);
     return lease;
   }
