@@ -58,18 +58,14 @@ export interface Scope {
   readonly lock: Lock;
   /** While this lease is live, calls for the same lock run inside it. */
   readonly lease?: Lease;
-  /** Lets a lease that is taken inside abort together with this scope. Returns a function that undoes this. */
-  readonly follow?: (lease: Abortable) => () => void;
+  /** Whether the lock is that of a leader: a lease that is taken inside aborts together with it. */
+  readonly leads?: boolean;
   /** Whether the nested call that the scope was made for has ended, though its lease has not. */
   closed?: boolean;
   parent: Scope | undefined;
 }
 
 export type LeasedScope = Scope & { readonly lease: Lease };
-
-export interface Abortable {
-  abort(reason: Error): void;
-}
 
 const scopes = shared('scopes', () => new AsyncLocalStorage<Scope | undefined>());
 
@@ -100,11 +96,11 @@ export async function withinScope<T>(
   job: (lock: Lock) => T | PromiseLike<T>,
 ): Promise<T> {
   const scope: Scope = { owner, lock, lease, parent: open(scopes.getStore()) };
-  lease.enter();
+  lease.inner += 1;
   try {
     return await scopes.run(scope, invoke, job, lock);
   } finally {
-    lease.leave();
+    lease.inner -= 1;
     scope.closed = true;
   }
 }
@@ -112,7 +108,7 @@ export async function withinScope<T>(
 /** Runs a scheduled call outside of the lock under which its timer was started, but inside of its leader's scope. */
 export function outsideOfLocks<T>(callback: () => T): T {
   const scope = scopes.getStore();
-  return scope === undefined || scope.follow !== undefined ? callback() : scopes.run(undefined, callback);
+  return scope === undefined || scope.leads === true ? callback() : scopes.run(undefined, callback);
 }
 
 /** The innermost scope around the caller with a live lease of this lock, if any. */
@@ -140,17 +136,21 @@ function open(innermost: Scope | undefined): Scope | undefined {
   return scope;
 }
 
-/** Runs `job`, whose own scope is the innermost. Its lease aborts together with each outer scope that has `follow`. */
+/** Runs `job`, whose own scope is the innermost. Its lease aborts together with that of each leader around it. */
 export async function following<T>(job: (lock: Lock) => T | PromiseLike<T>, lock: Lock): Promise<T> {
-  const scope = scopes.getStore();
-  const stops: (() => void)[] = [];
-  for (let outer = scope?.parent; scope?.lease !== undefined && outer !== undefined; outer = outer.parent) {
-    if (outer.follow !== undefined) stops.push(outer.follow(scope.lease));
+  const { lease, parent } = scopes.getStore() ?? {};
+  const ended = new AbortController();
+  for (let outer = parent; lease !== undefined && outer !== undefined; outer = outer.parent) {
+    if (outer.leads !== true) continue;
+    const { signal } = outer.lock;
+    const abort = (): void => lease.abort(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { signal: ended.signal });
   }
   try {
     return await invoke(job, lock);
   } finally {
-    for (const stop of stops) stop();
+    ended.abort();
   }
 }
 

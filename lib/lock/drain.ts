@@ -57,31 +57,25 @@ export class Drain {
   }
 
   async run(): Promise<RunResult<void>> {
-    const { underWay } = this.engine;
-    underWay.begin();
     try {
       const lease = await this.#run.take();
       if (!(lease instanceof Lease)) return lease;
       await this.#runAll(lease);
       return { ran: true, value: undefined };
     } finally {
-      underWay.end();
       this.#run.over();
     }
   }
 
   /** Each queued call is an ordinary grant, followed by the next one. */
   async #runAll(granted: Lease): Promise<void> {
-    const { underWay } = this.engine;
     let lease = granted;
     let outcome: ReleaseOutcome = 'completed';
     for (;;) {
       const next = await this.#next(lease);
       if (next === undefined) return this.#giveBack(lease, outcome);
       lease = next.lease;
-      underWay.end();
       const ended = await this.#run.hold(lease, next.run);
-      underWay.begin();
       this.#end = this.#run.end(lease, ended);
       ({ outcome } = this.#end);
       await lease.renewal;
@@ -115,7 +109,7 @@ export class Drain {
     const asked = engine.store.next(lease.ref, this.#ask(lease), this.call.settings.storeTimeout, sentAt);
     const outcome = await asked.outcome;
     if ('result' in outcome) return this.#answered(lease, outcome.result, sentAt);
-    engine.outages.failed(outcome.error, { call: 'next', locks: [lease.ref.name] });
+    engine.outages.failed(outcome.error, 'next', [lease.ref.name]);
     this.#mayHaveNext = !wasNotApplied(outcome.error);
     return undefined;
   }
@@ -168,15 +162,15 @@ export class Drain {
       started: by === undefined ? QUEUED : { trigger: 'control', by: { ...by, call: id } },
     };
     const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, cause);
-    return { lease, run: (own) => this.within(own, () => run(values ?? unreadable(name))) };
+    // The call fails, and becomes a dead letter. The message of a parser would quote the arguments, which are not for the log.
+    const call = (): unknown => {
+      if (values === undefined) throw new LockStateError(name, NO_JSON);
+      return run(values);
+    };
+    return { lease, run: (own) => this.within(own, call) };
   }
 }
 
 const QUEUED: Annotation = { trigger: 'queued' };
 const NO_JSON =
   'the arguments of a queued call are no JSON array, so it cannot run. Only this library should write into its store.';
-
-/** The call fails, and becomes a dead letter. The message of a parser would quote the arguments, which are not for the log. */
-function unreadable(lock: string): never {
-  throw new LockStateError(lock, NO_JSON);
-}

@@ -39,7 +39,7 @@ export class Engine {
     readonly clock: Clock,
     readonly emit: Emit,
     private readonly storeTimeout: number,
-    readonly hears: Hears,
+    readonly hears: Hears = () => true,
   ) {
     this.limits = new TimeLimits(clock, () => store.onSilence);
     this.store = new SafeStore(store, this.limits);
@@ -85,14 +85,15 @@ export class Engine {
       );
       for (const [index, result] of results.entries()) {
         const { name = '' } = refs[index] ?? {};
-        if (result.held === null) this.outages.failed(result.error, { call: 'extend', locks: [name] });
+        if (result.held === null) this.outages.failed(result.error, 'extend', [name]);
         else if (!away) this.outages.succeeded('extend', name);
       }
       return results;
     } catch (error) {
       // The next try goes over another connection.
       if (!wasNotApplied(error as Error)) void this.store.reconnect(limit);
-      this.outages.failed(error as Error, { call: 'extend', locks: refs.map(({ name }) => name) });
+      const locks = refs.map(({ name }) => name);
+      this.outages.failed(error as Error, 'extend', locks);
       throw error;
     }
   }

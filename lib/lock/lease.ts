@@ -37,9 +37,10 @@ export class Lease {
   /** What its run has reported so far. */
   report: Report | undefined;
   mismatch: AcquiredEvent['mismatch'];
+  /** How many nested calls go on under it. */
+  inner = 0;
 
   #failing = false;
-  #inner = 0;
   #deadline: number;
   #renewAt: number;
   #timeoutAt: number;
@@ -84,18 +85,6 @@ export class Lease {
   get queuedCall(): QueuedCallFacts | undefined {
     const { origin } = this.cause;
     return origin === 'schedule' ? undefined : origin;
-  }
-
-  enter(): void {
-    this.#inner += 1;
-  }
-
-  leave(): void {
-    this.#inner -= 1;
-  }
-
-  get hasInner(): boolean {
-    return this.#inner > 0;
   }
 
   /** What is missing in the report of its run; `undefined`: nothing, or nothing was expected. */

@@ -2,13 +2,11 @@
  * lib/lock: one call through a lock: take it, keep it, run the job, give it back, report. Waiting, releases and shutdown belong to it.
  * May not enter: jobs, schedules, Nest. The store is reached through lock/access only.
  */
-import { type Clock, noLongerThan } from '../base/clock.js';
+import { noLongerThan } from '../base/clock.js';
 import { LockNotAcquiredError, LockShutdownError, SchedulerLockConfigError } from '../base/errors.js';
-import type { Emit, Hears } from '../contract/events/events.js';
 import { displayName, nameProblem } from '../base/lock-name.js';
 import type { Outcome } from './access/safe-store.js';
 import type { Enqueued, NewQueuedCall } from '../contract/queued-call-store.js';
-import type { LockStore } from '../contract/lock-store.js';
 import {
   findScope,
   heldLocks,
@@ -33,37 +31,17 @@ import type { UnfinishedRun } from '../contract/events/instance-events.js';
 /** How many locks stay in the map after their runs: overwriting an entry is far cheaper than deleting and adding it each time. */
 const MAX_REMEMBERED = 10_000;
 
-/** How an application's locks are. */
-interface Condition {
-  /** Whether an outage of the store goes on. */
-  readonly away: boolean;
-  /** When the store last answered a call for a lock, epoch milliseconds; `undefined`: not yet. */
-  readonly answeredAt: number | undefined;
-  /** The jobs whose last run here failed or passed its timeout, or was hollow. */
-  readonly wrong: ReadonlyMap<string, 'failed' | 'hollow'>;
-}
-
 /** The locks of one application: decides which calls may ask for their lease, knows which are under way, and shuts down. */
 export class LockRunner {
   readonly #engine: Engine;
   /** The run of this process for each lock, by lock name; `undefined` once it is over. */
   readonly #busy = new Map<string, Run | undefined>();
   readonly #running = new UnderWay();
-  /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
-  readonly #elections = new Set<string>();
-
   #wrappers: readonly { readonly wrap: Around }[] = [];
   #shutdown: Promise<void> | undefined;
 
-  constructor(
-    store: LockStore,
-    instance: string,
-    clock: Clock,
-    emit: Emit,
-    storeTimeout: number,
-    hears: Hears = () => true,
-  ) {
-    this.#engine = new Engine(store, instance, clock, emit, storeTimeout, hears);
+  constructor(...parts: ConstructorParameters<typeof Engine>) {
+    this.#engine = new Engine(...parts);
   }
 
   startFailed(error: Error): void {
@@ -93,7 +71,6 @@ export class LockRunner {
   async acquire(call: LockCall): Promise<LockHandle> {
     const outer = this.#around(call);
     if (outer !== undefined) return acquireInside(outer);
-    if (call.kind === 'election') this.#elections.add(call.name);
     let granted!: (handle: LockHandle) => void;
     const grant = new Promise<LockHandle>((resolve) => (granted = resolve));
     // The handle acts as a job that lasts until its release, so that a shutdown treats both alike.
@@ -118,7 +95,7 @@ export class LockRunner {
     this.#running.begin();
     return new Drain(this.#engine, call, this.#admission, drainer, within).run().catch((thrown: unknown) => {
       const error = thrown as Error;
-      this.#engine.outages.failed(error, { call: 'acquire', locks: [call.name] });
+      this.#engine.outages.failed(error, 'acquire', [call.name]);
       return { ran: false, reason: 'store-unavailable', error };
     });
   }
@@ -126,19 +103,13 @@ export class LockRunner {
   /** Queues a call. @param limit ms */
   async enqueue(queuedCall: NewQueuedCall, limit: number): Promise<Outcome<Enqueued>> {
     const { store, clock, outages, underWay } = this.#engine;
-    this.#running.begin();
-    // A shutdown may have taken the call out of line, and waits for no run any more.
+    // A shutdown may have taken the call out of line.
     underWay.begin();
-    try {
-      const outcome = await store.enqueue(queuedCall, limit, clock.monotonic()).outcome;
-      if ('error' in outcome)
-        outages.failed(outcome.error, { call: 'enqueue', locks: [queuedCall.name], skipped: true });
-      else outages.succeeded('enqueue', queuedCall.name);
-      return outcome;
-    } finally {
-      underWay.end();
-      this.#running.end();
-    }
+    const outcome = await store.enqueue(queuedCall, limit, clock.monotonic()).outcome;
+    if ('error' in outcome) outages.failed(outcome.error, 'enqueue', [queuedCall.name], true);
+    else outages.succeeded('enqueue', queuedCall.name);
+    underWay.end();
+    return outcome;
   }
 
   /** Opens the channel for hints. Returns whether the store sends hints to calls in line. */
@@ -152,7 +123,7 @@ export class LockRunner {
   }
 
   /** What is known of the store and of the jobs here, without asking anybody. */
-  get condition(): Condition {
+  get condition() {
     const { outages, wrong } = this.#engine;
     return { away: outages.isAway, answeredAt: outages.answeredAt, wrong };
   }
@@ -246,12 +217,12 @@ export class LockRunner {
     const running = this.#runs().map(unfinished);
     if (running.length > 0)
       emit({ type: 'shutdown', phase: 'waiting', runs: running, instance, at: clock.now(), timeout: limit });
-    if (limit > 0) await this.#drained(limit);
+    await this.#drained(limit);
     for (const lease of heartbeat.leases()) {
       lease.stopRenewing();
       lease.abort(new LockShutdownError(lease.ref.name));
     }
-    await this.#drained(0);
+    await noLongerThan(ABORT_GRACE, this.#running.idle(), clock);
     const now = clock.monotonic();
     const left = this.#runs().map((lease) => ({
       ...unfinished(lease),
@@ -261,23 +232,23 @@ export class LockRunner {
     await engine.close();
   }
 
+  /** The leases of runs. Leadership is no unfinished run. */
   #runs(): Lease[] {
-    return this.#engine.heartbeat.leases().filter(({ ref }) => !this.#elections.has(ref.name));
+    const runs = [...this.#busy.values()].filter((run) => run?.call.kind !== 'election');
+    return runs.flatMap((run) => run?.lease ?? []);
   }
 
-  /** Waits until nothing runs any more: `limit` milliseconds at most, and for each run until its `waitsUntil()`. */
+  /** Waits until nothing runs any more, or only jobs whose signal has aborted, which may never end: `limit` milliseconds at most. */
   async #drained(limit: number): Promise<void> {
     const { clock, heartbeat } = this.#engine;
-    const began = clock.monotonic();
-    while (this.#running.count > 0) {
+    const end = clock.monotonic() + limit;
+    for (;;) {
       const leases = heartbeat.leases();
-      // A release that is under way now, and fails, is kept for the last try, which comes when nothing runs any more.
-      const attempts = this.#running.count > leases.length ? [began + (limit || ABORT_GRACE)] : [];
-      const left = Math.max(...attempts, ...leases.map((lease) => waitsUntil(lease, began, limit)));
-      const now = clock.monotonic();
-      if (left <= now) return;
-      // Checks again at short intervals: a lease may be lost at any time.
-      await noLongerThan(Math.min(left - now, ABORT_GRACE), this.#running.idle(), clock);
+      const areOver = leases.every(({ abortReason }) => abortReason !== undefined);
+      const left = end - clock.monotonic();
+      if (left <= 0 || (areOver && this.#running.count <= leases.length)) return;
+      // A lease may be lost at any time.
+      await noLongerThan(Math.min(left, CHECK_EVERY), this.#running.idle(), clock);
     }
   }
 }
@@ -296,20 +267,14 @@ async function runInside<T>(
 /** Takes a lock inside a job that holds it: the handle shares the lease, which ends with that job. */
 function acquireInside({ lease }: LeasedScope): LockHandle {
   const handle = new LockHandle(lease);
-  lease.enter();
-  handle.finished = handle.released.then(() => lease.leave());
+  lease.inner += 1;
+  handle.finished = handle.released.then(() => void (lease.inner -= 1));
   return handle;
 }
 
-/** How long a shutdown waits for jobs whose signal has aborted, ms. */
+/** How long a shutdown waits for jobs whose signal has aborted, and how often it looks whether there are others, ms. */
 const ABORT_GRACE = 1_000;
-
-/** Until when a shutdown waits for a run, monotonic. One that was aborted may never end. `limit` is 0 once all were. */
-function waitsUntil({ abortReason, abortedAt }: Lease, began: number, limit: number): number {
-  if (limit === 0) return abortedAt + ABORT_GRACE;
-  if (abortReason === undefined) return began + limit;
-  return Math.min(began + limit, Math.max(began, abortedAt) + ABORT_GRACE);
-}
+const CHECK_EVERY = 100;
 
 const unfinished = ({ ref: { name: lock, job } }: Lease): UnfinishedRun =>
   job === undefined ? { lock } : { lock, job };

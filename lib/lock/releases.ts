@@ -37,32 +37,29 @@ interface ReleaseFacts {
   readonly retryIn?: number | undefined;
 }
 
+interface ReleasedCall {
+  over(): void;
+}
+
 /** A release, until nothing is left to do. It has one try under way at most. */
-export class Release {
+class Release {
   /** The try under way, if any: resolves to the answer or to the error, never rejects. */
   trying: Promise<ReleaseResult | Error> | undefined;
-  /** Whether it is tried once more after the try under way: its acquire was answered meanwhile. */
-  again = false;
-  tries = 0;
   /** Whether its last try was not answered. */
   unanswered = false;
   /** When the next try is due, monotonic. */
   dueAt = 0;
   /** When the store first answered, monotonic. */
   answeredAt: number | undefined;
-  over = false;
-  /** Called when it is over, or given up. */
-  onOver: (() => void) | undefined;
-  /** How many calls of any kind the store had answered when the last try was sent. */
-  answersBefore = 0;
+
   /**
    * @param copies how many copies of its acquire may still be on their way
-   * @param single whether its acquire was sent once at most
+   * @param call is told when nothing is left to do, or no more is tried
    */
   constructor(
     readonly facts: ReleaseFacts,
     public copies = 0,
-    readonly single = true,
+    readonly call?: ReleasedCall,
   ) {}
 
   /** How long its acquire can be on its way to a store that answers, ms. */
@@ -83,8 +80,6 @@ export class Releases {
   readonly #list = new Set<Release>();
   /** For each lock the release that has to be answered before the lock is asked for. */
   readonly #byName = new Map<string, Release>();
-  /** Whether a try was left without an answer since all those were last made due. */
-  #mayWake = false;
   #trying = 0;
   readonly #alarm: AlarmClock;
   #closed = false;
@@ -98,14 +93,14 @@ export class Releases {
     this.#alarm = new AlarmClock(clock, () => this.#ring());
   }
 
-  /** Releases a lease that nothing uses, before its lock is asked for again. @param copies the calls that may still take it */
-  abandon(
-    ref: LeaseRef,
-    limit: number,
-    copies: readonly Pick<Asked<AcquireResult>, 'listen'>[] = [],
-    single = true,
-  ): void {
-    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies.length, single);
+  /** Releases the lease of a call whose run has ended. Resolves to the answer, or to why there is none. */
+  release(facts: ReleaseFacts, call: ReleasedCall): Promise<ReleaseResult | Error> {
+    return this.#send(new Release(facts, 0, call));
+  }
+
+  /** Releases a lease under which nothing ran, before its lock is asked for again. @param copies the calls that may still take it */
+  abandon(ref: LeaseRef, limit: number, copies: readonly Pick<Asked<AcquireResult>, 'listen'>[] = []): void {
+    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies.length);
     this.#byName.set(ref.name, release);
     void this.#try(release);
     for (const copy of copies) copy.listen((outcome) => this.#arrived(release, outcome));
@@ -129,7 +124,6 @@ export class Releases {
 
   /** A connection is back: tries the unanswered releases again. */
   reconnected(): void {
-    this.#mayWake = false;
     for (const release of this.#list) if (release.unanswered) release.dueAt = -Infinity;
     this.#ring();
   }
@@ -142,13 +136,12 @@ export class Releases {
 
   // One try.
 
-  /** Sends one try. Resolves to the answer, or to why there is none. The release is kept for another try if it needs one. */
-  send(release: Release): Promise<ReleaseResult | Error> {
+  /** The release is kept for another try if it needs one. */
+  #send(release: Release): Promise<ReleaseResult | Error> {
     const { ref, outcome, keepUntil, limit, record, retryIn } = release.facts;
     this.#list.delete(release);
     this.underWay.begin();
-    release.tries += 1;
-    release.answersBefore = this.outages.answers;
+    const { copies } = release;
     const now = this.clock.monotonic();
     const keepFor = Math.max(0, Math.ceil(keepUntil - now));
     const options: Writable<ReleaseOptions> = { outcome, keepFor };
@@ -157,9 +150,14 @@ export class Releases {
     const asked = this.store.release(ref, options, limit, now);
     return asked.outcome.then((ended) => {
       const answer = 'error' in ended ? ended.error : ended.result;
-      if (answer instanceof Error) this.#failed(release, answer, asked);
-      else this.outages.succeeded('release', ref.name);
-      this.#answered(release, answer);
+      if (answer instanceof Error) {
+        this.outages.failed(answer, 'release', [ref.name]);
+        // An answer that comes too late for its call ends no outage: nothing can run by such answers.
+        asked.listen((late) => {
+          if ('result' in late && copies === 0 && release.trying === undefined) this.#drop(release);
+        });
+      } else this.outages.succeeded('release', ref.name);
+      this.#answered(release, answer, copies);
       this.underWay.end();
       return answer;
     });
@@ -168,60 +166,31 @@ export class Releases {
   /** If the release is tried again at once, its callers wait for that try. */
   #try(release: Release): Promise<ReleaseResult | Error> {
     this.#trying += 1;
-    return (release.trying = this.send(release).then((answer) => {
+    return (release.trying = this.#send(release).then((answer) => {
       this.#trying -= 1;
       return release.trying ?? answer;
     }));
   }
 
-  #failed(release: Release, error: Error, asked: Asked<ReleaseResult>): void {
-    const { name } = release.facts.ref;
-    // The store has answered others meanwhile: the reason may be this one lock.
-    const isPassedOver = release.answersBefore !== this.outages.answers;
-    if (release.tries > 1 && isSilence(error) && isPassedOver) this.outages.failedAgain();
-    else this.outages.failed(error, { call: 'release', locks: [name] });
-    // An answer that comes too late for its call ends no outage: nothing can run by such answers.
-    asked.listen((late) => {
-      if ('error' in late) return;
-      // That nothing was found says little of an acquire that may have arrived since.
-      if (release.facts.outcome === 'abandoned' && !hasEnded(late.result)) return;
-      this.#judge(release, late.result);
-      if (release.over && release.trying === undefined) this.#drop(release);
-    });
-  }
-
-  #answered(release: Release, answer: ReleaseResult | Error): void {
-    const wasUnanswered = release.unanswered;
+  /** @param copies how many copies of its acquire were on their way when the try was sent: one that was carried out since needs another try */
+  #answered(release: Release, answer: ReleaseResult | Error, copies: number): void {
     release.trying = undefined;
     // A store that reports a broken entry of this lock has answered.
     release.unanswered = answer instanceof Error && !(answer instanceof LockStateError);
-    if (!release.unanswered) this.#judge(release, answer);
-    if (release.over) this.#drop(release);
-    else if (release.again) {
-      release.again = false;
-      void this.#try(release);
-    } else this.#keep(release);
-    if (wasUnanswered && !release.unanswered && this.#mayWake) inModuleContext(() => this.reconnected());
-  }
-
-  /** Whether nothing is left to release, by an answer of the store. */
-  #judge(release: Release, answer: ReleaseResult | Error): void {
-    const { copies, single, again, longestWay } = release;
     const now = this.clock.monotonic();
-    release.answeredAt ??= now;
-    const isResult = !(answer instanceof Error);
-    // The end of one of two copies says nothing of the other one.
-    const isEnd = isResult && (hasEnded(answer) ? single || copies === 0 : copies === 0 && !again);
-    if (isEnd || (!again && now >= release.answeredAt + longestWay)) release.over = true;
+    if (!release.unanswered) release.answeredAt ??= now;
+    const isResult = !(answer instanceof Error) && copies === 0;
+    if (isResult || (!release.unanswered && now >= (release.answeredAt ?? now) + release.longestWay))
+      this.#drop(release);
+    else if (release.copies < copies) void this.#try(release);
+    else this.#keep(release);
   }
 
   /** A call that may have taken the lease has ended, too late for its caller. */
   #arrived(release: Release, outcome: Outcome<AcquireResult>): void {
     if ('result' in outcome || wasNotApplied(outcome.error)) release.copies -= 1;
     release.answeredAt = undefined;
-    release.over = false;
-    if (release.trying !== undefined) release.again = true;
-    else if (!this.#closed) void this.#try(release);
+    if (release.trying === undefined && !this.#closed) void this.#try(release);
   }
 
   // Further tries.
@@ -232,7 +201,6 @@ export class Releases {
     if (this.#closed) return this.#drop(release);
     if (unanswered) this.#byName.set(release.facts.ref.name, release);
     else this.#forget(release);
-    this.#mayWake ||= unanswered;
     const beat = longestWay * BEAT;
     release.dueAt = this.clock.monotonic() + (unanswered ? Math.min(beat, LONGEST_PAUSE) : beat);
     this.#list.add(release);
@@ -253,11 +221,9 @@ export class Releases {
   }
 
   #drop(release: Release): void {
-    const { onOver } = release;
-    release.onOver = undefined;
     this.#list.delete(release);
     this.#forget(release);
-    onOver?.();
+    release.call?.over();
   }
 
   #forget(release: Release): void {
@@ -266,8 +232,6 @@ export class Releases {
     if (this.#byName.get(name) === release) this.#byName.delete(name);
   }
 }
-
-const hasEnded = (result: ReleaseResult): boolean => result.released || result.reason === 'ended';
 
 /** Whether the store did not answer at all. A store that refuses this kind of call may carry out others. */
 function isSilence(answer: ReleaseResult | Error): answer is Error {

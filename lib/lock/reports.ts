@@ -59,17 +59,6 @@ export function reportWaiting(
   emit({ type: 'waiting', lock: name, instance, at: clock.now(), ahead, wait, priority, ...facts, ...held });
 }
 
-/** Reports, once, why no hints come to calls in line. */
-export function reportNoHints(
-  engine: Engine,
-  call: LockCall,
-  line: WaitingCall,
-  holding: readonly string[],
-): void {
-  const problem = engine.hears('waiting') ? engine.waits.problem() : undefined;
-  if (problem !== undefined) reportWaiting(engine, call, line, holding, problem);
-}
-
 export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): void {
   const { ref, mismatch } = lease;
   if (mismatch === undefined && !hears('acquired')) return;

@@ -5,7 +5,6 @@ import { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { type Others, Take } from './take.js';
 import type { EndOfRun } from './recorder.js';
-import { Release } from './releases.js';
 import { isConfirmed, reportAcquired, reportReleased, reportSkipped, wasDeleted } from './reports.js';
 import { refuseUndone } from './job.js';
 import { isDone, LockTimeoutError } from '../base/errors.js';
@@ -35,9 +34,10 @@ export interface Admission extends Others {
 export class Run {
   readonly #take: Take;
   /** The lease, while its job runs. */
-  #lease: Lease | undefined;
+  lease: Lease | undefined;
   #overruns: Overruns | undefined;
-  #release: Release | undefined;
+  /** Whether its lease was released: then what is left of the call is given back when that is over. */
+  #isReleased = false;
 
   constructor(
     private readonly engine: Engine,
@@ -45,12 +45,12 @@ export class Run {
     private readonly admission: Admission,
   ) {
     this.#take = new Take(engine, call, admission);
+    engine.underWay.begin();
   }
 
   /** Takes the lease, keeps it while the job runs, gives it back, and reports. Rejects with what the job throws. */
   async run<T>(job: (lease: Lease) => T | Promise<T>): Promise<RunResult<T>> {
     const { engine, call } = this;
-    engine.underWay.begin();
     try {
       call.signal?.throwIfAborted();
       // Awaits nothing that is not there: each further turn of promises would add to the cost of each run.
@@ -62,10 +62,8 @@ export class Run {
         return lease;
       }
       this.admission.granted(this);
-      engine.underWay.end();
       let ended = this.hold(lease, job);
       if (ended instanceof Promise) ended = await ended;
-      engine.underWay.begin();
       const end = this.end(lease, ended);
       if (lease.confirmed && !engine.closed) {
         // Calls for one lease must not overtake each other.
@@ -76,7 +74,6 @@ export class Run {
       if ('error' in ended) throw ended.error;
       return { ran: true, value: ended.value };
     } finally {
-      engine.underWay.end();
       this.over();
     }
   }
@@ -90,7 +87,9 @@ export class Run {
   /** Keeps the lease from now on, and begins its job. */
   hold<T>(lease: Lease, job: (lease: Lease) => T | Promise<T>): Ended<T> | Promise<Ended<T>> {
     const { engine } = this;
-    this.#lease = lease;
+    // A shutdown does not wait for a job as it does for the store.
+    engine.underWay.end();
+    this.lease = lease;
     engine.heartbeat.add(lease);
     if (lease.confirmed) reportAcquired(engine, lease);
     const { by } = lease.cause.started ?? {};
@@ -123,15 +122,16 @@ export class Run {
   /** The job has ended: its lease is kept no longer. */
   end(lease: Lease, ended: Ended<unknown>): EndOfRun {
     const { engine } = this;
+    engine.underWay.begin();
     const now = engine.clock.monotonic();
-    this.#lease = undefined;
+    this.lease = undefined;
     lease.end(now);
     const duration = Math.round(now - lease.startedAt);
     const how = outcomeOf(lease, 'error' in ended);
     const shortfall = how === 'completed' ? lease.shortfall : undefined;
     const outcome = shortfall === undefined ? how : 'hollow';
     // Nested calls that the job did not await: from now on another instance may take the lock.
-    if (lease.hasInner) lease.abort(jobEnded(lease.ref.name));
+    if (lease.inner > 0) lease.abort(jobEnded(lease.ref.name));
     engine.heartbeat.delete(lease);
     const isOver = outcome !== 'failed' || !lease.confirmed;
     const again = isOver ? undefined : retryIn(this.call.start, lease.ref.attempt, engine.clock.now());
@@ -151,13 +151,15 @@ export class Run {
     const { recorder, releases } = this.engine;
     const { storeTimeout: limit } = this.call.settings;
     const record = end && recorder?.record(lease, end);
-    const facts = { outcome, keepUntil: lease.keptUntil, limit, record, retryIn: end?.retryIn };
-    this.#release = new Release({ ref: lease.ref, ...facts });
-    return releases.send(this.#release);
+    const { ref, keptUntil: keepUntil } = lease;
+    this.#isReleased = true;
+    const facts = { ref, outcome, keepUntil, limit, record, retryIn: end?.retryIn };
+    return releases.release(facts, this.#take);
   }
 
   over(): void {
-    this.#take.over(this.#release);
+    this.engine.underWay.end();
+    if (!this.#isReleased) this.#take.over();
     this.admission.over(this);
   }
 
@@ -165,11 +167,11 @@ export class Run {
 
   /** Whether its job goes on under a live lease, or has not begun. */
   get isLive(): boolean {
-    return this.#lease === undefined || (this.#lease.live && this.#lease.confirmed);
+    return this.lease === undefined || (this.lease.live && this.lease.confirmed);
   }
 
   get info(): OpenRun | undefined {
-    const lease = this.#lease;
+    const lease = this.lease;
     if (lease?.ref.job === undefined || !lease.confirmed || this.engine.closing) return undefined;
     const { name: lock, job, fencingToken, holder: instance, tick, attempt } = lease.ref;
     const overFor = this.engine.clock.monotonic() - lease.abortedAt;
@@ -178,7 +180,7 @@ export class Run {
 
   /** Another call for the lock was refused, or not even made, because of this one. */
   refused(call: LockCall): void {
-    if (this.#lease !== undefined) (this.#overruns ??= new Overruns(this.engine, this.#lease)).count(call);
+    if (this.lease !== undefined) (this.#overruns ??= new Overruns(this.engine, this.lease)).count(call);
   }
 }
 

@@ -14,15 +14,8 @@ import {
   requestOf,
   type Skipped,
 } from './lock-call.js';
-import type { Release } from './releases.js';
-import { mismatchOf, reportInterrupted, reportNoHints, reportWaiting } from './reports.js';
+import { mismatchOf, reportInterrupted, reportWaiting } from './reports.js';
 import { type Next, NO_LINES, type WaitingCall } from './waits.js';
-
-/**
- * For how long data that a closed connection has not delivered may still arrive, ms: Linux tries for 100 s, or a little longer
- * (`tcp_orphan_retries`).
- */
-const LONGEST_COPY = 120_000;
 
 /** One for all calls: each has two of them. */
 const NONE: readonly never[] = [];
@@ -40,11 +33,10 @@ export class Take {
   /** Sent with the same token each time. */
   #request: AcquireRequest;
   readonly #line: WaitingCall | undefined;
-  /** The asks that may still be on their way. */
+  /** The asks with this token that may still be on their way. */
   #unsure: readonly Asked<AcquireResult>[] = NONE;
-  /** How many were sent with this token. */
-  #sent = 0;
-  /** Whether the store may have the call in its line. */
+  /** Whether the call has begun to wait, and whether the store may have it in its line. */
+  #waits = false;
   #stands = false;
   /** The locks that the caller holds, if it may wait. */
   readonly holding: readonly string[] = NONE;
@@ -59,7 +51,7 @@ export class Take {
     const history = engine.recorder !== undefined && call.settings.history === true;
     this.#request = requestOf(call, engine.instance, { brief, history });
     if (!waits) return;
-    this.#line = engine.waits.newCall(call, this.#request.token, engine.instance);
+    this.#line = engine.waits.newCall(call, this.#request.token);
     this.holding = others.holding();
   }
 
@@ -68,29 +60,27 @@ export class Take {
    * there: each further turn of promises would add to the cost of each run.
    */
   take(): Promise<Lease | Skipped> {
-    return this.#line === undefined ? (this.#first() as Promise<Lease | Skipped>) : this.#inLine(this.#line);
+    return this.#line === undefined ? this.#ask() : this.#inLine(this.#line);
   }
 
-  /**
-   * The call is over. An ask that is still on its way must not stand in line, or take the lock, without a caller.
-   *
-   * @param release of the lease that the call had, which the store has to hear of first
-   */
-  over(release?: Release): void {
-    if (this.#unsure.length === 0) return;
-    if (release === undefined || release.over) this.#abandon();
-    else release.onOver = () => this.#abandon();
+  /** The call is over. An ask that is still on its way must not stand in line, or take the lock, without a caller. */
+  over(): void {
+    if (this.#unsure.length > 0 && !this.engine.closed) this.#abandon();
   }
 
-  /** The first ask. `undefined`: none was sent, as a run here that has lost its lease goes on, and the call waits. */
-  async #first(): Promise<Lease | Skipped | undefined> {
+  /** One ask, the first one or, of a call that waits, a further one. */
+  async #ask(): Promise<Lease | Skipped> {
     const released = this.engine.releases.tryFirst(this.call.name);
     if (released !== undefined) {
       const error = await released;
       if (this.engine.closing) return { ran: false, reason: 'shutting-down' };
-      if (error !== undefined) return this.#withoutStore(error, true);
+      if (error !== undefined) return this.#withoutStore(error);
     }
-    if (this.#line !== undefined && this.others.blocked(this.call.name)) return undefined;
+    const blocked = this.#blocked();
+    if (blocked !== undefined) {
+      if (this.#stands) this.#startOver();
+      return blocked;
+    }
     const asked = this.#send();
     return this.afterFirst(asked, await asked.outcome);
   }
@@ -125,85 +115,60 @@ export class Take {
     const second = this.#send(first.sentAt + 2 * first.limit);
     const outcome = await Promise.race([granted, second.outcome]);
     if (!('error' in outcome)) {
-      this.#undoOthers([first, second], outcome.result);
-      if (this.#line !== undefined) this.#unsure = [outcome === late ? second : first];
+      // The other one may still be granted: such a lease has no caller.
+      this.#unsure = [...this.#unsure, outcome === late ? second : first];
       return this.#answered(first, outcome);
     }
+    this.#unsure = [...this.#unsure, first];
     // A second one that was certainly not carried out says nothing about the first.
-    const isNothing = wasNotApplied(outcome.error);
-    this.#unsure = isNothing ? [first] : [first, second];
-    return this.#failed(isNothing && outcome.error instanceof StoreUnavailableError ? error : outcome.error);
-  }
-
-  /** The call that was not the answered one may still be granted, beside the lease or after it: such a lease has no caller. */
-  #undoOthers(copies: readonly Asked<AcquireResult>[], answered: AcquireResult): void {
-    const own = answered.acquired ? answered.fencingToken : 0;
-    const request = this.#request;
-    for (const copy of copies)
-      copy.listen((outcome) => {
-        const other = 'result' in outcome && outcome.result.acquired ? outcome.result.fencingToken : own;
-        if (other !== own)
-          this.engine.releases.abandon({ ...request, fencingToken: other }, this.call.settings.storeTimeout);
-      });
+    const isNothing = outcome.error instanceof StoreUnavailableError && wasNotApplied(outcome.error);
+    return isNothing ? this.#failed(error) : this.#failed(outcome.error, second);
   }
 
   // In line.
 
   async #inLine(line: WaitingCall): Promise<Lease | Skipped> {
     const { engine, call } = this;
-    if (!engine.waits.possible) throw noLines(call);
-    const first = await this.#first();
+    if (!engine.waits.possible)
+      throw new SchedulerLockConfigError([
+        `the lock ${JSON.stringify(call.name)}: ${NO_LINES} Nothing was run.`,
+      ]);
+    const first = await this.#ask();
     if (first instanceof Lease) return first;
-    if (first !== undefined && !line.goesOnAfter(first)) return this.#leave(line, first);
+    if (!line.goesOnAfter(first)) return this.#leave(line, first);
     engine.waits.enter(line);
+    this.#waits = true;
     // Nothing reports a standby or a drain.
     if (!isBehindTheScenes(call)) reportWaiting(engine, call, line, this.holding);
     try {
       for (;;) {
         // Whether hints come is known only after the first call has entered the line.
-        reportNoHints(engine, call, line, this.holding);
-        const next = await engine.waits.next(line);
+        const problem = engine.waits.problem();
+        if (problem !== undefined) reportWaiting(engine, call, line, this.holding, problem);
+        const next = await engine.waits.next(line, this.#request.token);
         if (next !== 'ask') return this.#leave(line, line.ended(next), next);
-        const end = await this.#askInLine(line);
-        if (end !== undefined) return end instanceof Lease ? end : this.#leave(line, end);
+        const end = await this.#ask();
+        if (end instanceof Lease) return Object.assign(end, { waited: line.waited });
+        if (end.reason === 'store-unavailable' || line.goesOnAfter(end)) continue;
+        if (this.#unsure.length === 0) return this.#leave(line, end);
+        // An ask that was not answered may have started this very tick: then that start is taken back.
+        this.#startOver();
       }
     } finally {
       engine.waits.leave(line);
     }
   }
 
-  /** One more ask. Resolves to how the wait has ended, if it has. An outage does not end it. */
-  async #askInLine(line: WaitingCall): Promise<Lease | Skipped | undefined> {
-    const { engine, call } = this;
-    if (this.others.blocked(call.name)) return this.#startOver(line);
-    const asked = this.#send();
-    const outcome = await asked.outcome;
-    if ('error' in outcome && !(outcome.error instanceof SchedulerLockConfigError)) {
-      engine.outages.failed(outcome.error, { call: 'acquire', locks: [call.name] });
-      // It may still be on its way, even if the next one is answered.
-      if (!wasNotApplied(outcome.error)) this.#unsure = [...this.#unsure, asked];
-      return undefined;
-    }
-    // If a grant came too late, or while a lost run goes on here, the next ask finds out more.
-    const late = engine.clock.monotonic() >= leaseDeadline(asked.sentAt, call.settings.ttl);
-    const isGranted = 'result' in outcome && outcome.result.acquired;
-    if (isGranted && (late || this.others.blocked(call.name))) return undefined;
-    const answer = this.#answered(asked, outcome);
-    if (answer instanceof Lease) {
-      answer.waited = line.waited;
-      return answer;
-    }
-    if (line.goesOnAfter(answer)) return undefined;
-    // An ask that was not answered may have started this very tick: then that start is taken back.
-    return this.#unsure.length > 0 ? this.#startOver(line) : answer;
+  /** Whether a run of the lock goes on here, without its lease, while the call may wait: then it leaves the lock to others. */
+  #blocked(): Skipped | undefined {
+    const isBlocked = this.#line !== undefined && this.others.blocked(this.call.name);
+    return isBlocked ? { ran: false, reason: 'held', holder: this.engine.instance } : undefined;
   }
 
   /** Leaves the line, and comes back to its place with another token: the release of an abandoned ask may come at any later time. */
-  #startOver(line: WaitingCall): undefined {
-    if (!this.#stands) return;
-    this.#abandon();
+  #startOver(fencingToken?: number): void {
+    this.#abandon(fencingToken);
     this.#request = { ...this.#request, token: newId() };
-    this.engine.waits.renamed(line, this.#request.token);
   }
 
   /** Takes the call out of line, and gives back what the store may have granted. @throws the reason of the call's signal */
@@ -225,16 +190,12 @@ export class Take {
     const now = clock.monotonic();
     const limit = until === undefined ? this.call.settings.storeTimeout : Math.max(1, until - now);
     this.#stands = this.#line !== undefined;
-    this.#sent += 1;
     return store.acquire(this.#asks(), limit, now);
   }
 
   /** An ask was answered, or failed. @param asked the first with its token that may be the granted one: the deadline counts from it */
   #answered(asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>): Lease | Skipped {
-    if ('error' in outcome) {
-      if (!wasNotApplied(outcome.error)) this.#unsure = [asked];
-      return this.#failed(outcome.error);
-    }
+    if ('error' in outcome) return this.#failed(outcome.error, asked);
     const { engine, call } = this;
     const { result } = outcome;
     engine.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
@@ -244,6 +205,11 @@ export class Take {
     }
     this.#stands = false;
     if (result.interrupted !== undefined) reportInterrupted(engine, call.name, result.interrupted);
+    const blocked = this.#blocked();
+    if (blocked !== undefined) {
+      this.#startOver(result.fencingToken);
+      return blocked;
+    }
     const now = engine.clock.monotonic();
     const isLate = now >= leaseDeadline(asked.sentAt, call.settings.ttl);
     if (isLate || engine.closing || call.signal?.aborted === true) return this.#giveBack(result.fencingToken);
@@ -261,38 +227,40 @@ export class Take {
   /** A grant came too late for its caller. @throws the reason of the call's signal */
   #giveBack(fencingToken: number): Lease | Skipped {
     const { engine, call } = this;
-    // Another one of its asks may be granted with another fencing token.
-    this.#abandon(this.#unsure.length > 0 ? 0 : fencingToken);
+    this.#startOver(fencingToken);
     if (call.signal?.aborted === true) throw call.signal.reason;
     // That a closing instance does not take the lease is no failure of the store.
-    return engine.closing ? { ran: false, reason: 'shutting-down' } : this.#withoutStore(tooLate());
+    if (engine.closing) return { ran: false, reason: 'shutting-down' };
+    const late = 'The store granted the lease only when it was already over.';
+    return this.#withoutStore(new StoreUnavailableError(late, { outcome: 'unknown' }));
   }
 
   /** Gives back what the store may grant, now or later. */
-  #abandon(fencingToken = 0): void {
+  #abandon(granted = 0): void {
+    // Another one of its asks may be granted with another fencing token.
+    const fencingToken = this.#unsure.length > 0 ? 0 : granted;
     const request = fencingToken === 0 ? this.#asks() : this.#request;
-    const { storeTimeout } = this.call.settings;
-    this.engine.releases.abandon({ ...request, fencingToken }, storeTimeout, this.#unsure, this.#sent < 2);
+    this.engine.releases.abandon({ ...request, fencingToken }, this.call.settings.storeTimeout, this.#unsure);
     this.#unsure = NONE;
     this.#stands = false;
-    this.#sent = 0;
   }
 
-  /** The store has failed, or not answered the ask in time. */
-  #failed(error: Error): Lease | Skipped {
+  /** The store has failed, or not answered the ask in time. @param asked the ask, if it may still be on its way */
+  #failed(error: Error, asked?: Asked<AcquireResult>): Lease | Skipped {
     // The store cannot keep this name: no ask is on its way, and the store is fine.
     if (error instanceof SchedulerLockConfigError) return { ran: false, reason: 'invalid-name', error };
-    if (this.#unsure.length > 0) this.#abandon();
+    if (asked !== undefined && !wasNotApplied(error)) this.#unsure = [...this.#unsure, asked];
+    // In line, the next ask has the same token: it gets the lease that this one may have been granted.
+    if (this.#unsure.length > 0 && !this.#waits) this.#abandon();
     return this.#withoutStore(error);
   }
 
-  /** Goes on as `onStoreError` says. @param again whether an earlier call has failed for the same reason, so this one was not even made */
-  #withoutStore(error: Error, again = false): Lease | Skipped {
+  /** Goes on as `onStoreError` says. An outage does not end a wait. */
+  #withoutStore(error: Error): Lease | Skipped {
     const { engine, call } = this;
-    const skips = call.settings.onStoreError === 'skip';
-    const skipped = skips && !isBehindTheScenes(call);
-    if (again) engine.outages.failedAgain(skipped);
-    else engine.outages.failed(error, { call: 'acquire', locks: [call.name], skipped });
+    const skips = this.#waits || call.settings.onStoreError === 'skip';
+    const skipped = skips && !this.#waits && !isBehindTheScenes(call);
+    engine.outages.failed(error, 'acquire', [call.name], skipped);
     if (engine.closing) return { ran: false, reason: 'shutting-down' };
     if (skips) return { ran: false, reason: 'store-unavailable', error };
     const { clock, emit } = engine;
@@ -306,26 +274,17 @@ export class Take {
 const causeOf = ({ kind, started }: LockCall): Cause =>
   kind === 'fired' ? { origin: 'schedule', started } : { started };
 
-const noLines = ({ name }: LockCall): Error =>
-  new SchedulerLockConfigError([`the lock ${JSON.stringify(name)}: ${NO_LINES} Nothing was run.`]);
-
-const tooLate = (): Error =>
-  new StoreUnavailableError('The store granted the lease only when it was already over.', {
-    outcome: 'unknown',
-  });
-
 /**
  * Whether an attempt that has failed is worth another one: the connection may have died unnoticed, as seldom used ones do, and the job
  * would be skipped each time.
  *
- * Only if the first attempt can do no harm. Both have the same token: if the store carries out both, one becomes the lease, and the store
- * answers the other with that lease. If an attempt is carried out after the run, the store refuses it, as its tick has run already; an
- * interval refuses it, too, if it is longer than such a delay. A call without a start could leave a lease behind that nobody uses.
+ * Both have the same token: if the store carries out both, one becomes the lease, and the store answers the other with that lease. If an
+ * attempt is carried out after the run, the store refuses it, as its start has run already; else its lease is given back. Who makes a call
+ * without a start waits for it, and can make it again.
  *
  * An outage that is known (`not-applied`) fails at once, and a refusal is an answer.
  */
 function isWorthAnother({ start, signal }: LockCall, error: Error): boolean {
   if (start === undefined || signal?.aborted === true) return false;
-  if (start.tick === undefined && (start.interval ?? 0) < LONGEST_COPY) return false;
   return !wasNotApplied(error) && !(error instanceof StoreUnavailableError && error.refused);
 }

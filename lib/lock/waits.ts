@@ -11,7 +11,7 @@ export const NO_LINES =
 
 /** How often the first call in line of each lock asks whether its turn has come, ms: a hint may be lost, a holder may die. */
 const ASK_EVERY = 1_000;
-/** How often the first call in line asks where there are no hints, at first and at most, ms. */
+/** How often the first call in line of a process asks where there are no hints, at most and at least, ms. */
 const POLL = 50;
 const LONGEST_POLL = 250;
 /** How often a call asks whose turn is next, or next but one, where there are no hints: a part of how long it has been so. After short runs it asks often. */
@@ -41,10 +41,9 @@ export class WaitingCall {
   /** How long until the lock may be free, ms, if the last answer said so. */
   #expiresIn = Infinity;
   /** How the last ask was answered. */
-  #refusal: Skipped;
-  /** When to ask, monotonic, and how often it has asked. */
+  #refusal: Skipped = { ran: false, reason: 'held' };
+  /** When to ask, monotonic. */
   #askAt = -Infinity;
-  #asks = 0;
   /** Whether it is, or was, the first of its lock here: a hint may have called it before another call came ahead of it. */
   #wasFirst = false;
   /** Why it goes on, if that was known before it began to wait. */
@@ -56,14 +55,12 @@ export class WaitingCall {
     readonly call: LockCall,
     public token: string,
     private readonly process: string,
-    instance: string,
     private readonly clock: Clock,
   ) {
     this.#began = clock.monotonic();
     this.deadline = this.#began + (call.settings.wait ?? 0);
     this.job = call.start?.tick === undefined ? undefined : call.job;
     this.place = call.place;
-    this.#refusal = { ran: false, reason: 'held', holder: instance };
   }
 
   get waited(): number {
@@ -114,7 +111,6 @@ export class WaitingCall {
   next(hinted: boolean): Promise<Next> {
     const now = this.clock.monotonic();
     const pause = hinted ? ASK_EVERY : this.#poll(now);
-    this.#asks += 1;
     this.#askAt = now + Math.min(pause, this.#expiresIn + AFTER_END);
     this.#expiresIn = Infinity;
     const ready = this.#ready;
@@ -124,8 +120,8 @@ export class WaitingCall {
 
   /** How long it waits before it asks again, where no hints arrive, ms. */
   #poll(now: number): number {
-    const since = (this.#nearSince = this.ahead > 1 ? undefined : (this.#nearSince ?? now));
-    const pause = since === undefined ? POLL * 2 ** Math.min(this.#asks, 10) : (now - since) * PART_OF_TIME;
+    this.#nearSince = this.ahead > 1 ? undefined : (this.#nearSince ?? now);
+    const pause = (now - (this.#nearSince ?? -Infinity)) * PART_OF_TIME;
     return Math.min(Math.max(pause, POLL), LONGEST_POLL);
   }
 
@@ -186,7 +182,11 @@ export class Waits {
 
   /** Opens the channel for hints. Returns whether the store sends hints to calls in line. */
   openHints(): boolean {
-    this.#open();
+    this.#channel ??= this.store.hints(this.process, (token) => {
+      if (token === LOOK_FOR_QUEUED) this.onQueued?.();
+      // One that is faster than the answer of the call's first ask is lost: the first in line asks within a second.
+      else this.#byToken.get(token)?.go('ask');
+    });
     return this.#channel !== undefined && this.#channel.problem === undefined;
   }
 
@@ -198,8 +198,8 @@ export class Waits {
   }
 
   /** A call that may wait. @param token that it asks with */
-  newCall(call: LockCall, token: string, instance: string): WaitingCall {
-    const waiting = new WaitingCall(call, token, this.process, instance, this.clock);
+  newCall(call: LockCall, token: string): WaitingCall {
+    const waiting = new WaitingCall(call, token, this.process, this.clock);
     waiting.place = this.#olderThan(waiting)?.place ?? waiting.place;
     return waiting;
   }
@@ -210,7 +210,7 @@ export class Waits {
   }
 
   enter(call: WaitingCall): void {
-    this.#open();
+    this.openHints();
     this.#olderThan(call)?.go('replaced');
     const { name, signal } = call.call;
     const line = this.#lines.get(name) ?? [];
@@ -222,17 +222,15 @@ export class Waits {
     if (signal?.aborted === true) call.go('aborted');
   }
 
-  next(call: WaitingCall): Promise<Next> {
+  /** @param token that the call asks with from now on */
+  next(call: WaitingCall, token: string): Promise<Next> {
+    this.#byToken.delete(call.token);
+    call.token = token;
+    this.#byToken.set(token, call);
     this.#sort(call);
     const next = call.next(this.#channel?.open === true);
     this.#alarm.by(call.dueAt);
     return next;
-  }
-
-  renamed(call: WaitingCall, token: string): void {
-    this.#byToken.delete(call.token);
-    call.token = token;
-    this.#byToken.set(token, call);
   }
 
   /** The next call of its lock here asks soon. */
@@ -261,14 +259,6 @@ export class Waits {
   stop(): void {
     this.#channel?.close();
     this.#alarm.stop();
-  }
-
-  #open(): void {
-    this.#channel ??= this.store.hints(this.process, (token) => {
-      if (token === LOOK_FOR_QUEUED) this.onQueued?.();
-      // One that is faster than the answer of the call's first ask is lost: the first in line asks within a second.
-      else this.#byToken.get(token)?.go('ask');
-    });
   }
 
   /** Moves a call to its place. One that the store has not placed yet is the last. */

@@ -5,20 +5,11 @@ import type { Emit } from '../../contract/events/events.js';
 /** A kind of call to the store. `look` is an attempt that the store refused, so it wrote nothing. */
 type StoreCall = 'acquire' | 'look' | 'extend' | 'release' | 'enqueue' | 'next';
 
-interface FailedCall {
-  readonly call: StoreCall;
-  readonly locks: readonly string[];
-  /** Whether a run was skipped because of it. */
-  readonly skipped?: boolean;
-}
-
 interface Outage {
   readonly since: number;
   skipped: number;
   failedAt: number;
-  /** Whether something could not be written. An attempt that was refused wrote nothing, so its answer shows nothing of that. */
-  unwritten: boolean;
-  /** The kinds of calls that the store has refused. It may answer other kinds meanwhile. */
+  /** The kinds of calls that the store has refused, or for which it has reported a broken entry. It may answer other kinds meanwhile. */
   readonly refused: Set<StoreCall>;
   /** The locks whose calls failed, if the store is partitioned: other locks may be on another server. */
   readonly locks: Set<string>;
@@ -44,8 +35,6 @@ const MAX_LOCKS = 10_000;
  * that the store refuses, an entry that could not be written, a lock on another server. After ten minutes without a failure, any answer ends it.
  */
 export class Outages {
-  /** How many calls have been answered. */
-  answers = 0;
   /** When the last call was answered, epoch milliseconds; `undefined`: none was. */
   answeredAt: number | undefined;
   readonly #outages = new Map<string, Outage>();
@@ -67,7 +56,8 @@ export class Outages {
     this.#begin(STORE, error, true);
   }
 
-  failed(error: Error, { call, locks, skipped = false }: FailedCall): void {
+  /** @param skipped whether a run was skipped because of it */
+  failed(error: Error, call: StoreCall, locks: readonly string[], skipped = false): void {
     // A name that the store cannot keep says nothing about the store.
     if (error instanceof SchedulerLockConfigError) return;
     const isLocks = error instanceof LockStateError;
@@ -79,28 +69,17 @@ export class Outages {
     const outage = this.#begin(isLocks ? error.lock : STORE, error, false);
     outage.failedAt = this.clock.monotonic();
     if (skipped) outage.skipped += 1;
-    if (isLocks) {
-      outage.unwritten ||= call !== 'acquire';
-      return;
-    }
-    if (isRefusal) outage.refused.add(call);
-    if (!this.partitioned()) return;
+    if (isRefusal || isLocks) outage.refused.add(call);
+    if (isLocks || !this.partitioned()) return;
     for (const lock of locks) if (outage.locks.size < MAX_LOCKS) outage.locks.add(lock);
   }
 
-  /** A call failed again, or was not even made. It begins no outage: the reason may be this one lock, such as a row that somebody has locked. */
-  failedAgain(skipped = false): void {
-    const outage = this.#outages.get(STORE);
-    if (outage === undefined) return;
-    outage.failedAt = this.clock.monotonic();
-    if (skipped) outage.skipped += 1;
-  }
-
   succeeded(call: StoreCall, lock: string): void {
-    this.answers += 1;
     this.answeredAt = this.clock.now();
     if (this.#outages.size === 0) return;
-    for (const key of [STORE, lock]) this.#answered(key, call, lock);
+    this.#answered(STORE, call, lock);
+    // An attempt that was refused has read the entry of its lock.
+    this.#answered(lock, call === 'look' ? 'acquire' : call, lock);
   }
 
   /** The store has answered a call that was for no lock: it can be reached. What it has refused of late, it may refuse still. */
@@ -113,8 +92,7 @@ export class Outages {
     const going = this.#outages.get(key);
     if (going !== undefined) return going;
     const since = this.clock.monotonic();
-    const facts = { since, failedAt: since, skipped: 0, unwritten: false };
-    const outage: Outage = { ...facts, refused: new Set(), locks: new Set() };
+    const outage: Outage = { since, failedAt: since, skipped: 0, refused: new Set(), locks: new Set() };
     this.#outages.set(key, outage);
     this.emit({ type: 'outage', phase: 'started', ...this.#facts(key), error, atStart });
     return outage;
@@ -124,12 +102,11 @@ export class Outages {
   #answered(key: string, call?: StoreCall, lock?: string): void {
     const outage = this.#outages.get(key);
     if (outage === undefined) return;
-    const { unwritten, refused, locks, failedAt, since, skipped } = outage;
+    const { refused, locks, failedAt, since, skipped } = outage;
     const now = this.clock.monotonic();
     const isOfKind = refused.size === 0 || (call !== undefined && refused.has(call));
     const isOfLocks = locks.size === 0 || (lock !== undefined && locks.has(lock));
-    const isEnd = isOfKind && isOfLocks && !(unwritten && call === 'look');
-    if (!isEnd && now - failedAt < QUIET) return;
+    if (!(isOfKind && isOfLocks) && now - failedAt < QUIET) return;
     this.#outages.delete(key);
     const duration = Math.round(now - since);
     this.emit({ type: 'outage', phase: 'ended', ...this.#facts(key), duration, skipped });

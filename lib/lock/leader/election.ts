@@ -46,8 +46,7 @@ interface Leadership {
   readonly since: number;
   /** Resolves when the `elected` hook has ended; absent until the hook is called. */
   elected?: Promise<void>;
-  /** Whether it was revoked, and a promise that resolves when the lease was released. */
-  over: boolean;
+  /** Resolves when the lease was released; absent until it is revoked. */
   revocation?: Promise<void>;
 }
 
@@ -87,7 +86,7 @@ export class Election {
   /** Resigns, and campaigns again only after one ttl, so that each other instance can take the lease. Returns whether it led. */
   async resign(): Promise<boolean> {
     const leadership = this.#leadership;
-    if (leadership === undefined || leadership.over) return false;
+    if (leadership === undefined || leadership.lease.signal.aborted) return false;
     await this.#revoke(leadership, 'resigned', new LockResignedError(this.name));
     return true;
   }
@@ -101,8 +100,9 @@ export class Election {
     const leadership = this.#leadership;
     if (leadership === undefined) return;
     const { hooks } = this.parts;
-    if (hooks.drained !== undefined && !leadership.over) {
-      const lost = new Promise((resolve) => leadership.lease.signal.addEventListener('abort', resolve));
+    const { signal } = leadership.lease;
+    if (hooks.drained !== undefined && !signal.aborted) {
+      const lost = new Promise((resolve) => signal.addEventListener('abort', resolve));
       await Promise.race([hooks.drained(), lost]);
     }
     await this.#revoke(leadership, 'shutdown', new LockShutdownError(this.name));
@@ -143,7 +143,7 @@ export class Election {
   #begin(grant: LeaderGrant): void {
     const { clock, hooks } = this.parts;
     const lease = new LeaderLease(grant);
-    const leadership: Leadership = { grant, lease, since: clock.monotonic(), over: false };
+    const leadership: Leadership = { grant, lease, since: clock.monotonic() };
     this.#leadership = leadership;
     grant.signal.addEventListener('abort', () => {
       const error = grant.signal.reason as Error;
@@ -151,7 +151,7 @@ export class Election {
     });
     this.parts.emit({ type: 'leader', phase: 'elected', ...this.#facts(leadership) });
     // A listener may have resigned at once.
-    if (leadership.over) return;
+    if (lease.signal.aborted) return;
     leadership.elected = this.#call(leadership, () => hooks.elected(lease)).catch((error: unknown) => {
       this.#failed(leadership, 'onElected', error);
       void this.#revoke(leadership, 'failed', new LockResignedError(this.name, { cause: error }));
@@ -160,17 +160,16 @@ export class Election {
 
   /** Ends a leadership, once. Resolves when its lease was released. */
   #revoke(leadership: Leadership, reason: RevokedReason, error: Error): Promise<void> {
-    if (!leadership.over) {
-      // Set first: a listener or hook that learns of the end may call this again.
-      leadership.over = true;
-      leadership.revocation = this.#end(leadership, reason, error);
+    if (!leadership.lease.signal.aborted) {
+      // Aborted first: a listener or hook that learns of the end may call this again.
+      leadership.lease.abort(error);
+      leadership.revocation = this.#end(leadership, reason);
     }
     return leadership.revocation ?? Promise.resolve();
   }
 
-  async #end(leadership: Leadership, reason: RevokedReason, error: Error): Promise<void> {
+  async #end(leadership: Leadership, reason: RevokedReason): Promise<void> {
     const { clock, emit, hooks, patience, ttl } = this.parts;
-    leadership.lease.abort(error);
     const duration = Math.round(clock.monotonic() - leadership.since);
     emit({ type: 'leader', phase: 'revoked', ...this.#facts(leadership), reason, duration });
     const told = leadership.elected !== undefined;
@@ -190,7 +189,7 @@ export class Election {
 
   /** Calls a hook in the context of the lease. An error that the hook throws becomes a rejection. */
   async #call({ lease }: Leadership, hook: () => unknown): Promise<void> {
-    await withRootScope({ owner: this, lock: lease, follow: lease.follow.bind(lease) }, hook);
+    await withRootScope({ owner: this, lock: lease, leads: true }, hook);
   }
 
   #failed(leadership: Leadership, hook: 'onElected' | 'onRevoked', error: unknown): void {

@@ -13,7 +13,8 @@ const WAIT = 60_000;
 
 export class Elections {
   readonly #elections = new Map<string, Election>();
-  readonly #declaredAt = new Map<string, string>();
+  /** Where each election was declared, by its name, which is that of its lock. */
+  readonly declaredAt = new Map<unknown, string>();
 
   /** @param openHints has the store send hints to calls in line. Returns whether it does */
   constructor(
@@ -21,11 +22,6 @@ export class Elections {
     private readonly acquire: (call: LockCall) => Promise<LeaderGrant>,
     private readonly openHints: () => boolean,
   ) {}
-
-  /** Where each election was declared, by its name, which is that of its lock. */
-  get declaredAt(): ReadonlyMap<unknown, string> {
-    return this.#declaredAt;
-  }
 
   /** @param election `undefined`: none, as its options are bad. @returns why it cannot be added */
   add(
@@ -35,10 +31,10 @@ export class Elections {
   ): string[] {
     if (election === undefined) return [];
     const { name, lock } = election;
-    const other = this.#declaredAt.get(name);
+    const other = this.declaredAt.get(name);
     if (other !== undefined)
       return [`name: "${name}" is the election of ${other} already. Give one of them another name.`];
-    this.#declaredAt.set(name, where);
+    this.declaredAt.set(name, where);
     const settings: LockSettings = { ...lock, onStoreError: 'skip' };
     const call: LockCall = { kind: 'election', name, job: undefined, settings };
     const waits = { ...settings, wait: WAIT };

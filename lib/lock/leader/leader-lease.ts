@@ -1,26 +1,20 @@
 import { SchedulerLockConfigError } from '../../base/errors.js';
-import { type Abortable, type AcquiredLock, type Lock, withRootScope } from '../current-lock.js';
+import { type AcquiredLock, type Lock, type LockHandle, withRootScope } from '../current-lock.js';
 import { UnderWay } from '../under-way.js';
 
-export interface LeaderGrant extends AcquiredLock {
-  /** Whether the lock is still held, judged by the clock at this moment. */
-  readonly live: boolean;
-}
+export type LeaderGrant = AcquiredLock & Pick<LockHandle, 'live'>;
 
 /**
  * The leader's view of its lease. It ends when the lease is lost, or earlier, when the leader has to stop. Then the lease itself is kept
  * until the leader has finished its work, so that no other instance begins before.
  */
-export class LeaderLease implements Lock, Abortable {
+export class LeaderLease implements Lock {
   readonly job = undefined;
   readonly tick = undefined;
   readonly attempt = 1;
   readonly waited = 0;
   readonly queuedCall = undefined;
   readonly #controller = new AbortController();
-  /** Leases of jobs that run because this instance leads. */
-  readonly #followers = new Set<{ readonly follower: Abortable }>();
-  #reason: Error | undefined;
   readonly name: string;
   readonly holder: string;
   readonly fencingToken: number | undefined;
@@ -35,7 +29,7 @@ export class LeaderLease implements Lock, Abortable {
 
   /** Whether this instance leads, judged by the clock at this moment. */
   get live(): boolean {
-    return this.#reason === undefined && this.grant.live;
+    return !this.signal.aborted && this.grant.live;
   }
 
   /** The leader's lease has no run of its own. @throws SchedulerLockConfigError */
@@ -46,24 +40,13 @@ export class LeaderLease implements Lock, Abortable {
   }
 
   assertLocked(): void {
-    if (this.#reason === undefined) this.grant.assertLocked();
-    if (this.#reason !== undefined) throw this.#reason;
+    this.signal.throwIfAborted();
+    this.grant.assertLocked();
   }
 
   /** Aborts all work under this lease. The first reason stands. */
   abort(reason: Error): void {
-    if (this.#reason !== undefined) return;
-    this.#reason = reason;
-    for (const { follower } of this.#followers) follower.abort(reason);
     this.#controller.abort(reason);
-  }
-
-  follow(follower: Abortable): () => void {
-    if (this.#reason !== undefined) follower.abort(this.#reason);
-    // Keyed by call, not by lease: a nested call follows with the lease of its outer job, and ends before that.
-    const entry = { follower };
-    this.#followers.add(entry);
-    return () => void this.#followers.delete(entry);
   }
 }
 
@@ -93,7 +76,7 @@ export class JobGate {
       this.refused(job, tick);
       return undefined;
     }
-    const result = withRootScope({ owner: this, lock: lease, follow: lease.follow.bind(lease) }, fire);
+    const result = withRootScope({ owner: this, lock: lease, leads: true }, fire);
     this.#running.begin();
     const ended = (): void => this.#running.end();
     // The code that fired the job handles its rejection.

@@ -55,16 +55,13 @@ export class Queues {
   readonly #jobs = new Map<string, QueueJob>();
   readonly #workers = new Map<string, Set<Worker>>();
   #maySleep = false;
-  /** Whether a hint has it look soon, and when one last had, monotonic. */
-  #hasHint = false;
-  #hintedAt = -Infinity;
+  /** When it last looked because of a hint, or will, monotonic. */
+  #hintAt = -Infinity;
   /** The newest look, until it is answered. */
   #search: Promise<unknown> | undefined;
   readonly #alarm: AlarmClock;
   #stopListening: (() => void) | undefined;
   #started = false;
-  /** Not before it has a job. */
-  #looks = false;
   #stopped = false;
 
   constructor(
@@ -80,13 +77,19 @@ export class Queues {
 
   add(job: QueueJob): void {
     this.#jobs.set(job.job, job);
-    this.#look();
+    if (this.#jobs.size === 1) this.#look();
   }
 
   /** Begins to look for queued calls that no process runs. @param maySleep whether to look only when the store is known to be awake */
   start(maySleep: boolean): void {
+    if (!this.store.keeps.queuedCalls) return;
     this.#maySleep = maySleep;
     this.#started = true;
+    this.#stopListening = this.store.onAvailable?.(() => {
+      // A look from before may never be answered, so it holds up no other one.
+      this.#search = undefined;
+      this.#look();
+    });
     this.#look();
   }
 
@@ -130,20 +133,12 @@ export class Queues {
   }
 
   #hinted(): void {
-    if (!this.#looks || this.#stopped || this.#hasHint) return;
-    this.#hasHint = true;
-    const at = Math.max(this.clock.monotonic(), this.#hintedAt + PAUSE) + Math.random() * SPREAD;
-    inModuleContext(() => this.#alarm.by(at));
+    const now = this.clock.monotonic();
+    if (this.#hintAt <= now) this.#hintAt = Math.max(now, this.#hintAt + PAUSE) + Math.random() * SPREAD;
+    inModuleContext(() => this.#alarm.by(this.#hintAt));
   }
 
   #look(): void {
-    if (!this.#started || this.#looks || this.#jobs.size === 0 || !this.store.keeps.queuedCalls) return;
-    this.#looks = true;
-    this.#stopListening ??= this.store.onAvailable?.(() => {
-      // A look from before may never be answered, so it holds up no other one.
-      this.#search = undefined;
-      inModuleContext(() => void this.#sweep());
-    });
     inModuleContext(() => void this.#sweep());
   }
 
@@ -169,14 +164,17 @@ export class Queues {
       // The worker enters the line again before it gives the lock away, at the place of the queued call.
       standsBehind: (next = place) => void this.#work(name, next, settings, workers),
     };
+    const now = this.clock.now();
+    // A step of priority is longer than a queued call lives, and than clocks can differ.
+    const priority = Math.round((now * 1_000 - place) / STEP_OF_PRIORITY);
     const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip' } as const;
     const call: LockCall = {
       kind: 'drain',
       name,
       job: undefined,
-      settings: { ...settings, ...own, wait: WAIT, priority: this.#priorityOf(place) },
+      settings: { ...settings, ...own, wait: WAIT, priority },
       place,
-      through: isThrough(place, this.clock.now()),
+      through: isThrough(place, now),
     };
     const result = await this.runner.drain(call, drainer);
     workers.delete(worker);
@@ -185,24 +183,16 @@ export class Queues {
     else if (!result.ran && result.reason === 'held') this.#want(name, place, settings);
   }
 
-  /** The priority of the queued call with this place. A step of priority is longer than a queued call lives, and than clocks can differ. */
-  #priorityOf(place: number): number {
-    return Math.round((this.clock.now() * 1_000 - place) / STEP_OF_PRIORITY);
-  }
-
   /** Looks for queued calls that no process runs. */
   async #sweep(): Promise<void> {
     for (const { job, isGone } of this.#jobs.values()) if (isGone()) this.#jobs.delete(job);
-    const [settings] = [...this.#jobs.values()].map((job) => job.settings);
-    this.#looks = settings !== undefined;
-    if (this.#stopped || settings === undefined) return;
+    const [job] = this.#jobs.values();
+    if (!this.#started || this.#stopped || job === undefined) return;
     const since = this.clock.monotonic();
-    if (this.#hasHint) this.#hintedAt = since;
-    this.#hasHint = false;
     if (!this.#maySleep) this.#alarm.set(since + SWEEP);
     // There may be other queued calls by now than the look under way finds.
     if (this.#search !== undefined) return this.#alarm.by(since + PAUSE);
-    const search = (this.#search = noLongerThan(LOST, this.#runLeft(settings), this.clock));
+    const search = (this.#search = noLongerThan(LOST, this.#runLeft(job.settings), this.clock));
     await search;
     // A later look may have passed this one.
     if (this.#search === search) this.#search = undefined;

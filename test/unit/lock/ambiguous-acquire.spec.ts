@@ -34,9 +34,12 @@ describe('an acquire whose outcome is not known', () => {
     app.store.next('acquire', hold('reply').behaviour);
     await app.start();
     await app.clock.advance(2_000);
-    expect((await other.start()).began).toBe(true);
-    await app.clock.advance(60_000);
     expect(app.store.of('release')).toHaveLength(1);
+    expect((await other.start()).began).toBe(true);
+    await app.clock.advance(SETTINGS.ttl * 1.5);
+    const released = app.store.of('release').length;
+    await app.clock.advance(60_000);
+    expect(app.store.of('release')).toHaveLength(released);
   });
 
   it('is released at once when the connection broke after it was sent', async () => {
@@ -190,6 +193,7 @@ describe('an acquire whose outcome is not known', () => {
     expect((await other.start()).result).toMatchObject({ ran: false, reason: 'held' });
     await app.clock.advance(2_000);
     expect((await other.start()).began).toBe(true);
+    await app.clock.advance(SETTINGS.ttl * 1.5);
     const released = app.store.of('release').length;
     await app.clock.advance(60_000);
     expect(app.store.of('release')).toHaveLength(released);

@@ -10,20 +10,13 @@ import {
 import type { Lease } from '../../../lib/lock/lease.js';
 import { gate, Harness } from './harness.js';
 
-/** The scope of a leader: it lets leases that are taken inside abort together with it. */
+/** The scope of a leader: leases that are taken inside abort together with its own. */
 function leaderScope(app: Harness): { readonly scope: Parameters<typeof withRootScope>[0]; lose(): void } {
-  const followers = new Set<{ abort(reason: Error): void }>();
-  const scope = {
-    owner: app.runner,
-    lock: new LeasedLock({ ref: { name: 'leader' } } as Lease),
-    follow: (lease: { abort(reason: Error): void }) => {
-      followers.add(lease);
-      return () => void followers.delete(lease);
-    },
-  };
+  const controller = new AbortController();
+  const lease = { ref: { name: 'leader' }, signal: controller.signal } as Lease;
   return {
-    scope,
-    lose: () => followers.forEach((lease) => lease.abort(new LockLostError('leader', 'expired'))),
+    scope: { owner: app.runner, lock: new LeasedLock(lease), leads: true },
+    lose: () => controller.abort(new LockLostError('leader', 'expired')),
   };
 }
 
@@ -69,10 +62,11 @@ describe('following()', () => {
     expect(signal?.reason).toBeInstanceOf(LockLostError);
     end.open();
     await job;
-    const aborted = await withRootScope(scope, () =>
+    const later = leaderScope(app);
+    const aborted = await withRootScope(later.scope, () =>
       app.runner.run(app.call(), async (lock) => {
         await following(() => undefined, lock);
-        lose();
+        later.lose();
         return lock.signal.aborted;
       }),
     );
