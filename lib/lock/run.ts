@@ -158,8 +158,9 @@ export class Run {
   }
 
   over(): void {
-    this.engine.underWay.end();
+    // First: a shutdown waits for what is given back.
     if (!this.#isReleased) this.#take.over();
+    this.engine.underWay.end();
     this.admission.over(this);
   }
 

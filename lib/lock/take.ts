@@ -70,7 +70,8 @@ export class Take {
 
   /** One ask, the first one or, of a call that waits, a further one. */
   async #ask(): Promise<Lease | Skipped> {
-    const released = this.engine.releases.tryFirst(this.call.name);
+    // In line, neither a release nor a second try may hold up the end of the wait.
+    const released = this.#waits ? undefined : this.engine.releases.tryFirst(this.call.name);
     if (released !== undefined) {
       const error = await released;
       if (this.engine.closing) return { ran: false, reason: 'shutting-down' };
@@ -96,7 +97,7 @@ export class Take {
     outcome: Outcome<AcquireResult>,
   ): Lease | Skipped | Promise<Lease | Skipped> {
     const isLost = 'error' in outcome && !this.engine.closing && isWorthAnother(this.call, outcome.error);
-    return isLost ? this.#askAgain(asked, outcome.error) : this.#answered(asked, outcome);
+    return isLost && !this.#waits ? this.#askAgain(asked, outcome.error) : this.#answered(asked, outcome);
   }
 
   /** Asks a second time, over another connection. Both together have twice the limit of one. */

@@ -9,7 +9,7 @@ interface Outage {
   readonly since: number;
   skipped: number;
   failedAt: number;
-  /** The kinds of calls that the store has refused, or for which it has reported a broken entry. It may answer other kinds meanwhile. */
+  /** The kinds of calls whose answer shows that this is over. Empty: any. The store may answer the others meanwhile. */
   readonly refused: Set<StoreCall>;
   /** The locks whose calls failed, if the store is partitioned: other locks may be on another server. */
   readonly locks: Set<string>;
@@ -69,7 +69,9 @@ export class Outages {
     const outage = this.#begin(isLocks ? error.lock : STORE, error, false);
     outage.failedAt = this.clock.monotonic();
     if (skipped) outage.skipped += 1;
-    if (isRefusal || isLocks) outage.refused.add(call);
+    if (isRefusal) outage.refused.add(call);
+    // An attempt reads the entry of its lock first. Of what could not be written, any answer to a write shows that it can be now.
+    if (isLocks && call !== 'acquire') outage.refused.add('release');
     if (isLocks || !this.partitioned()) return;
     for (const lock of locks) if (outage.locks.size < MAX_LOCKS) outage.locks.add(lock);
   }
@@ -78,8 +80,7 @@ export class Outages {
     this.answeredAt = this.clock.now();
     if (this.#outages.size === 0) return;
     this.#answered(STORE, call, lock);
-    // An attempt that was refused has read the entry of its lock.
-    this.#answered(lock, call === 'look' ? 'acquire' : call, lock);
+    this.#answered(lock, call === 'look' ? 'look' : 'release', lock);
   }
 
   /** The store has answered a call that was for no lock: it can be reached. What it has refused of late, it may refuse still. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { type AcquiredLock, type Lock, type LockHandle, withRootScope } from '../current-lock.js';
 import { UnderWay } from '../under-way.js';
@@ -21,6 +22,8 @@ export class LeaderLease implements Lock {
 
   constructor(private readonly grant: LeaderGrant) {
     ({ name: this.name, holder: this.holder, fencingToken: this.fencingToken } = grant);
+    // Each job that runs meanwhile listens.
+    setMaxListeners(Infinity, this.signal);
   }
 
   get signal(): AbortSignal {

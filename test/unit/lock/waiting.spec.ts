@@ -410,6 +410,18 @@ describe('calls that wait', () => {
     await fleet.end(holder);
   });
 
+  test('of a tick end one limit of a call after their time at the latest, though nothing is answered', async () => {
+    for (const wait of [2_000, 2_300, 2_600, 2_900]) {
+      const holder = await fleet.call('a');
+      const waiting = await fleet.call('b', { wait }, OF_TICK);
+      fleet.store.away = 'b';
+      await fleet.clock.advance(wait + SETTINGS.storeTimeout);
+      expect(waiting.result).toMatchObject({ ran: false, reason: 'held' });
+      fleet.store.away = undefined;
+      await fleet.end(holder);
+    }
+  });
+
   test('take over from a holder that has died, within its ttl', async () => {
     await fleet.call('a', { heartbeat: false });
     const waiting = await fleet.call('b', MINUTE);

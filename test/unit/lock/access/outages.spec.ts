@@ -112,6 +112,19 @@ describe('an outage of the store', () => {
     expect(app.of('outage-ended')).toMatchObject([{ lock: 'locked' }]);
   });
 
+  it('of one lock, whose renewal failed, is over when anything of it is written', async () => {
+    const app = new Harness();
+    const failing = failsWith(new LockStateError('locked', 'somebody has locked its row'));
+    app.store.next('extend', failing, failing, failing, failing);
+    const run = await app.start('locked');
+    await app.clock.advance(4_000);
+    expect(app.of('outage-started')).toMatchObject([{ lock: 'locked' }]);
+    expect(app.of('outage-ended')).toEqual([]);
+    run.end();
+    await app.clock.advance(0);
+    expect(app.of('outage-ended')).toMatchObject([{ lock: 'locked' }]);
+  });
+
   it('is over when the store says that the entry of one lock is broken: it has answered', async () => {
     const app = new Harness();
     app.store.next('acquire', notConnected, failsWith(new LockStateError('broken', 'wrong type')));

@@ -1,3 +1,4 @@
+import { getMaxListeners } from 'node:events';
 import { expect, test } from '@jest/globals';
 import { currentLock } from '../../../../lib/lock/current-lock.js';
 import { JobGate } from '../../../../lib/lock/leader/leader-lease.js';
@@ -37,6 +38,12 @@ test('refuses a job whose timer fires before anybody has noticed that the lease 
   expect(gate.pass('a', () => 'ran')).toBeUndefined();
   expect(refused).toEqual(['a']);
   expect(candidate.story).toEqual(['elected', 'aborted', 'revoked deadline']);
+});
+
+test('lets any number of jobs listen to its signal: Node warns of no leak', async () => {
+  const { candidate } = await gateOf();
+  // Its warning itself cannot be seen from inside of a test environment.
+  expect(getMaxListeners(candidate.lease?.signal as AbortSignal)).toBe(Infinity);
 });
 
 test('waits for what it let through, also if that fails', async () => {
