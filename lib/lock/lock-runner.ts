@@ -242,7 +242,7 @@ export class LockRunner {
   async #drained(limit: number): Promise<void> {
     const { clock, heartbeat } = this.#engine;
     const end = clock.monotonic() + limit;
-    for (;;) {
+    while (this.#running.count > 0) {
       const leases = heartbeat.leases();
       const areOver = leases.every(({ abortReason }) => abortReason !== undefined);
       const left = end - clock.monotonic();
