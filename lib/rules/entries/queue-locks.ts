@@ -2,7 +2,7 @@ import type { LeaseRef } from '../../contract/lock-store.js';
 import type { NextOptions } from '../../contract/queued-call-store.js';
 import type { Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
-import { type Decision, isTaken, type LockDocument, pauseOf } from '../lock/document.js';
+import { type Decision, isTaken, type LockDocument, openLease, pauseOf } from '../lock/document.js';
 import { hasLine, lineOf } from '../lock/in-line.js';
 import { regrant } from '../lock/leases.js';
 import { readableLock } from '../lock/state.js';
@@ -54,9 +54,8 @@ export const documentLocks = (
         const { standing } = lineOf(lock, read.get(name) ?? []);
         const waiting = standing.find(({ drains }) => drains !== true)?.place;
         const draining = standing.find(({ drains }) => drains === true)?.place;
-        const isLive = isTaken(lock, now) && lock.ended === undefined && lock.stranger === undefined;
         const paused = pauseOf(lock, now) !== undefined;
-        return [name, { waiting, draining, paused, ...(isLive && { lease: lock.lease }) }];
+        return [name, { waiting, draining, paused, lease: isTaken(lock, now) ? openLease(lock) : undefined }];
       }),
     );
   },

@@ -82,6 +82,10 @@ export function pauseOf(document: LockRecord | undefined, now: number): Pause | 
   return pause !== undefined && pause.until > now ? pause : undefined;
 }
 
+/** The newest lease, if nothing but its time has ended it. */
+export const openLease = ({ lease, ended, stranger }: LockRecord): Lease | undefined =>
+  ended === undefined && stranger === undefined ? lease : undefined;
+
 /** Rule 3: whether the newest lease is this one. The fencing token 0, of a grant without an answer, stands for any lease of its token. */
 export function isOf({ lease, stranger }: LockDocument, { token, fencingToken }: LeaseRef): boolean {
   if (lease === undefined || stranger !== undefined || lease.token !== token) return false;

@@ -24,17 +24,16 @@ import {
   lockState,
   nextFencingToken,
   NOTHING,
+  openLease,
   pauseOf,
 } from './document.js';
 import {
   endStart,
   lastTick,
-  refusedInterval,
-  refusedTick,
+  noteStart,
+  refusedStart,
   startedBy,
-  startInterval,
   type Starts,
-  startTick,
   tickOf,
   withStart,
 } from './starts.js';
@@ -46,26 +45,19 @@ export function acquire(
   request: AcquireRequest,
 ): Decision<AcquireResult> {
   const known = document ?? NOTHING;
+  // A lease that has ended does not count, though its lock may be kept.
+  if (isTaken(known, now) && openLease(known)?.token === request.token) return again(known, now, request);
   const paused = request.through === true ? undefined : pauseOf(document, now);
-  if (paused !== undefined && !(isTaken(known, now) && isOwn(known, request)))
-    return { answer: pausedBy(paused, known, now, request) };
-  if (isTaken(known, now))
-    return isOwn(known, request) ? again(known, now, request) : taken(known, now, request);
+  if (paused !== undefined) return { answer: pausedBy(paused, known, now, request) };
+  if (isTaken(known, now)) return taken(known, now, request);
   const refusal = refusedStart(known.starts, now, request);
   return refusal === undefined ? grant(known, now, request) : { answer: refusal };
 }
 
-/** Whether the lock is held by this very token. A lease that has ended does not count, though its lock may be kept. */
-const isOwn = ({ lease, ended, stranger }: LockDocument, { token }: AcquireRequest): boolean =>
-  lease?.token === token && ended === undefined && stranger === undefined;
-
 /** Rule 2: sent twice: the grant that was recorded. Rule 11: of a call that waits it lives for a ttl from now on. Rule 3: nothing shortens it. */
-function again(
-  document: LockDocument,
-  now: number,
-  { token, job, ttl, wait }: AcquireRequest,
-): Decision<AcquireResult> {
-  const { attempt } = startedBy(document.starts, { token, job: job ?? '' });
+function again(document: LockDocument, now: number, request: AcquireRequest): Decision<AcquireResult> {
+  const { ttl, wait } = request;
+  const { attempt } = startedBy(document.starts, request);
   const answer = {
     acquired: true as const,
     fencingToken: document.lease?.fencingToken ?? 0,
@@ -101,17 +93,10 @@ const pausedBy = (
   ...lastTick(starts, job),
 });
 
-/** Rule 4: why the job may not start now; `undefined` if it may. */
-function refusedStart(starts: Starts, now: number, request: AcquireRequest): AcquireRefusal | undefined {
-  const { tick, interval } = request;
-  if (tick !== undefined) return refusedTick(starts, now, { ...request, tick });
-  return interval === undefined ? undefined : refusedInterval(starts, now, { ...request, interval });
-}
-
 /** Rule 1: the lock is free: a new lease. */
 function grant(document: LockDocument, now: number, request: AcquireRequest): Decision<AcquireResult> {
   const fencingToken = nextFencingToken(request.name, document, now);
-  const { starts, ...told } = start(document.starts, now, request);
+  const { starts, ...told } = noteStart(document.starts, now, request);
   const interrupted = request.history === true ? interruptionOf(document) : undefined;
   return {
     answer: { acquired: true, fencingToken, ...told, ...(interrupted && { interrupted }) },
@@ -123,27 +108,12 @@ function grant(document: LockDocument, now: number, request: AcquireRequest): De
   };
 }
 
-/** Rule 4: notes the start of the job. */
-function start(
-  starts: Starts,
-  now: number,
-  request: AcquireRequest,
-): { starts: Starts; attempt?: number; previousSchedule?: string } {
-  const { tick, interval } = request;
-  if (tick !== undefined) return startTick(starts, now, { ...request, tick });
-  return { starts: interval === undefined ? starts : startInterval(starts, now, { ...request, interval }) };
-}
-
 /** Rule 16: the lease before, if that one has ended by itself. */
-function interruptionOf({
-  lease,
-  ended,
-  stranger,
-  starts,
-}: LockDocument): (AcquireResult & { acquired: true })['interrupted'] {
-  if (lease === undefined || ended !== undefined || stranger !== undefined) return undefined;
+function interruptionOf(document: LockDocument): (AcquireResult & { acquired: true })['interrupted'] {
+  const lease = openLease(document);
+  if (lease === undefined) return undefined;
   const { token: _token, ...told } = lease;
-  return { ...told, ...startedBy(starts, lease) };
+  return { ...told, ...startedBy(document.starts, lease) };
 }
 
 /** Rule 3: renews a lease, or restores one that the database has forgotten. @param now of the database */
@@ -203,7 +173,7 @@ export function release(
   document: LockDocument | undefined,
   now: number,
   lease: LeaseRef,
-  options: Pick<ReleaseOptions, 'outcome' | 'keepFor' | 'retryIn'> = {},
+  options: ReleaseOptions = {},
 ): Decision<ReleaseResult> {
   if (document === undefined || !isOf(document, lease)) return notOwn(document, now, lease, options);
   if (document.ended !== undefined) return { answer: { released: false, reason: 'ended' } };
@@ -222,7 +192,7 @@ function notOwn(
   document: LockDocument | undefined,
   now: number,
   lease: LeaseRef,
-  { outcome = 'completed' }: Pick<ReleaseOptions, 'outcome'>,
+  { outcome = 'completed' }: ReleaseOptions,
 ): Decision<ReleaseResult> {
   const known = document ?? NOTHING;
   // Rule 4: nothing ran under it, even if another one had the lock since.

@@ -6,12 +6,10 @@ import { acquire, extend, release } from '../../../lib/rules/lock/leases.js';
 import { type LockDocument, NOTHING, become } from '../../../lib/rules/lock/document.js';
 import {
   endStart,
-  refusedInterval,
-  refusedTick,
+  noteStart,
+  refusedStart,
   type Start,
-  startInterval,
   type Starts,
-  startTick,
 } from '../../../lib/rules/lock/starts.js';
 import { acquireInLine, releaseInLine } from '../../../lib/rules/lock/in-line.js';
 import { missedTick, startsIn } from '../../../lib/rules/lock/inspect.js';
@@ -139,8 +137,8 @@ describe('rule 4', () => {
     assert(
       property(starts, integer({ min: 0, max: 9 }), integer({ min: 0, max: 2 }), (found, tick, rerun) => {
         const asked = { ...request({ job: 'job', rerun }), tick };
-        if (refusedTick(found, NOW, asked) !== undefined) return;
-        const begun = startTick(found, NOW, asked).starts;
+        if (refusedStart(found, NOW, asked) !== undefined) return;
+        const begun = noteStart(found, NOW, asked).starts;
         const undone = endStart(begun, asked, 'abandoned');
         const plain = [...found].map(([job, { by: _by, before: _before, ...rest }]) => [job, rest]);
         expect([...undone]).toEqual(plain);
@@ -162,8 +160,8 @@ describe('rule 4', () => {
         for (const step of steps) {
           now += step;
           const asked = { ...request({ job: 'job' }), interval };
-          if (refusedInterval(found, now, asked) !== undefined) continue;
-          found = startInterval(found, now, asked);
+          if (refusedStart(found, now, asked) !== undefined) continue;
+          found = noteStart(found, now, asked).starts;
           begun.push(now);
         }
         const [first = 0] = begun;
@@ -180,7 +178,7 @@ describe('rule 4', () => {
       property(integer({ min: -5_000, max: 5_000 }), (ahead) => {
         const interval = 1_000;
         const found: Starts = new Map([['job', { due: NOW + ahead, interval }]]);
-        const refusal = refusedInterval(found, NOW, { ...request({ job: 'job' }), interval });
+        const refusal = refusedStart(found, NOW, { ...request({ job: 'job' }), interval });
         const isRefused = ahead > interval / 10 && ahead <= interval * 1.1 + 1;
         expect(refusal?.reason).toBe(isRefused ? 'already-ran' : undefined);
         if (isRefused) expect(refusal?.expiresIn).toBe(ahead - interval / 10);
@@ -191,12 +189,12 @@ describe('rule 4', () => {
 
   test('a tick too far ahead is refused with the time of the place', () => {
     const asked = { ...request({ maxClockSkew: 1_000 }), tick: NOW + 1_001 };
-    expect(refusedTick(new Map(), NOW, asked)).toEqual({
+    expect(refusedStart(new Map(), NOW, asked)).toEqual({
       acquired: false,
       reason: 'clock-skew',
       storeTime: NOW,
     });
-    expect(refusedTick(new Map(), NOW + 1, asked)).toBeUndefined();
+    expect(refusedStart(new Map(), NOW + 1, asked)).toBeUndefined();
   });
 });
 
