@@ -25,7 +25,7 @@ import {
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { NewPause, Pause } from '../../contract/pause.js';
-import { byOf, type Decision, type LockDocument } from '../lock/document.js';
+import { byOf, type Rule } from '../lock/document.js';
 import { type LockEntries, NO_ENTRIES } from '../entries/entries.js';
 import { EntryHistory, type EntryHistoryOptions, startsOf } from '../entries/history.js';
 import { Lines, Moments } from '../entries/lines.js';
@@ -157,11 +157,7 @@ export class DocumentLockStore implements LockStore {
     }));
   }
 
-  #decide<T>(
-    name: string,
-    decide: (document: LockDocument | undefined, now: number) => Decision<T>,
-    limit?: number,
-  ): Promise<T> {
+  #decide<T>(name: string, decide: Rule<T>, limit?: number): Promise<T> {
     const until = this.#until(limit);
     return new Promise((answered, failed) =>
       this.#rounds.add<T>({ name, decide, until, told: { answered, failed } }),
@@ -181,12 +177,11 @@ export class DocumentLockStore implements LockStore {
     if (problem !== undefined)
       return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
     const isWaiting = request.wait !== undefined;
-    let at: number | undefined;
     this.#rounds.add({
       name,
       decide: (document, now, line) => {
-        if (isWaiting) at ??= this.#moments.at(now);
-        return acquireInLine(document, now, at === undefined ? request : { ...request, at }, line);
+        const arrival = isWaiting ? { ...request, at: this.#moments.at(now) } : request;
+        return acquireInLine(document, now, arrival, line);
       },
       line: isWaiting ? 'always' : 'marked',
       // A guess reckons the time too early: no interval is due by that.

@@ -27,8 +27,6 @@ interface Known {
   guess?: Snapshot | undefined;
   /** Whether a guess was wrong, and none was right since. */
   isUnsure?: boolean;
-  /** Whether its document had a mark when it was read last: then its line is read along with it. */
-  isMarked?: boolean;
 }
 
 /** Of how many locks something is known. A caller can make up a name per call: when there are too many, it starts anew. */
@@ -87,45 +85,51 @@ export class Looks {
 
   /** @returns what is found of each of these locks, or why it cannot be told */
   async at(locks: readonly LookedAt[]): Promise<(Found | Error)[]> {
-    const [{ now, documents, problems }, lines] = await Promise.all([
+    const reckoned = nowOf(this.#latest, this.clock);
+    const [{ now, documents, problems }, early] = await Promise.all([
       this.documents.read(locks.map(({ name }) => name)),
-      this.#read(locks),
+      this.#linesOf(locks, (name) => this.#known.get(name)?.guess?.document, reckoned),
     ]);
     const latest = (this.#latest = { time: now, at: this.clock.monotonic() });
     const read = new Map(documents.map((document) => [document.name, document]));
-    const looks = locks.map(({ name }) => {
-      const look = problems?.get(name) ?? lookOrError(read.get(name));
-      this.#saw(name, look, now);
-      return look;
-    });
-    const more = await this.#read(locks.filter(({ name }) => !lines.has(name)));
-    return looks.map((look, i) => {
-      const { name = '' } = locks[i] ?? {};
-      return look instanceof Error ? look : { ...look, ...latest, line: lines.get(name) ?? more.get(name) };
-    });
+    const looks = new Map<string, Snapshot | Error>(
+      locks.map(({ name }) => [name, problems?.get(name) ?? this.#lookAt(name, read.get(name))]),
+    );
+    const found = (name: string): LockDocument | undefined => {
+      const look = looks.get(name);
+      return look instanceof Error ? undefined : look?.document;
+    };
+    const left = locks.filter(({ name }) => !early.has(name));
+    const late = await this.#linesOf(left, found, now);
+    return [...looks].map(([name, look]) =>
+      look instanceof Error ? look : { ...look, ...latest, line: early.get(name) ?? late.get(name) },
+    );
   }
 
-  /** Reads the lines that count, as far as is known. */
-  async #read(locks: readonly LookedAt[]): Promise<ReadonlyMap<string, LineRead>> {
-    const counting = locks.filter(
-      ({ name, line }) =>
-        line === 'always' || (line === 'marked' && this.#known.get(name)?.isMarked === true),
-    );
-    if (this.lines === undefined || counting.length === 0) return new Map();
-    const names = counting.map(({ name }) => name);
+  /** Reads the lines that count. @param documentOf what is known of a lock */
+  async #linesOf(
+    locks: readonly LookedAt[],
+    documentOf: (name: string) => LockDocument | undefined,
+    now: number,
+  ): Promise<ReadonlyMap<string, LineRead>> {
+    const names = locks
+      .filter(({ name, line }) => line === 'always' || (line === 'marked' && hasLine(documentOf(name), now)))
+      .map(({ name }) => name);
+    if (this.lines === undefined || names.length === 0) return new Map();
     return this.lines
       .read(names)
       .catch((error: unknown) => new Map(names.map((name) => [name, error as Error])));
   }
 
-  /** A look shows whether the guess was right. */
-  #saw(name: string, look: Snapshot | Error, now: number): void {
-    const { document, seen } = look instanceof Error ? {} : look;
-    const isMarked = hasLine(document, now);
-    if (!isMarked && !this.#known.has(name)) return;
-    const known = this.#of(name);
-    known.isMarked = isMarked;
-    if (seen?.version !== undefined && known.guess?.seen?.version === seen.version) known.isUnsure = false;
+  /** Shows, too, whether the guess was right. */
+  #lookAt(name: string, read: ReadDocument | undefined): Snapshot | Error {
+    const known = this.#known.get(name);
+    if (read !== undefined && known?.guess?.seen?.version === read.version) known.isUnsure = false;
+    try {
+      return lookAt(read);
+    } catch (error) {
+      return error as Error;
+    }
   }
 
   #of(name: string): Known {
@@ -134,14 +138,6 @@ export class Looks {
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
     this.#known.set(name, (known = {}));
     return known;
-  }
-}
-
-function lookOrError(read: ReadDocument | undefined): Snapshot | Error {
-  try {
-    return lookAt(read);
-  } catch (error) {
-    return error as Error;
   }
 }
 

@@ -2,7 +2,7 @@ import type { LeaseRef } from '../../contract/lock-store.js';
 import type { NextOptions } from '../../contract/queued-call-store.js';
 import type { Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
-import { type Decision, isTaken, type LockDocument, openLease, pauseOf } from '../lock/document.js';
+import { isTaken, openLease, pauseOf, type Rule } from '../lock/document.js';
 import { hasLine, lineOf } from '../lock/in-line.js';
 import { regrant } from '../lock/leases.js';
 import { readableLock } from '../lock/state.js';
@@ -37,11 +37,7 @@ export interface TakenLock {
 export const documentLocks = (
   documents: Pick<LockDocuments, 'read'>,
   lines: Lines,
-  decide: <T>(
-    name: string,
-    rule: (document: LockDocument | undefined, now: number) => Decision<T>,
-    limit?: number,
-  ) => Promise<T>,
+  decide: <T>(name: string, rule: Rule<T>, limit?: number) => Promise<T>,
 ): QueueLocks => ({
   async taken(names) {
     const { now, documents: found } = await documents.read(names);

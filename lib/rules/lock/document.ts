@@ -28,6 +28,13 @@ export interface LockRecord {
 
 export type Lease = Pick<LeaseRef, 'token' | 'holder' | 'fencingToken' | 'job'>;
 
+/** Decides on what is found of a lock. @param now of the database @param standing the line, if it was read */
+export type Rule<T> = (
+  document: LockDocument | undefined,
+  now: number,
+  standing?: readonly Standing[],
+) => Decision<T>;
+
 /** What a rule decides: an answer, and what has to be written before it is true. */
 export interface Decision<T> {
   readonly answer: T;
@@ -36,15 +43,12 @@ export interface Decision<T> {
   readonly hint?: Hint;
   /** What the line must be first. When that is done, the rule decides once more, on what it then finds; so far nothing is decided. */
   readonly first?: LineChange;
-  /** Calls in line that are over. They hold up nobody: the line need not lose them at once. */
+  /** Calls in line that are over, or have the lock now. They hold up nobody: the line need not lose them at once. */
   readonly over?: readonly Standing[];
 }
 
-/** A change of a line. */
-export interface LineChange {
-  readonly enters?: Standing;
-  readonly leaves?: Standing;
-}
+/** A change of a line: a call enters, or leaves. */
+export type LineChange = { readonly enters: Standing } | { readonly leaves: Standing };
 
 /** A call in line, and its process. */
 export interface Hint {

@@ -229,7 +229,7 @@ test.each([
   const asked = request({ token: 'a', wait: { limit: HOUR, priority: 0, process: 'two' } });
   const { answer, first } = acquireInLine(held, NOW + later, asked, standing);
   expect(answer).toMatchObject({ acquired: false, waiting: { place: place + 1, ahead: 1 } });
-  expect(first?.enters).toMatchObject({ token: 'a', place: place + 1 });
+  expect(first).toMatchObject({ enters: { token: 'a', place: place + 1 } });
 });
 
 test('rule 17: a tick is not missed while a run of its job goes on; a run whose lease is over does not', () => {
