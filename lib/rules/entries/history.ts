@@ -15,9 +15,8 @@ import type {
   MissResult,
   Retention,
   RunEntry,
-  RunRecord,
 } from '../../contract/history-store.js';
-import type { LeaseRef, ReleaseOptions, ReleaseOutcome, ReleaseResult } from '../../contract/lock-store.js';
+import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../../contract/lock-store.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { isMiss, isRun, readable, readEach } from '../../contract/readable.js';
 import { NOTHING } from '../lock/document.js';
@@ -28,15 +27,15 @@ import { HistoryWriter } from './keeper.js';
 import { Registry } from './registry.js';
 import { AGAIN, Tries } from './tries.js';
 
-/** Reads what a lock tells of the starts of its jobs, and the store's time. */
-export type LookAtStarts = (name: string) => Promise<SeenStarts & { readonly now: number }>;
+/** Reads what a lock tells of the starts of its jobs. */
+export type LookAtStarts = (name: string) => Promise<SeenStarts>;
 
 /** Looks at documents. */
 export const startsOf =
   (documents: Pick<LockDocuments, 'read'>): LookAtStarts =>
   async (name) => {
     const { now, documents: read } = await documents.read([name]);
-    return { now, ...startsIn(read[0] === undefined ? NOTHING : readableLock(read[0]), now) };
+    return startsIn(read[0] === undefined ? NOTHING : readableLock(read[0]), now);
   };
 
 export interface EntryHistoryOptions {
@@ -71,34 +70,41 @@ export class EntryHistory implements HistoryStore {
     return this.#keeper.flush();
   }
 
-  /** Keeps how the run of a lease has ended, unless that is known: a moment later, if at all. @param isLate see {@link endedEntry} */
+  /**
+   * Keeps how the run of a lease has ended, unless nothing ran: a moment later, if at all. It replaces an interruption and, unless it is late
+   * itself, a late record.
+   *
+   * @param isLate whether its release came late: the lease was over before, or may have been
+   */
   ended(
     lease: LeaseRef,
     { outcome = 'completed', record }: Pick<ReleaseOptions, 'outcome' | 'record'>,
     isLate: boolean,
   ): void {
-    if (record === undefined) return;
-    const entry = endedEntry(lease, outcome, record, isLate);
-    if (entry !== undefined) this.#keeper.add(entry);
+    // A lease without a fencing token had a grant that was never answered.
+    if (record === undefined || outcome === NOTHING_RAN || lease.fencingToken === 0) return;
+    const { kept, ...rest } = record;
+    const how = isLate
+      ? { version: LATE, over: [null, INTERRUPTED] }
+      : { version: ENDED, over: [null, INTERRUPTED, LATE] };
+    this.#keeper.add(runEntry(lease, kept, { outcome, ...rest }, how));
   }
 
   /** Tells of a release, and keeps the record behind it, if there is one: the run has ended, whatever became of its lease. */
   recording(lease: LeaseRef, options: ReleaseOptions, told: Caller<ReleaseResult>): Caller<ReleaseResult> {
     if (options.record === undefined) return told;
-    const { limit } = told;
-    const ended = (isLate: boolean): void => this.ended(lease, options, isLate);
     return {
       get givenUp() {
         return told.givenUp;
       },
-      limit,
+      limit: told.limit,
       answered: (result) => {
-        ended(!result.released);
+        this.ended(lease, options, !result.released);
         told.answered(result);
       },
       failed: (error) => {
         // Nobody knows whether it has ended the lease.
-        ended(true);
+        this.ended(lease, options, true);
         told.failed(error);
       },
     };
@@ -107,7 +113,7 @@ export class EntryHistory implements HistoryStore {
   async interrupted(run: Interruption): Promise<void> {
     const { kept, by, trigger } = run;
     const facts = { outcome: 'interrupted', by, trigger } as const;
-    await this.#keeper.put([runEntry(run, kept, facts, { version: INTERRUPTED, over: [null] })]);
+    await this.#keeper.put(runEntry(run, kept, facts, { version: INTERRUPTED, over: [null] }));
   }
 
   entries(query: HistoryQuery): Promise<HistoryEntry[]> {
@@ -116,10 +122,10 @@ export class EntryHistory implements HistoryStore {
 
   async miss(miss: Miss): Promise<MissResult> {
     const seen = await this.look(miss.name);
-    const tick = missedTick(seen, seen.now, miss);
+    const tick = missedTick(seen, miss);
     // One that is hidden is for people only.
     const kept = tick ?? (isHidden(seen, miss) ? miss.tick : undefined);
-    if (kept !== undefined) await this.#keeper.put([missEntry(miss, kept)]);
+    if (kept !== undefined) await this.#keeper.put(missEntry(miss, kept));
     return tick === undefined ? { missed: false } : { missed: true, tick };
   }
 
@@ -177,26 +183,6 @@ const SHOWN = ['completed', 'wrong', 'miss'] as const;
 const [INTERRUPTED, LATE, ENDED, ONCE] = ['interrupted', 'late', 'ended', 'once'];
 
 const idOf = (...parts: readonly unknown[]): string => asciiJson(parts);
-
-/**
- * The run of a lease that has ended; `undefined` if nothing ran. It replaces an interruption and, unless it is late itself, a late record.
- *
- * @param isLate whether its release came late: the lease was over before, or may have been
- */
-function endedEntry(
-  lease: LeaseRef,
-  outcome: ReleaseOutcome,
-  record: RunRecord,
-  isLate: boolean,
-): NewEntry | undefined {
-  // A lease without a fencing token had a grant that was never answered.
-  if (outcome === NOTHING_RAN || lease.fencingToken === 0) return undefined;
-  const { kept, ...rest } = record;
-  const how = isLate
-    ? { version: LATE, over: [null, INTERRUPTED] }
-    : { version: ENDED, over: [null, INTERRUPTED, LATE] };
-  return runEntry(lease, kept, { outcome, ...rest }, how);
-}
 
 function runEntry(
   { name: lock, fencingToken, holder: instance, job, tick, attempt }: Omit<Interruption, 'kept'>,

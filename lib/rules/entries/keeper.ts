@@ -25,8 +25,8 @@ const MOST_COUNTED = 10_000;
 export class HistoryWriter {
   /** By their locks and ids, in the order in which they came. */
   readonly #waiting = new Map<string, NewEntry>();
-  /** What is being written. */
-  #batch: Promise<void> | undefined;
+  /** What waited when it began is being written. */
+  #sending: Promise<void> | undefined;
   #timer: Timer | undefined;
   /** How many entries are written before the next clean-up, by lock and kind. */
   readonly #left = new Map<string, number>();
@@ -49,7 +49,7 @@ export class HistoryWriter {
     this.#waiting.set(key, record);
     const [oldest = key] = this.#waiting.keys();
     if (this.#waiting.size > MOST_WAITING) this.#waiting.delete(oldest);
-    if (this.#batch !== undefined) return;
+    if (this.#sending !== undefined) return;
     if (this.pause === 0) this.#begin();
     else this.#timer ??= this.clock.setTimer(() => this.#begin(), this.pause);
   }
@@ -57,34 +57,32 @@ export class HistoryWriter {
   /** Resolves when all records that were added before are written, or lost, or nobody answers for long. */
   async flush(): Promise<void> {
     if (this.#timer !== undefined) this.#begin();
-    // Those that come meanwhile may follow each other without end.
-    const batches = 1 + Math.ceil(this.#waiting.size / BATCH_SIZE);
-    for (let i = 0; i < batches && this.#batch !== undefined; i++) await this.#batch;
+    // Those that are being written, and those that waited meanwhile: whoever comes now waits for the time after that.
+    for (let i = 0; i < 2; i++) await this.#sending;
   }
 
-  /** Writes entries now. Returns for each whether it was written. */
-  async put(all: readonly NewEntry[]): Promise<boolean[]> {
-    const written = await this.entries.put(all);
+  /** Writes an entry now. */
+  async put(entry: NewEntry): Promise<void> {
+    await this.entries.put([entry]);
     // The caller does not wait for this.
-    void this.#trim(all).catch(() => undefined);
-    return written;
+    void this.#trim([entry]).catch(() => undefined);
   }
 
-  /** Sends what waits, one batch after another. */
+  /** Sends what waits, and then what has come meanwhile. */
   #begin(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#batch === undefined) void this.#send();
+    this.#sending = this.#send().then(() => {
+      this.#sending = undefined;
+      if (this.#waiting.size > 0) this.#begin();
+    });
   }
 
   async #send(): Promise<void> {
-    while (this.#waiting.size > 0) {
-      const some = [...this.#waiting].slice(0, BATCH_SIZE);
-      for (const [key] of some) this.#waiting.delete(key);
-      const write = this.#write(some.map(([, record]) => record));
-      await (this.#batch = noLongerThan(WRITE_LIMIT, write, this.clock));
-    }
-    this.#batch = undefined;
+    const all = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const some of partsOf(all, BATCH_SIZE))
+      await noLongerThan(WRITE_LIMIT, this.#write(some), this.clock);
   }
 
   async #write(records: readonly NewEntry[]): Promise<void> {

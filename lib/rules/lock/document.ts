@@ -40,7 +40,7 @@ export interface Decision<T> {
   readonly answer: T;
   readonly change?: Next;
   /** Who is told when that is written: a call in line has its turn. */
-  readonly hint?: Hint;
+  readonly hint?: Pick<Standing, 'token' | 'process'>;
   /** What the line must be first. When that is done, the rule decides once more, on what it then finds; so far nothing is decided. */
   readonly first?: LineChange;
   /** Calls in line that are over, or have the lock now. They hold up nobody: the line need not lose them at once. */
@@ -49,12 +49,6 @@ export interface Decision<T> {
 
 /** A change of a line: a call enters, or leaves. */
 export type LineChange = { readonly enters: Standing } | { readonly leaves: Standing };
-
-/** A call in line, and its process. */
-export interface Hint {
-  readonly process: string;
-  readonly token: string;
-}
 
 /** What a document becomes. */
 export interface Next {
@@ -116,14 +110,6 @@ export const holderOf = ({ stranger, lease }: LockDocument): { holder?: string }
 export const expiresIn = ({ until }: LockDocument, now: number): { expiresIn?: number } =>
   Number.isFinite(until) ? { expiresIn: Math.floor(until - now) } : {};
 
-/** What a lease leaves of itself in a document. */
-export const leaseOf = ({ token, holder, fencingToken, job }: LeaseRef): Lease => ({
-  token,
-  holder,
-  fencingToken,
-  ...(job === undefined ? undefined : { job }),
-});
-
 /**
  * Rule 6: the fencing token of the next lease: microseconds of the database's clock, so that it also grows over a database that has lost all
  * data, and more than the last one, whatever the clock says.
@@ -153,9 +139,6 @@ export function byOf({ holder, token, fencingToken }: Lease, ended?: ReleaseOutc
 
 /** Rule 5: the end of a lock that was released, ms from now: it stays free if the clock is set back by hours. People delete rows free for longer. */
 export const FREE = -86_400_000;
-
-/** How long a lock stays taken after its lease was released (`atLeast`), ms. */
-export const endAfter = (keepFor: number): number => (keepFor > 0 ? keepFor : FREE);
 
 /** What a lock looks like: after its lease was released, it may stay taken for a while. Another program tells nothing of that. */
 export function lockState(document: LockDocument, now: number): 'free' | 'held' | 'cooling-down' {

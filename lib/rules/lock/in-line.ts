@@ -19,15 +19,7 @@ import type {
 } from '../../contract/lock-store.js';
 import { AWAITED, NOTHING_RAN, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import { acquire, release } from './leases.js';
-import {
-  become,
-  type Decision,
-  type Hint,
-  isTaken,
-  type LockDocument,
-  type LockRecord,
-  NOTHING,
-} from './document.js';
+import { become, type Decision, isTaken, type LockDocument, type LockRecord, NOTHING } from './document.js';
 
 /** The most calls in a line: each look reads all of them. One more is refused, and has to ask again. */
 export const MOST_IN_LINE = 100;
@@ -167,7 +159,7 @@ function nextTurn(
   line: Line,
   now: number,
   asks?: string,
-): { left: number | undefined; change?: { kept: LockRecord }; hint?: Hint } {
+): { left: number | undefined } & Pick<Decision<unknown>, 'change' | 'hint'> {
   const before = line.called?.token;
   const called = line.call(now, asks);
   const change = changed(document, withLine(document, line, now));

@@ -37,6 +37,8 @@ export function inspect(name: string, document: LockDocument, now: number): Lock
 
 /** What a miss is judged by. */
 export interface SeenStarts {
+  /** The time of the database. */
+  readonly now: number;
   /** The job whose run goes on. */
   readonly running?: string | undefined;
   /** The last tick of each job that was started, or when its interval is due again. */
@@ -46,13 +48,12 @@ export interface SeenStarts {
 /** What a lock tells of starts. @param now of the database */
 export function startsIn(document: LockDocument, now: number): SeenStarts {
   const running = isTaken(document, now) ? openLease(document)?.job : undefined;
-  return { running, starts: document.starts };
+  return { now, running, starts: document.starts };
 }
 
-/** Rule 17: the tick that was missed, or when an interval was due; `undefined` if no tick was missed. @param now of the database */
+/** Rule 17: the tick that was missed, or when an interval was due; `undefined` if no tick was missed. */
 export function missedTick(
-  { running, starts }: SeenStarts,
-  now: number,
+  { now, running, starts }: SeenStarts,
   { job, tick, grace = 0 }: Pick<Miss, 'job' | 'tick' | 'grace'>,
 ): number | undefined {
   // A run of the job goes on.

@@ -1,6 +1,5 @@
 import { NOTHING_RAN } from '../../contract/allowances.js';
 import type {
-  AcquireRefusal,
   AcquireRequest,
   AcquireResult,
   ExtendResult,
@@ -8,17 +7,15 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../../contract/lock-store.js';
-import { type Pause, withoutId } from '../../contract/pause.js';
+import { withoutId } from '../../contract/pause.js';
 import {
   type Decision,
-  endAfter,
   expiresIn,
   FREE,
   holderOf,
   isForgotten,
   isOf,
   isTaken,
-  leaseOf,
   type LockDocument,
   type LockRecord,
   lockState,
@@ -38,7 +35,7 @@ import {
   withStart,
 } from './starts.js';
 
-/** Rules 1 and 2: one attempt to take a lock. @param now of the database */
+/** Rules 1, 2 and 19: one attempt to take a lock. @param now of the database */
 export function acquire(
   document: LockDocument | undefined,
   now: number,
@@ -47,8 +44,13 @@ export function acquire(
   const known = document ?? NOTHING;
   // A lease that has ended does not count, though its lock may be kept.
   if (isTaken(known, now) && openLease(known)?.token === request.token) return again(known, now, request);
-  const paused = request.through === true ? undefined : pauseOf(document, now);
-  if (paused !== undefined) return { answer: pausedBy(paused, known, now, request) };
+  const pause = request.through === true ? undefined : pauseOf(document, now);
+  if (pause !== undefined) {
+    const paused = { paused: withoutId(pause), expiresIn: Math.ceil(pause.until - now) };
+    return {
+      answer: { acquired: false, reason: 'paused', ...paused, ...lastTick(known.starts, request.job) },
+    };
+  }
   if (isTaken(known, now)) return taken(known, now, request);
   const refusal = refusedStart(known.starts, now, request);
   return refusal === undefined ? grant(known, now, request) : { answer: refusal };
@@ -78,20 +80,6 @@ function taken(document: LockDocument, now: number, request: AcquireRequest): De
   };
   return { answer: refusal ?? { acquired: false, reason, ...facts } };
 }
-
-/** Rule 19: no lease begins under a pause. */
-const pausedBy = (
-  pause: Pause,
-  { starts }: LockDocument,
-  now: number,
-  { job }: AcquireRequest,
-): AcquireRefusal => ({
-  acquired: false,
-  reason: 'paused',
-  paused: withoutId(pause),
-  expiresIn: Math.ceil(pause.until - now),
-  ...lastTick(starts, job),
-});
 
 /** Rule 1: the lock is free: a new lease. */
 function grant(document: LockDocument, now: number, request: AcquireRequest): Decision<AcquireResult> {
@@ -184,7 +172,7 @@ export function release(
   // One that has run out is recorded as well, or `extend` would restore it.
   if (!isTaken(document, now))
     return { answer: { released: false, reason: 'expired' }, change: { kept, end: FREE } };
-  return { answer: { released: true }, change: { kept, end: endAfter(keepFor) } };
+  return { answer: { released: true }, change: { kept, end: keepFor > 0 ? keepFor : FREE } };
 }
 
 /** The document is not of this lease. */
@@ -208,8 +196,8 @@ function notOwn(
 }
 
 /** What is kept of a lock whose newest lease is this one. */
-const recordOf = (document: LockRecord = NOTHING, lease: LeaseRef, starts: Starts): LockRecord => ({
-  lease: leaseOf(lease),
-  starts,
-  more: document.more ?? {},
-});
+function recordOf(document: LockRecord = NOTHING, lease: LeaseRef, starts: Starts): LockRecord {
+  const { token, holder, fencingToken, job } = lease;
+  const kept = { token, holder, fencingToken, ...(job !== undefined && { job }) };
+  return { lease: kept, starts, more: document.more ?? {} };
+}

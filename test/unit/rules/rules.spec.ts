@@ -236,7 +236,7 @@ test('rule 17: a tick is not missed while a run of its job goes on; a run whose 
   const lease = { ...request({ job: 'job' }), fencingToken: 1 };
   const running: LockDocument = { lease, starts: new Map(), until: NOW + 1, since: NOW - HOUR };
   const missed = (document: LockDocument): number | undefined =>
-    missedTick(startsIn(document, NOW), NOW, { job: 'job', tick: NOW - 1 });
+    missedTick(startsIn(document, NOW), { job: 'job', tick: NOW - 1 });
   expect(missed(running)).toBeUndefined();
   expect(missed({ ...running, until: NOW })).toBe(NOW - 1);
   expect(missed({ ...running, ended: 'completed' })).toBe(NOW - 1);
