@@ -6,6 +6,7 @@
 import { type Clock, systemClock } from '../../base/clock.js';
 import {
   type SchedulerLockError,
+  LockStateError,
   SchedulerLockConfigError,
   StoreUnavailableError,
 } from '../../base/errors.js';
@@ -39,6 +40,12 @@ import { pause, resume } from '../lock/pauses.js';
 import { acquireInLine, givesUp, hasLine, lineInfo, releaseInLine } from '../lock/in-line.js';
 import { inspect } from '../lock/inspect.js';
 import { readableLock } from '../lock/state.js';
+
+/** It looks the same as before, and could not be written. */
+const isLocked = (name: string): LockStateError => {
+  const what = 'another transaction has locked what the store keeps of it, so nothing was changed';
+  return new LockStateError(name, `${what}. End that transaction.`);
+};
 
 const LOCKS_ONLY: Keeps = { lines: false, queuedCalls: false, histories: false };
 
@@ -75,11 +82,11 @@ export class DocumentLockStore implements LockStore {
     private readonly documents: LockDocuments,
     options: DocumentLockStoreOptions & EntryHistoryOptions = {},
   ) {
-    const { clock = systemClock, locked, forPeople, entries = NO_ENTRIES } = options;
+    const { clock = systemClock, locked = isLocked, forPeople, entries = NO_ENTRIES } = options;
     this.keeps = entries === NO_ENTRIES ? LOCKS_ONLY : EVERYTHING;
     this.#clock = clock;
     this.#lines = new Lines(entries);
-    this.#rounds = new Rounds(documents, clock, this.keeps.lines ? this.#lines : undefined, locked);
+    this.#rounds = new Rounds(documents, clock, this.#lines, locked);
     this.history = new EntryHistory(entries, startsOf(documents), clock, options);
     this.queuedCalls = new EntryQueue(entries, {
       locks: documentLocks(documents, this.#lines, (...asked) => this.#decide(...asked)),
@@ -169,9 +176,7 @@ export class DocumentLockStore implements LockStore {
     return this.#clock.monotonic() + limit / 2;
   }
 
-  #acquire(asked: AcquireRequest, told: Caller<AcquireResult>): void {
-    const { wait, ...bare } = asked;
-    const request: AcquireRequest = wait === undefined || this.keeps.lines ? asked : bare;
+  #acquire(request: AcquireRequest, told: Caller<AcquireResult>): void {
     const { name, ttl } = request;
     const problem = this.documents.nameProblem?.(name);
     if (problem !== undefined)

@@ -51,10 +51,9 @@ export class Looks {
   /** The time that the newest read of any lock has told. Guesses of the time rest on it, for a minute. */
   #latest: Reading = { time: 0, at: -Infinity };
 
-  /** @param lines absent: no call waits */
   constructor(
     private readonly documents: LockDocuments,
-    private readonly lines: Lines | undefined,
+    private readonly lines: Lines,
     private readonly clock: Clock,
   ) {}
 
@@ -115,7 +114,7 @@ export class Looks {
     const names = locks
       .filter(({ name, line }) => line === 'always' || (line === 'marked' && hasLine(documentOf(name), now)))
       .map(({ name }) => name);
-    if (this.lines === undefined || names.length === 0) return new Map();
+    if (names.length === 0) return new Map();
     return this.lines
       .read(names)
       .catch((error: unknown) => new Map(names.map((name) => [name, error as Error])));
@@ -162,14 +161,12 @@ export function lookAt(read: ReadDocument | undefined): Snapshot {
 }
 
 /** What a rule has decided, over what was seen, and how the lock looks then. @param now by the database's clock, as the rule was told */
-export function changeOf(name: string, look: Snapshot, next: Next, now: number) {
-  const { kept, end, begins } = next;
+export function changeOf(name: string, { document, seen }: Snapshot, next: Next, now: number) {
+  const { kept, ...when } = next;
   const { lease, ended, stranger } = kept;
-  const { document, seen } = look;
   const version = newId();
   const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
   const taken = document !== undefined && isTaken(document, now);
-  const when = { ...(end !== undefined && { end }), ...(begins && { begins }) };
   const change: Change = {
     name,
     seen: seen && { ...seen, taken },

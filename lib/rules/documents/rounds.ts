@@ -1,5 +1,5 @@
 import { afterThis, atEndOfTurn, type Clock } from '../../base/clock.js';
-import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
+import { type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type { Caller } from '../../contract/fast-port.js';
 import type { LockDocuments, Renewal, SeenDocument } from '../../contract/port.js';
 import type { Lines } from '../entries/lines.js';
@@ -12,8 +12,6 @@ import { apart } from '../entries/tries.js';
 /** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
 const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
-/** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
-const MAX_RETRY_DELAY = 100;
 /** How long the last try of a call may take whose caller cannot give it up, ms. */
 const LAST_TRY = 10_000;
 
@@ -71,12 +69,12 @@ export class Rounds {
     each((all) => this.documents.renew(all)),
   );
 
-  /** @param lines absent: no call waits @param locked see `DocumentLockStoreOptions` */
+  /** @param locked see `DocumentLockStoreOptions` */
   constructor(
     private readonly documents: LockDocuments,
     private readonly clock: Clock,
-    private readonly lines: Lines | undefined,
-    private readonly locked: ((name: string) => SchedulerLockError) | undefined,
+    private readonly lines: Lines,
+    private readonly locked: (name: string) => SchedulerLockError,
   ) {
     this.#looks = new Looks(documents, lines, clock);
   }
@@ -177,11 +175,7 @@ export class Rounds {
     return undefined;
   }
 
-  #decide(
-    queue: Queue,
-    task: Task<unknown>,
-    found: Found,
-  ): { decision: Decision<unknown>; wanted: Wanted | undefined; now: number } {
+  #decide(queue: Queue, task: Task<unknown>, found: Found) {
     const now = nowOf(found, this.clock);
     const { line } = found;
     const isRead = !(line instanceof Error);
@@ -197,7 +191,7 @@ export class Rounds {
     const { lines } = this;
     const { name } = queue;
     const task = this.#takeFirst(queue);
-    if (task === undefined || lines === undefined) return;
+    if (task === undefined) return;
     if (task.told.givenUp === true) return task.told.failed(tooLate());
     task.hasEntered = 'enters' in first;
     const done = 'enters' in first ? lines.enter(name, first.enters, now) : lines.leave(name, [first.leaves]);
@@ -220,7 +214,7 @@ export class Rounds {
     const { answer, over = [] } = decision;
     this.#looks.wrote(name, after);
     // Whoever reads the line next passes over those that are still there.
-    if (over.length > 0) void this.lines?.leave(name, over).catch(() => undefined);
+    if (over.length > 0) void this.lines.leave(name, over).catch(() => undefined);
     this.#answer(queue, answer);
     return true;
   }
@@ -243,7 +237,7 @@ export class Rounds {
 
   async #pause({ tries = 0, until }: Task<unknown>): Promise<void> {
     const left = until - this.clock.monotonic();
-    if (tries > 1) await apart(Math.min(2 ** tries, MAX_RETRY_DELAY, Math.max(left, 1)), this.clock);
+    if (tries > 1) await apart(tries, this.clock, Math.max(left, 1));
   }
 
   /** Whether it is too late for a change that others have prevented. Asked after the look, which has found nothing to refuse the call for. */
@@ -251,7 +245,8 @@ export class Rounds {
     const { name, tries = 0, triedOver, until, lost } = task;
     if (tries === 0 || this.clock.monotonic() <= until) return false;
     const isLocked = JSON.stringify(triedOver) === JSON.stringify(change.seen);
-    if (lost === undefined || isLocked) throw (isLocked && this.locked?.(name)) || unsettled(name, isLocked);
+    if (isLocked) throw this.locked(name);
+    if (lost === undefined) throw unsettled();
     this.#answer(queue, lost);
     return true;
   }
@@ -291,14 +286,9 @@ const tooLate = (): StoreUnavailableError => {
   return new StoreUnavailableError(message, { outcome: 'not-applied' });
 };
 
-/** The lock changed each time, or, as it looks the same as before, somebody else has locked it; nothing was changed. */
-const unsettled = (name: string, isLocked: boolean): SchedulerLockError =>
-  isLocked
-    ? new LockStateError(
-        name,
-        'another transaction has locked what the store keeps of it, so nothing was changed. End that transaction.',
-      )
-    : new StoreUnavailableError(
-        'The lock changed again and again while the store was asked about it, so nothing was changed.',
-        { outcome: 'not-applied' },
-      );
+/** The lock changed each time, and nothing was changed by us. */
+const unsettled = (): StoreUnavailableError => {
+  const message =
+    'The lock changed again and again while the store was asked about it, so nothing was changed.';
+  return new StoreUnavailableError(message, { outcome: 'not-applied' });
+};

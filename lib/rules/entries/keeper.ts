@@ -10,9 +10,7 @@ const WRITE_LIMIT = 10_000;
 const BATCH_SIZE = 100;
 /** How many records wait at most: more than the runs of a process that end at one moment. They take up to 10 MB while nobody answers. */
 const MOST_WAITING = 10_000;
-/** For how many kinds of entries, each of one lock, a clean-up looks at once. */
-const TRIMMED = 10;
-/** How many entries of one kind a clean-up deletes at most. */
+/** How many entries of one kind a clean-up deletes at most, and one call. */
 const MOST_DROPPED = 1_000;
 /** So many kinds of entries of locks are counted: when there are more, counting starts anew. */
 const MOST_COUNTED = 10_000;
@@ -98,14 +96,12 @@ export class HistoryWriter {
   async #trim(written: readonly NewEntry[]): Promise<void> {
     if (this.entries.trims === true) return;
     const due = written.filter((entry) => this.#isDue(entry));
-    for (const some of partsOf(due, TRIMMED)) {
-      // Lists that are asked for together share a statement.
-      const lists = some.map(({ lock, kind, most: skip = Infinity }) =>
-        this.entries.list({ lock, kinds: [kind], newest: true, bare: true, skip, limit: MOST_DROPPED }),
-      );
-      const beyond = (await Promise.all(lists)).flatMap(({ entries }) => entries);
-      if (beyond.length > 0) await this.entries.drop(beyond);
-    }
+    // Lists that are asked for together share a statement.
+    const lists = due.map(({ lock, kind, most: skip = Infinity }) =>
+      this.entries.list({ lock, kinds: [kind], newest: true, bare: true, skip, limit: MOST_DROPPED }),
+    );
+    const beyond = (await Promise.all(lists)).flatMap(({ entries }) => entries);
+    for (const some of partsOf(beyond, MOST_DROPPED)) await this.entries.drop(some);
   }
 
   #isDue({ lock, kind, most }: NewEntry): boolean {

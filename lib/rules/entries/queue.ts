@@ -354,8 +354,7 @@ class Delivery {
   /** A queued call was taken by the lease, and nobody has got it: that counts no delivery. */
   async #putBack(): Promise<void> {
     const call = await this.#own();
-    if (call === undefined) return;
-    await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 })]);
+    if (call !== undefined) await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 })]);
   }
 
   /** The try before this one may have taken a call, and another one may have come before that since. */

@@ -53,8 +53,7 @@ export class Registry {
     const ids = [...new Set(told.map(({ list }) => list))];
     const lists = ids.length === 0 ? undefined : await this.entries.list({ lock: LOCK, ids });
     const jobs = new Map(readEach(lists?.entries ?? [], listOf, onUnreadable));
-    const none: InstanceRecord['jobs'] = [];
-    return told.map(({ list, one }) => Object.assign(one, { jobs: jobs.get(list) ?? none }));
+    return told.map(({ list, one }) => ({ ...one, jobs: jobs.get(list) ?? [] }));
   }
 }
 

@@ -83,9 +83,7 @@ function byLine(
     return refused(answer, next && { change: { ...change, ...next } });
   }
   const { left, ...turn } = nextTurn(document, line, now, token);
-  const isFull = isWaiting(request) && entered === undefined;
-  if (left !== undefined || isFull)
-    return refused(heldFor(left ?? 0), { ...turn, over: overIn(standing, line) });
+  if (left !== undefined) return refused(heldFor(left), { ...turn, over: overIn(standing, line) });
   line.leave(token);
   const next = { ...change, kept: withLine(kept, line, now) };
   return { ...decision, change: next, over: overIn(standing, line) };

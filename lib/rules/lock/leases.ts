@@ -111,22 +111,18 @@ export function extend(
   lease: LeaseRef,
 ): Decision<ExtendResult> {
   const end = lease.ttl;
-  if (document !== undefined && isOf(document, lease)) {
-    if (document.ended !== undefined) return { answer: { held: false, reason: 'expired' } };
-    const answer = isTaken(document, now) ? LIVE : RESTORED;
-    return { answer, change: { kept: document, end } };
+  const known = document ?? NOTHING;
+  if (isOf(known, lease)) {
+    if (known.ended !== undefined) return { answer: { held: false, reason: 'expired' } };
+    return { answer: isTaken(known, now) ? LIVE : RESTORED, change: { kept: known, end } };
   }
   if (isForgotten(document, lease)) {
     // Over nothing, or over an older lease.
-    const kept = recordOf(document, lease, restoredStart(document?.starts ?? NOTHING.starts, lease));
+    const kept = recordOf(known, lease, restoredStart(known.starts, lease));
     return { answer: RESTORED, change: { kept, end, begins: true } };
   }
-  const isOver = document === undefined || !isTaken(document, now);
-  return {
-    answer: isOver
-      ? { held: false, reason: 'expired' }
-      : { held: false, reason: 'taken', ...holderOf(document) },
-  };
+  if (!isTaken(known, now)) return { answer: { held: false, reason: 'expired' } };
+  return { answer: { held: false, reason: 'taken', ...holderOf(known) } };
 }
 
 const LIVE: ExtendResult = { held: true };
@@ -148,11 +144,11 @@ export function regrant(
   lease: LeaseRef,
   { job, ttl, through }: { readonly job: string; readonly ttl: number; readonly through: boolean },
 ): Decision<number | undefined> {
-  const isLive = document !== undefined && isOf(document, lease) && document.ended === undefined;
-  if (!through && pauseOf(document, now) !== undefined) return { answer: undefined };
-  if (!isLive || document.lease === undefined || !isTaken(document, now)) return { answer: undefined };
-  const fencingToken = nextFencingToken(lease.name, document, now);
-  const kept = { ...document, lease: { ...document.lease, job, fencingToken } };
+  const known = document ?? NOTHING;
+  const open = isOf(known, lease) && isTaken(known, now) ? openLease(known) : undefined;
+  if (open === undefined || (!through && pauseOf(known, now) !== undefined)) return { answer: undefined };
+  const fencingToken = nextFencingToken(lease.name, known, now);
+  const kept = { ...known, lease: { ...open, job, fencingToken } };
   return { answer: fencingToken, change: { kept, end: ttl } };
 }
 
@@ -196,8 +192,8 @@ function notOwn(
 }
 
 /** What is kept of a lock whose newest lease is this one. */
-function recordOf(document: LockRecord = NOTHING, lease: LeaseRef, starts: Starts): LockRecord {
+function recordOf({ more = {} }: LockRecord, lease: LeaseRef, starts: Starts): LockRecord {
   const { token, holder, fencingToken, job } = lease;
   const kept = { token, holder, fencingToken, ...(job !== undefined && { job }) };
-  return { lease: kept, starts, more: document.more ?? {} };
+  return { lease: kept, starts, more };
 }

@@ -104,15 +104,15 @@ function refusedTick(
   if (isRepeated(starts, now, request)) return undefined;
   const last = tickOf(starts, job);
   const refusal = { acquired: false, reason: 'already-ran' } as const;
-  if (last !== undefined && last.tick >= tick)
-    return { ...refusal, ...lastTick(starts, job), ...(last.tick === tick && retryIn(last, now)) };
+  if (last !== undefined && last.tick >= tick) {
+    // One that failed may have to wait before it is tried again.
+    const isAwaited = last.tick === tick && last.retryAt !== undefined;
+    const wait = isAwaited && { expiresIn: Math.ceil(last.retryAt - now) };
+    return { ...refusal, ...lastTick(starts, job), ...wait };
+  }
   const isUnwanted = only === 'interrupted' || (only === 'known' && last === undefined);
   return isUnwanted ? refusal : undefined;
 }
-
-/** How long a tick that failed still has to wait before it is tried again. */
-const retryIn = ({ retryAt }: TickStart, now: number): Pick<AcquireRefusal, 'expiresIn'> =>
-  retryAt === undefined ? {} : { expiresIn: Math.ceil(retryAt - now) };
 
 /**
  * Rule 4: notes the start of a job that may start. Tells which run of its tick that is, and the schedule of the start before if that was
