@@ -155,11 +155,11 @@ export class DocumentLockStore implements LockStore {
     if (!this.keeps.lines) return locks.map(({ name, document }) => inspect(name, document, now));
     const [queued, lines] = await Promise.all([
       this.queuedCalls.shown(locks.map(({ name }) => name)),
-      this.#lines.shown(locks.filter(({ document }) => hasLine(document, now)).map(({ name }) => name)),
+      Promise.all(locks.map(({ name, document }) => (hasLine(document, now) ? this.#lines.shown(name) : []))),
     ]);
-    return locks.map(({ name, document }) => ({
+    return locks.map(({ name, document }, i) => ({
       ...inspect(name, document, now),
-      ...lineInfo(document, now, lines.get(name) ?? []),
+      ...lineInfo(document, now, lines[i] ?? []),
       ...queued(name),
     }));
   }

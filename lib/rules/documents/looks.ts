@@ -85,39 +85,24 @@ export class Looks {
   /** @returns what is found of each of these locks, or why it cannot be told */
   async at(locks: readonly LookedAt[]): Promise<(Found | Error)[]> {
     const reckoned = nowOf(this.#latest, this.clock);
-    const [{ now, documents, problems }, early] = await Promise.all([
-      this.documents.read(locks.map(({ name }) => name)),
-      this.#linesOf(locks, (name) => this.#known.get(name)?.guess?.document, reckoned),
-    ]);
+    const lineOf = (name: string): Promise<LineRead> =>
+      this.lines.read(name).catch((error: unknown) => error as Error);
+    const early = new Map(
+      locks
+        .filter((lock) => counts(lock, this.#known.get(lock.name)?.guess, reckoned))
+        .map(({ name }) => [name, lineOf(name)]),
+    );
+    const { now, documents, problems } = await this.documents.read(locks.map(({ name }) => name));
     const latest = (this.#latest = { time: now, at: this.clock.monotonic() });
     const read = new Map(documents.map((document) => [document.name, document]));
-    const looks = new Map<string, Snapshot | Error>(
-      locks.map(({ name }) => [name, problems?.get(name) ?? this.#lookAt(name, read.get(name))]),
-    );
-    const found = (name: string): LockDocument | undefined => {
-      const look = looks.get(name);
-      return look instanceof Error ? undefined : look?.document;
-    };
-    const left = locks.filter(({ name }) => !early.has(name));
-    const late = await this.#linesOf(left, found, now);
-    return [...looks].map(([name, look]) =>
-      look instanceof Error ? look : { ...look, ...latest, line: early.get(name) ?? late.get(name) },
-    );
-  }
-
-  /** Reads the lines that count. @param documentOf what is known of a lock */
-  async #linesOf(
-    locks: readonly LookedAt[],
-    documentOf: (name: string) => LockDocument | undefined,
-    now: number,
-  ): Promise<ReadonlyMap<string, LineRead>> {
-    const names = locks
-      .filter(({ name, line }) => line === 'always' || (line === 'marked' && hasLine(documentOf(name), now)))
-      .map(({ name }) => name);
-    if (names.length === 0) return new Map();
-    return this.lines
-      .read(names)
-      .catch((error: unknown) => new Map(names.map((name) => [name, error as Error])));
+    const found = locks.map(async (lock) => {
+      const { name } = lock;
+      const look = problems?.get(name) ?? this.#lookAt(name, read.get(name));
+      if (look instanceof Error) return look;
+      const line = await (early.get(name) ?? (counts(lock, look, now) ? lineOf(name) : undefined));
+      return { ...look, ...latest, line };
+    });
+    return Promise.all(found);
   }
 
   /** Shows, too, whether the guess was right. */
@@ -139,6 +124,10 @@ export class Looks {
     return known;
   }
 }
+
+/** Whether a line counts, by what is known of the document. @param now of the database */
+const counts = ({ line }: LookedAt, known: Snapshot | undefined, now: number): boolean =>
+  line === 'always' || (line === 'marked' && hasLine(known?.document, now));
 
 /** The document of a lock, and what a change of it is written over. */
 export interface Snapshot {

@@ -43,17 +43,15 @@ export const documentLocks = (
     const { now, documents: found } = await documents.read(names);
     const locks = found.map((each) => ({ name: each.name, lock: readableLock(each) }));
     const all = locks.filter(({ lock }) => isTaken(lock, now) || pauseOf(lock, now) !== undefined);
-    // Most locks have no line, and cost no read of it.
-    const read = await lines.shown(all.filter(({ lock }) => hasLine(lock, now)).map(({ name }) => name));
-    return new Map(
-      all.map(({ name, lock }): [string, TakenLock] => {
-        const { standing } = lineOf(lock, read.get(name) ?? []);
-        const waiting = standing.find(({ drains }) => drains !== true)?.place;
-        const draining = standing.find(({ drains }) => drains === true)?.place;
-        const paused = pauseOf(lock, now) !== undefined;
-        return [name, { waiting, draining, paused, lease: isTaken(lock, now) ? openLease(lock) : undefined }];
-      }),
-    );
+    const taken = all.map(async ({ name, lock }): Promise<[string, TakenLock]> => {
+      // Most locks have no line, and cost no read of it.
+      const { standing } = lineOf(lock, hasLine(lock, now) ? await lines.shown(name) : []);
+      const waiting = standing.find(({ drains }) => drains !== true)?.place;
+      const draining = standing.find(({ drains }) => drains === true)?.place;
+      const paused = pauseOf(lock, now) !== undefined;
+      return [name, { waiting, draining, paused, lease: isTaken(lock, now) ? openLease(lock) : undefined }];
+    });
+    return new Map(await Promise.all(taken));
   },
   regrant: (lease, run, limit) =>
     decide(lease.name, (document, now) => regrant(document, now, lease, run), limit),
