@@ -80,16 +80,17 @@ export class HistoryWriter {
     const all = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const some of partsOf(all, BATCH_SIZE))
-      await noLongerThan(WRITE_LIMIT, this.#write(some), this.clock);
+      // An entry of a history is not worth more tries.
+      await noLongerThan(
+        WRITE_LIMIT,
+        this.#write(some).catch(() => undefined),
+        this.clock,
+      );
   }
 
   async #write(records: readonly NewEntry[]): Promise<void> {
-    try {
-      await this.entries.put(records);
-      await this.#trim(records);
-    } catch {
-      // An entry of a history is not worth more tries.
-    }
+    await this.entries.put(records);
+    await this.#trim(records);
   }
 
   /** Deletes what is too much, where it is time to. */

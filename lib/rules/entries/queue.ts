@@ -43,7 +43,7 @@ import type { QueueLocks, TakenLock } from './queue-locks.js';
 import { partsOf } from './together.js';
 import { AGAIN, Tries, Turns } from './tries.js';
 
-/** How many locks one look at queued calls asks for, or finds. */
+/** How many locks one call of the place asks for. */
 const MOST_LOCKS = 1_000;
 /** After so many ms, less than half as long as callers wait by default, a call that has lost a race counts as merged by those who were faster, and came later. */
 const RACES = 800;
@@ -76,8 +76,6 @@ export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
  */
 export class EntryQueue implements QueuedCallStore {
   readonly #turns: Turns<NewQueuedCall, Enqueued>;
-  /** The lock behind which the next look for queued calls begins. */
-  #lookedAt: string | undefined;
   /** Whether calls can be kept, as far as is known. */
   #isOpen = false;
 
@@ -127,17 +125,17 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
-    const after = this.#lookedAt === undefined ? {} : { after: this.#lookedAt };
-    const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS, ...after });
-    // The next look goes on behind these.
-    this.#lookedAt = sums.length < MOST_LOCKS ? undefined : sums.at(-1)?.lock;
-    if (sums.length === 0) return [];
-    const taken = await this.parts.locks.taken(sums.map(({ lock }) => lock));
-    const left = sums.map(({ lock, place }) => ({ name: lock, place }));
-    return left.filter((call) => {
-      const { paused = false, draining } = taken.get(call.name) ?? {};
-      return !isAttended(call, draining) && (!paused || isThrough(call.place, this.parts.clock.now()));
-    });
+    const { locks, clock } = this.parts;
+    const left: LeftCalls[] = [];
+    for (const sums of partsOf(await this.entries.sums({ kinds: [CALL], jobs }), MOST_LOCKS)) {
+      const taken = await locks.taken(sums.map(({ lock }) => lock));
+      for (const { lock: name, place } of sums) {
+        const { paused = false, draining } = taken.get(name) ?? {};
+        const mayRun = !paused || isThrough(place, clock.now());
+        if (mayRun && !isAttended({ place }, draining)) left.push({ name, place });
+      }
+    }
+    return left;
   }
 
   async redeliver(name: string, id?: string): Promise<number> {

@@ -6,8 +6,6 @@ export const AGAIN = Symbol('again');
 
 /** How long a caller waits by default, ms. */
 export const WAITS = 2_000;
-/** So many tries follow each other at once: the others may be done by then. */
-const IMMEDIATE_TRIES = 3;
 /** The longest pause between two tries, ms: a few calls long, so that colliding instances move apart. */
 const LONGEST_PAUSE = 100;
 /** How long a turn waits for the one before it, ms. */
@@ -55,7 +53,8 @@ export class Tries {
     for (let tries = 0; tries === 0 || this.clock.monotonic() < until; tries++) {
       const answer = await attempt(tries > 0);
       if (answer !== AGAIN) return answer;
-      if (tries >= IMMEDIATE_TRIES) await apart(tries, this.clock);
+      // The others may be done by then.
+      if (tries > 1) await apart(tries, this.clock);
     }
     throw this.#unavailable('Others changed what is kept beside the lock again and again meanwhile.');
   }
