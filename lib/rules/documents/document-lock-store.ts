@@ -155,7 +155,9 @@ export class DocumentLockStore implements LockStore {
     if (!this.keeps.lines) return locks.map(({ name, document }) => inspect(name, document, now));
     const [queued, lines] = await Promise.all([
       this.queuedCalls.shown(locks.map(({ name }) => name)),
-      Promise.all(locks.map(({ name, document }) => (hasLine(document, now) ? this.#lines.shown(name) : []))),
+      Promise.all(
+        locks.map(async ({ name, document }) => (hasLine(document, now) ? this.#lines.shown(name) : [])),
+      ),
     ]);
     return locks.map(({ name, document }, i) => ({
       ...inspect(name, document, now),

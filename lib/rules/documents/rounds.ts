@@ -236,8 +236,7 @@ export class Rounds {
   }
 
   async #pause({ tries = 0, until }: Task<unknown>): Promise<void> {
-    const left = until - this.clock.monotonic();
-    if (tries > 1) await apart(tries, this.clock, Math.max(left, 1));
+    if (tries > 1) await apart(tries, this.clock, Math.max(until - this.clock.monotonic(), 1));
   }
 
   /** Whether it is too late for a change that others have prevented. Asked after the look, which has found nothing to refuse the call for. */

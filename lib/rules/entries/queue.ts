@@ -51,8 +51,6 @@ const RACES = 800;
 const ON_THE_WAY = 100;
 /** How many dead letters one clean-up deletes at most. */
 const MOST_DROPPED = 100;
-/** The dead letters of how many locks are read at once. */
-const LETTERS_AT_ONCE = 30;
 
 /** What {@link EntryQueue} needs besides entries. */
 export interface QueueParts {
@@ -174,10 +172,8 @@ export class EntryQueue implements QueuedCallStore {
       const sums = await this.entries.sums({ locks: some, kinds: [CALL, DEAD] });
       for (const { lock, kind, count } of sums) if (kind === CALL) infos.set(lock, { queued: count });
       const dead = sums.filter(({ kind }) => kind === DEAD).map(({ lock }) => lock);
-      for (const few of partsOf(dead, LETTERS_AT_ONCE)) {
-        const letters = await Promise.all(few.map((lock) => this.#letters(lock)));
-        few.forEach((lock, i) => infos.set(lock, { ...infos.get(lock), ...letters[i] }));
-      }
+      const letters = await Promise.all(dead.map((lock) => this.#letters(lock)));
+      dead.forEach((lock, i) => infos.set(lock, { ...infos.get(lock), ...letters[i] }));
     }
     return infos;
   }
