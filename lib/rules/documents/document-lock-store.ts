@@ -66,7 +66,7 @@ export interface DocumentLockStoreOptions {
  * Calls of one process for one lock take effect in the order in which they were made. One that its caller gives up holds up no later one, and
  * nothing more of it is sent.
  *
- * The record of a run is written right after the release, or a moment later: one that cannot be written is lost, and changes nothing for the lock.
+ * The record of a run is written a quarter of a second after the release: one that cannot be written is lost, and changes nothing for the lock.
  */
 export class DocumentLockStore implements LockStore {
   readonly keeps: Keeps;

@@ -41,8 +41,6 @@ export const startsOf =
 export interface EntryHistoryOptions {
   /** Bounds reads for people, of histories and queued calls, which must not delay anything else. @default not at all */
   readonly forPeople?: (<T>(read: () => Promise<T>) => Promise<T>) | undefined;
-  /** How long the record of a run waits for others, ms: what a write costs beside a release. @default 0 */
-  readonly recordsWait?: number;
 }
 
 /** Rules 16 to 18: histories, over entries of locks. */
@@ -55,9 +53,9 @@ export class EntryHistory implements HistoryStore {
     private readonly entriesOf: LockEntries,
     private readonly look: LookAtStarts,
     private readonly clock: Clock,
-    { forPeople = (read) => read(), recordsWait = 0 }: EntryHistoryOptions = {},
+    { forPeople = (read) => read() }: EntryHistoryOptions = {},
   ) {
-    this.#keeper = new HistoryWriter(entriesOf, clock, recordsWait);
+    this.#keeper = new HistoryWriter(entriesOf, clock);
     this.#forPeople = forPeople;
     this.#registry = new Registry(entriesOf);
   }
@@ -113,7 +111,7 @@ export class EntryHistory implements HistoryStore {
   async interrupted(run: Interruption): Promise<void> {
     const { kept, by, trigger } = run;
     const facts = { outcome: 'interrupted', by, trigger } as const;
-    await this.#keeper.put(runEntry(run, kept, facts, { version: INTERRUPTED, over: [null] }));
+    await this.#keeper.put([runEntry(run, kept, facts, { version: INTERRUPTED, over: [null] })]);
   }
 
   entries(query: HistoryQuery): Promise<HistoryEntry[]> {
@@ -125,7 +123,7 @@ export class EntryHistory implements HistoryStore {
     const tick = missedTick(seen, miss);
     // One that is hidden is for people only.
     const kept = tick ?? (isHidden(seen, miss) ? miss.tick : undefined);
-    if (kept !== undefined) await this.#keeper.put(missEntry(miss, kept));
+    if (kept !== undefined) await this.#keeper.put([missEntry(miss, kept)]);
     return tick === undefined ? { missed: false } : { missed: true, tick };
   }
 

@@ -3,7 +3,7 @@ import type { LockEntries, NewEntry } from './entries.js';
 import { partsOf } from './together.js';
 
 /** How long the record of a run waits for others, ms: a second is enough for it and its write, unless the server is overloaded. */
-export const RECORDS_WAIT = 250;
+const RECORDS_WAIT = 250;
 /** A write without an answer delays later writes, and readers, for so long at most, ms. */
 const WRITE_LIMIT = 10_000;
 /** The most entries for one write. */
@@ -29,11 +29,9 @@ export class HistoryWriter {
   /** How many entries are written before the next clean-up, by lock and kind. */
   readonly #left = new Map<string, number>();
 
-  /** @param pause how long a record waits for others before the first ones are sent, ms */
   constructor(
     private readonly entries: LockEntries,
     private readonly clock: Clock,
-    private readonly pause: number,
   ) {}
 
   /** Writes a record soon. While nobody answers, the oldest are lost. */
@@ -47,9 +45,7 @@ export class HistoryWriter {
     this.#waiting.set(key, record);
     const [oldest = key] = this.#waiting.keys();
     if (this.#waiting.size > MOST_WAITING) this.#waiting.delete(oldest);
-    if (this.#sending !== undefined) return;
-    if (this.pause === 0) this.#begin();
-    else this.#timer ??= this.clock.setTimer(() => this.#begin(), this.pause);
+    if (this.#sending === undefined) this.#timer ??= this.clock.setTimer(() => this.#begin(), RECORDS_WAIT);
   }
 
   /** Resolves when all records that were added before are written, or lost, or nobody answers for long. */
@@ -59,11 +55,11 @@ export class HistoryWriter {
     for (let i = 0; i < 2; i++) await this.#sending;
   }
 
-  /** Writes an entry now. */
-  async put(entry: NewEntry): Promise<void> {
-    await this.entries.put([entry]);
-    // The caller does not wait for this.
-    void this.#trim([entry]).catch(() => undefined);
+  /** Writes entries now, and deletes what is too much then. */
+  async put(entries: readonly NewEntry[]): Promise<void> {
+    await this.entries.put(entries);
+    // If it fails, the next time does it.
+    await this.#trim(entries).catch(() => undefined);
   }
 
   /** Sends what waits, and then what has come meanwhile. */
@@ -79,18 +75,11 @@ export class HistoryWriter {
   async #send(): Promise<void> {
     const all = [...this.#waiting.values()];
     this.#waiting.clear();
-    for (const some of partsOf(all, BATCH_SIZE))
+    for (const some of partsOf(all, BATCH_SIZE)) {
       // An entry of a history is not worth more tries.
-      await noLongerThan(
-        WRITE_LIMIT,
-        this.#write(some).catch(() => undefined),
-        this.clock,
-      );
-  }
-
-  async #write(records: readonly NewEntry[]): Promise<void> {
-    await this.entries.put(records);
-    await this.#trim(records);
+      const write = this.put(some).catch(() => undefined);
+      await noLongerThan(WRITE_LIMIT, write, this.clock);
+    }
   }
 
   /** Deletes what is too much, where it is time to. */
