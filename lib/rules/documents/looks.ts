@@ -16,10 +16,8 @@ export interface LookedAt {
 /** What was found of a lock. */
 export interface Found extends Snapshot, Reading {
   /** Its line, or why it could not be read. Absent: it does not count. */
-  readonly line?: LineRead | undefined;
+  readonly line?: readonly Standing[] | Error | undefined;
 }
-
-type LineRead = readonly Standing[] | Error;
 
 /** What is known of a lock without a look. */
 interface Known {
@@ -85,8 +83,7 @@ export class Looks {
   /** @returns what is found of each of these locks, or why it cannot be told */
   async at(locks: readonly LookedAt[]): Promise<(Found | Error)[]> {
     const reckoned = nowOf(this.#latest, this.clock);
-    const lineOf = (name: string): Promise<LineRead> =>
-      this.lines.read(name).catch((error: unknown) => error as Error);
+    const lineOf = (name: string) => this.lines.read(name).catch((error: unknown) => error as Error);
     const early = new Map(
       locks
         .filter((lock) => counts(lock, this.#known.get(lock.name)?.guess, reckoned))

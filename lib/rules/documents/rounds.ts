@@ -167,7 +167,7 @@ export class Rounds {
       if (task === undefined) break;
       const { wanted, decision, now } = this.#decide(queue, task, found);
       const { first, answer } = decision;
-      if (first !== undefined && task.hasEntered !== true) this.#inLine(queue, first, now);
+      if (first !== undefined && task.hasEntered !== true) this.#inLine(queue, task, first, now);
       else if (wanted !== undefined) return wanted;
       else if (task.isUnsure === true) throw overtaken();
       else this.#answer(queue, answer);
@@ -187,11 +187,10 @@ export class Rounds {
   }
 
   /** The line has to change first: the task comes back then, and holds up nobody meanwhile. */
-  #inLine(queue: Queue, first: LineChange, now: number): void {
+  #inLine(queue: Queue, task: Task<unknown>, first: LineChange, now: number): void {
     const { lines } = this;
-    const { name } = queue;
-    const task = this.#takeFirst(queue);
-    if (task === undefined) return;
+    const { name } = task;
+    this.#takeFirst(queue);
     if (task.told.givenUp === true) return task.told.failed(tooLate());
     task.hasEntered = 'enters' in first;
     const done = 'enters' in first ? lines.enter(name, first.enters, now) : lines.leave(name, [first.leaves]);
@@ -203,7 +202,6 @@ export class Rounds {
 
   /** @param isWritten `undefined`: nobody can tell */
   #wrote({ queue, task, change, after, decision }: Wanted, isWritten: boolean | undefined): boolean {
-    const { name } = queue;
     if (isWritten !== true) {
       task.tries = (task.tries ?? 0) + 1;
       task.triedOver = change.seen;
@@ -212,9 +210,9 @@ export class Rounds {
       return false;
     }
     const { answer, over = [] } = decision;
-    this.#looks.wrote(name, after);
+    this.#looks.wrote(queue.name, after);
     // Whoever reads the line next passes over those that are still there.
-    if (over.length > 0) void this.lines.leave(name, over).catch(() => undefined);
+    if (over.length > 0) void this.lines.leave(queue.name, over).catch(() => undefined);
     this.#answer(queue, answer);
     return true;
   }

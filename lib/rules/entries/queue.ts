@@ -49,8 +49,6 @@ const MOST_LOCKS = 1_000;
 const RACES = 800;
 /** So many calls of a lock may be on their way at once: a queue with room for fewer is counted once more. */
 const ON_THE_WAY = 100;
-/** How many dead letters one clean-up deletes at most. */
-const MOST_DROPPED = 100;
 
 /** What {@link EntryQueue} needs besides entries. */
 export interface QueueParts {
@@ -444,7 +442,7 @@ async function bury(
   const [written] = await entries.put([deadEntry(call, reason)]);
   if (written !== true) return [];
   const { lock } = call.entry;
-  const beyond = { lock, kinds: [DEAD], newest: true, skip: DEAD_KEPT, limit: MOST_DROPPED } as const;
+  const beyond = { lock, kinds: [DEAD], newest: true, skip: DEAD_KEPT } as const;
   const { entries: oldest } = await entries.list(beyond);
   if (oldest.length > 0) await entries.drop(oldest);
   return [letterOf(call, reason, call.now)];
