@@ -43,7 +43,7 @@ export interface Decision<T> {
   readonly hint?: Pick<Standing, 'token' | 'process'>;
   /** What the line must be first. When that is done, the rule decides once more, on what it then finds; so far nothing is decided. */
   readonly first?: LineChange;
-  /** Calls in line that are over, or have the lock now. They hold up nobody: the line need not lose them at once. */
+  /** Calls in line that are over. They hold up nobody: the line need not lose them at once. */
   readonly over?: readonly Standing[];
 }
 

@@ -85,8 +85,9 @@ function byLine(
   const { left, ...turn } = nextTurn(document, line, now, token);
   if (left !== undefined) return refused(heldFor(left), { ...turn, over: overIn(standing, line) });
   line.leave(token);
-  const next = { ...change, kept: withLine(kept, line, now) };
-  return { ...decision, change: next, over: overIn(standing, line) };
+  // The release, which reads the line for that mark, takes its own call out.
+  const next = { ...change, kept: withLine(kept, line, now, own) };
+  return { ...decision, change: next, over: overIn(standing, line).filter((one) => one !== own) };
 }
 
 /** Rules 3, 12 and 13: a lease is released, or a call gives up its wait. The arguments are those of {@link acquireInLine}. */
@@ -212,10 +213,11 @@ export function lineOf(document: LockDocument, standing: readonly Standing[]): L
   );
 }
 
-/** What is kept of a lock, with the mark of this line. */
-function withLine({ more = {}, ...kept }: LockRecord, line: Line, now: number): LockRecord {
+/** What is kept of a lock, with the mark of this line. @param own the call that has the lock from now on, if it is still written there */
+function withLine({ more = {}, ...kept }: LockRecord, line: Line, now: number, own?: Standing): LockRecord {
   const { line: before, ...others } = more as { line?: Mark };
-  const { called, standing } = line;
+  const { called } = line;
+  const standing = own === undefined ? line.standing : [...line.standing, own];
   const last = Math.max(now, ...standing.map(({ until }) => until));
   const isCovered = before !== undefined && before.until >= last;
   const isOver = standing.length === 0 && (before === undefined || before.until <= now);
