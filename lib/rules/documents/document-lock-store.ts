@@ -6,6 +6,7 @@
 import { type Clock, systemClock } from '../../base/clock.js';
 import {
   type SchedulerLockError,
+  LockStateError,
   SchedulerLockConfigError,
   StoreUnavailableError,
 } from '../../base/errors.js';
@@ -25,7 +26,7 @@ import {
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { NewPause, Pause } from '../../contract/pause.js';
-import { byOf, type Decision, type LockDocument } from '../lock/document.js';
+import { byOf, type Rule } from '../lock/document.js';
 import { type LockEntries, NO_ENTRIES } from '../entries/entries.js';
 import { EntryHistory, type EntryHistoryOptions, startsOf } from '../entries/history.js';
 import { Lines, Moments } from '../entries/lines.js';
@@ -39,6 +40,12 @@ import { pause, resume } from '../lock/pauses.js';
 import { acquireInLine, givesUp, hasLine, lineInfo, releaseInLine } from '../lock/in-line.js';
 import { inspect } from '../lock/inspect.js';
 import { readableLock } from '../lock/state.js';
+
+/** It looks the same as before, and could not be written. */
+const isLocked = (name: string): LockStateError => {
+  const what = 'another transaction has locked what the store keeps of it, so nothing was changed';
+  return new LockStateError(name, `${what}. End that transaction.`);
+};
 
 const LOCKS_ONLY: Keeps = { lines: false, queuedCalls: false, histories: false };
 
@@ -59,7 +66,7 @@ export interface DocumentLockStoreOptions {
  * Calls of one process for one lock take effect in the order in which they were made. One that its caller gives up holds up no later one, and
  * nothing more of it is sent.
  *
- * The record of a run is written right after the release, or a moment later: one that cannot be written is lost, and changes nothing for the lock.
+ * The record of a run is written a quarter of a second after the release: one that cannot be written is lost, and changes nothing for the lock.
  */
 export class DocumentLockStore implements LockStore {
   readonly keeps: Keeps;
@@ -75,11 +82,11 @@ export class DocumentLockStore implements LockStore {
     private readonly documents: LockDocuments,
     options: DocumentLockStoreOptions & EntryHistoryOptions = {},
   ) {
-    const { clock = systemClock, locked, forPeople, entries = NO_ENTRIES } = options;
+    const { clock = systemClock, locked = isLocked, forPeople, entries = NO_ENTRIES } = options;
     this.keeps = entries === NO_ENTRIES ? LOCKS_ONLY : EVERYTHING;
     this.#clock = clock;
     this.#lines = new Lines(entries);
-    this.#rounds = new Rounds(documents, clock, this.keeps.lines ? this.#lines : undefined, locked);
+    this.#rounds = new Rounds(documents, clock, this.#lines, locked);
     this.history = new EntryHistory(entries, startsOf(documents), clock, options);
     this.queuedCalls = new EntryQueue(entries, {
       locks: documentLocks(documents, this.#lines, (...asked) => this.#decide(...asked)),
@@ -148,20 +155,18 @@ export class DocumentLockStore implements LockStore {
     if (!this.keeps.lines) return locks.map(({ name, document }) => inspect(name, document, now));
     const [queued, lines] = await Promise.all([
       this.queuedCalls.shown(locks.map(({ name }) => name)),
-      this.#lines.shown(locks.filter(({ document }) => hasLine(document, now)).map(({ name }) => name)),
+      Promise.all(
+        locks.map(async ({ name, document }) => (hasLine(document, now) ? this.#lines.shown(name) : [])),
+      ),
     ]);
-    return locks.map(({ name, document }) => ({
+    return locks.map(({ name, document }, i) => ({
       ...inspect(name, document, now),
-      ...lineInfo(document, now, lines.get(name) ?? []),
+      ...lineInfo(document, now, lines[i] ?? []),
       ...queued(name),
     }));
   }
 
-  #decide<T>(
-    name: string,
-    decide: (document: LockDocument | undefined, now: number) => Decision<T>,
-    limit?: number,
-  ): Promise<T> {
+  #decide<T>(name: string, decide: Rule<T>, limit?: number): Promise<T> {
     const until = this.#until(limit);
     return new Promise((answered, failed) =>
       this.#rounds.add<T>({ name, decide, until, told: { answered, failed } }),
@@ -173,20 +178,17 @@ export class DocumentLockStore implements LockStore {
     return this.#clock.monotonic() + limit / 2;
   }
 
-  #acquire(asked: AcquireRequest, told: Caller<AcquireResult>): void {
-    const { wait, ...bare } = asked;
-    const request: AcquireRequest = wait === undefined || this.keeps.lines ? asked : bare;
+  #acquire(request: AcquireRequest, told: Caller<AcquireResult>): void {
     const { name, ttl } = request;
     const problem = this.documents.nameProblem?.(name);
     if (problem !== undefined)
       return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
     const isWaiting = request.wait !== undefined;
-    let at: number | undefined;
     this.#rounds.add({
       name,
       decide: (document, now, line) => {
-        if (isWaiting) at ??= this.#moments.at(now);
-        return acquireInLine(document, now, at === undefined ? request : { ...request, at }, line);
+        const arrival = isWaiting ? { ...request, at: this.#moments.at(now) } : request;
+        return acquireInLine(document, now, arrival, line);
       },
       line: isWaiting ? 'always' : 'marked',
       // A guess reckons the time too early: no interval is due by that.

@@ -16,10 +16,8 @@ export interface LookedAt {
 /** What was found of a lock. */
 export interface Found extends Snapshot, Reading {
   /** Its line, or why it could not be read. Absent: it does not count. */
-  readonly line?: LineRead | undefined;
+  readonly line?: readonly Standing[] | Error | undefined;
 }
-
-type LineRead = readonly Standing[] | Error;
 
 /** What is known of a lock without a look. */
 interface Known {
@@ -27,8 +25,6 @@ interface Known {
   guess?: Snapshot | undefined;
   /** Whether a guess was wrong, and none was right since. */
   isUnsure?: boolean;
-  /** Whether its document had a mark when it was read last: then its line is read along with it. */
-  isMarked?: boolean;
 }
 
 /** Of how many locks something is known. A caller can make up a name per call: when there are too many, it starts anew. */
@@ -53,10 +49,9 @@ export class Looks {
   /** The time that the newest read of any lock has told. Guesses of the time rest on it, for a minute. */
   #latest: Reading = { time: 0, at: -Infinity };
 
-  /** @param lines absent: no call waits */
   constructor(
     private readonly documents: LockDocuments,
-    private readonly lines: Lines | undefined,
+    private readonly lines: Lines,
     private readonly clock: Clock,
   ) {}
 
@@ -87,45 +82,35 @@ export class Looks {
 
   /** @returns what is found of each of these locks, or why it cannot be told */
   async at(locks: readonly LookedAt[]): Promise<(Found | Error)[]> {
-    const [{ now, documents, problems }, lines] = await Promise.all([
-      this.documents.read(locks.map(({ name }) => name)),
-      this.#read(locks),
-    ]);
+    const reckoned = nowOf(this.#latest, this.clock);
+    const lineOf = (name: string) => this.lines.read(name).catch((error: unknown) => error as Error);
+    const early = new Map(
+      locks
+        .filter((lock) => counts(lock, this.#known.get(lock.name)?.guess, reckoned))
+        .map(({ name }) => [name, lineOf(name)]),
+    );
+    const { now, documents, problems } = await this.documents.read(locks.map(({ name }) => name));
     const latest = (this.#latest = { time: now, at: this.clock.monotonic() });
     const read = new Map(documents.map((document) => [document.name, document]));
-    const looks = locks.map(({ name }) => {
-      const look = problems?.get(name) ?? lookOrError(read.get(name));
-      this.#saw(name, look, now);
-      return look;
+    const found = locks.map(async (lock) => {
+      const { name } = lock;
+      const look = problems?.get(name) ?? this.#lookAt(name, read.get(name));
+      if (look instanceof Error) return look;
+      const line = await (early.get(name) ?? (counts(lock, look, now) ? lineOf(name) : undefined));
+      return { ...look, ...latest, line };
     });
-    const more = await this.#read(locks.filter(({ name }) => !lines.has(name)));
-    return looks.map((look, i) => {
-      const { name = '' } = locks[i] ?? {};
-      return look instanceof Error ? look : { ...look, ...latest, line: lines.get(name) ?? more.get(name) };
-    });
+    return Promise.all(found);
   }
 
-  /** Reads the lines that count, as far as is known. */
-  async #read(locks: readonly LookedAt[]): Promise<ReadonlyMap<string, LineRead>> {
-    const counting = locks.filter(
-      ({ name, line }) =>
-        line === 'always' || (line === 'marked' && this.#known.get(name)?.isMarked === true),
-    );
-    if (this.lines === undefined || counting.length === 0) return new Map();
-    const names = counting.map(({ name }) => name);
-    return this.lines
-      .read(names)
-      .catch((error: unknown) => new Map(names.map((name) => [name, error as Error])));
-  }
-
-  /** A look shows whether the guess was right. */
-  #saw(name: string, look: Snapshot | Error, now: number): void {
-    const { document, seen } = look instanceof Error ? {} : look;
-    const isMarked = hasLine(document, now);
-    if (!isMarked && !this.#known.has(name)) return;
-    const known = this.#of(name);
-    known.isMarked = isMarked;
-    if (seen?.version !== undefined && known.guess?.seen?.version === seen.version) known.isUnsure = false;
+  /** Shows, too, whether the guess was right. */
+  #lookAt(name: string, read: ReadDocument | undefined): Snapshot | Error {
+    const known = this.#known.get(name);
+    if (read !== undefined && known?.guess?.seen?.version === read.version) known.isUnsure = false;
+    try {
+      return lookAt(read);
+    } catch (error) {
+      return error as Error;
+    }
   }
 
   #of(name: string): Known {
@@ -137,13 +122,9 @@ export class Looks {
   }
 }
 
-function lookOrError(read: ReadDocument | undefined): Snapshot | Error {
-  try {
-    return lookAt(read);
-  } catch (error) {
-    return error as Error;
-  }
-}
+/** Whether a line counts, by what is known of the document. @param now of the database */
+const counts = ({ line }: LookedAt, known: Snapshot | undefined, now: number): boolean =>
+  line === 'always' || (line === 'marked' && hasLine(known?.document, now));
 
 /** The document of a lock, and what a change of it is written over. */
 export interface Snapshot {
@@ -166,14 +147,12 @@ export function lookAt(read: ReadDocument | undefined): Snapshot {
 }
 
 /** What a rule has decided, over what was seen, and how the lock looks then. @param now by the database's clock, as the rule was told */
-export function changeOf(name: string, look: Snapshot, next: Next, now: number) {
-  const { kept, end, begins } = next;
+export function changeOf(name: string, { document, seen }: Snapshot, next: Next, now: number) {
+  const { kept, ...when } = next;
   const { lease, ended, stranger } = kept;
-  const { document, seen } = look;
   const version = newId();
   const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
   const taken = document !== undefined && isTaken(document, now);
-  const when = { ...(end !== undefined && { end }), ...(begins && { begins }) };
   const change: Change = {
     name,
     seen: seen && { ...seen, taken },

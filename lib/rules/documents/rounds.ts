@@ -1,10 +1,9 @@
 import { afterThis, atEndOfTurn, type Clock } from '../../base/clock.js';
-import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
+import { type SchedulerLockError, StoreUnavailableError } from '../../base/errors.js';
 import type { Caller } from '../../contract/fast-port.js';
-import type { Standing } from '../../contract/line.js';
 import type { LockDocuments, Renewal, SeenDocument } from '../../contract/port.js';
 import type { Lines } from '../entries/lines.js';
-import type { Decision, LineChange, LockDocument } from '../lock/document.js';
+import type { Decision, LineChange, Rule } from '../lock/document.js';
 import { hasLine } from '../lock/in-line.js';
 import { changeOf, type Found, type LookedAt, Looks, nowOf } from './looks.js';
 import { type Asked, each, Together } from '../entries/together.js';
@@ -13,16 +12,14 @@ import { apart } from '../entries/tries.js';
 /** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
 const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
-/** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
-const MAX_RETRY_DELAY = 100;
 /** How long the last try of a call may take whose caller cannot give it up, ms. */
 const LAST_TRY = 10_000;
 
-/** One call for one lock. */
+/** One call for one lock, and how far it has come. */
 export interface Task<T> {
   readonly name: string;
-  /** Decides by the rules, again and again until that is written. @param standing the line, if it was read */
-  decide(document: LockDocument | undefined, now: number, standing?: readonly Standing[]): Decision<T>;
+  /** Decides again and again, until that is written. */
+  readonly decide: Rule<T>;
   /** Whether it goes by the line. `marked`: if the document says so. `gives back`: then, but also if the line cannot be read. Absent: not. */
   readonly line?: 'always' | 'marked' | 'gives back';
   /** Whether the decision depends on what time it is at the place: then it takes a look. The time of a guess is only reckoned. */
@@ -33,26 +30,27 @@ export interface Task<T> {
   readonly until: number;
   /** The answer of an attempt that has lost the race for its lock until then: whoever has won each time is at it. Any other call fails. */
   readonly lost?: T;
-  /** It has entered the line. If it is there no more, its wait was shorter than the way to the place: it does not enter once more. */
-  readonly hasEntered?: boolean;
   readonly told: Caller<T>;
+  /** It has entered the line. If it is there no more, its wait was shorter than the way to the place: it does not enter once more. */
+  hasEntered?: boolean;
+  /** How often it was decided on what had been read, and somebody else has written before it. */
+  tries?: number;
+  /** What its last change was to be written over, and was not. */
+  triedOver?: SeenDocument | null;
+  /** Whether nobody can tell if a change of it was written. */
+  isUnsure?: boolean;
 }
 
 /** The calls of this process for one lock: one after another, in the order in which they were made. */
 interface Queue {
   readonly name: string;
   readonly tasks: Task<unknown>[];
-  /** How often the first one was decided on what had been read, and somebody else has written before it. */
-  tries: number;
-  /** What its last change was to be written over, and was not. */
-  triedOver?: SeenDocument | null | undefined;
-  /** Whether nobody can tell if a change of the first one was written. */
-  isUnsure?: boolean;
 }
 
 /** What the first call of a queue wants to write. */
 interface Wanted extends ReturnType<typeof changeOf> {
   readonly queue: Queue;
+  readonly task: Task<unknown>;
   readonly decision: Decision<unknown>;
 }
 
@@ -71,12 +69,12 @@ export class Rounds {
     each((all) => this.documents.renew(all)),
   );
 
-  /** @param lines absent: no call waits @param locked see `DocumentLockStoreOptions` */
+  /** @param locked see `DocumentLockStoreOptions` */
   constructor(
     private readonly documents: LockDocuments,
     private readonly clock: Clock,
-    private readonly lines: Lines | undefined,
-    private readonly locked: ((name: string) => SchedulerLockError) | undefined,
+    private readonly lines: Lines,
+    private readonly locked: (name: string) => SchedulerLockError,
   ) {
     this.#looks = new Looks(documents, lines, clock);
   }
@@ -86,7 +84,7 @@ export class Rounds {
     const queue = this.#queues.get(name);
     if (queue !== undefined && !this.#isGivenUp(queue)) return void queue.tasks.push(task);
     // Nobody waits for the first one any more. Those behind it, and this one, wait for its answer no longer.
-    const opened = { name, tasks: [...(queue?.tasks.splice(1) ?? []), task], tries: 0 };
+    const opened = { name, tasks: [...(queue?.tasks.splice(1) ?? []), task] };
     this.#queues.set(name, opened);
     this.#start(opened);
   }
@@ -116,8 +114,8 @@ export class Rounds {
     try {
       await this.#carryOut(queue);
     } catch (error) {
-      const failure = queue.isUnsure === true ? overtaken() : (error as Error);
-      this.#takeFirst(queue)?.told.failed(failure);
+      const task = this.#takeFirst(queue);
+      task?.told.failed(task.isUnsure === true ? overtaken() : (error as Error));
     }
     if (this.#queues.get(queue.name) === queue) return this.#start(queue);
     // It was given up. Who is left had its turn only just.
@@ -126,34 +124,37 @@ export class Rounds {
 
   /** Carries out the first task of a queue, and those behind it that want nothing written. */
   async #carryOut(queue: Queue): Promise<void> {
-    const renewal = queue.tasks[0]?.renewal;
+    const [task] = queue.tasks;
+    if (task === undefined) return;
+    const { renewal } = task;
+    task.tries = 0;
     if (renewal !== undefined && (await this.#renewals.ask(renewal.of))) {
       this.#looks.renewed(queue.name, renewal.of.ttl);
       return this.#answer(queue, renewal.answer);
     }
-    const guessed = this.#byGuess(queue);
+    const guessed = this.#byGuess(queue, task);
     if (guessed !== undefined && (await this.#writes.ask(guessed))) return;
-    if (queue.tries > 0) this.#looks.wasWrong(queue.name);
+    if (task.tries > 0) this.#looks.wasWrong(queue.name);
     // Nobody has looked yet.
-    queue.tries = 0;
+    task.tries = 0;
     for (;;) {
       if (!this.#isOpen(queue)) throw tooLate();
       // Calls that are made from now on have to be judged by what is read from now on.
       const { length } = queue.tasks;
       const wanted = this.#byLook(queue, length, await this.#reads.ask(askedOf(queue)));
       if (wanted === undefined || this.#isOver(wanted) || (await this.#writes.ask(wanted))) return;
-      await this.#pause(queue);
+      await this.#pause(wanted.task);
     }
   }
 
   /** A guess never refuses a call. */
-  #byGuess(queue: Queue): Wanted | undefined {
-    const { renewal, byClock, line } = queue.tasks[0] ?? {};
+  #byGuess(queue: Queue, task: Task<unknown>): Wanted | undefined {
+    const { renewal, byClock, line } = task;
     if (renewal !== undefined || byClock === true || line === 'always') return undefined;
     const guess = this.#looks.guess(queue.name);
     if (guess === undefined || (line !== undefined && hasLine(guess.document, guess.time))) return undefined;
     try {
-      return this.#decide(queue, guess).wanted;
+      return this.#decide(queue, task, guess).wanted;
     } catch {
       return undefined;
     }
@@ -161,63 +162,57 @@ export class Rounds {
 
   /** Answers the first tasks of a queue, so many at most, up to one for which something is to be written. */
   #byLook(queue: Queue, count: number, found: Found): Wanted | undefined {
-    for (let i = 0; i < count && queue.tasks.length > 0; i++) {
-      const { wanted, decision, now } = this.#decide(queue, found);
+    for (let i = 0; i < count; i++) {
+      const [task] = queue.tasks;
+      if (task === undefined) break;
+      const { wanted, decision, now } = this.#decide(queue, task, found);
       const { first, answer } = decision;
-      const isPast = first?.enters !== undefined && queue.tasks[0]?.hasEntered === true;
-      if (first !== undefined && !isPast) this.#inLine(queue, first, now);
+      if (first !== undefined && task.hasEntered !== true) this.#inLine(queue, task, first, now);
       else if (wanted !== undefined) return wanted;
-      else if (queue.isUnsure === true) throw overtaken();
+      else if (task.isUnsure === true) throw overtaken();
       else this.#answer(queue, answer);
     }
     return undefined;
   }
 
-  #decide(
-    queue: Queue,
-    found: Found,
-  ): { decision: Decision<unknown>; wanted: Wanted | undefined; now: number } {
-    const [task] = queue.tasks;
-    if (task === undefined) throw new Error('A queue without a task');
+  #decide(queue: Queue, task: Task<unknown>, found: Found) {
     const now = nowOf(found, this.clock);
     const { line } = found;
     const isRead = !(line instanceof Error);
     if (!isRead && task.line !== undefined && task.line !== 'gives back') throw line;
     const decision = task.decide(found.document, now, isRead ? line : undefined);
     const { change } = decision;
-    const wanted = change && { queue, decision, ...changeOf(queue.name, found, change, now) };
+    const wanted = change && { queue, task, decision, ...changeOf(queue.name, found, change, now) };
     return { decision, wanted, now };
   }
 
   /** The line has to change first: the task comes back then, and holds up nobody meanwhile. */
-  #inLine(queue: Queue, { enters, leaves }: LineChange, now: number): void {
+  #inLine(queue: Queue, task: Task<unknown>, first: LineChange, now: number): void {
     const { lines } = this;
-    const { name } = queue;
-    const task = this.#takeFirst(queue);
-    if (task === undefined || lines === undefined) return;
+    const { name } = task;
+    this.#takeFirst(queue);
     if (task.told.givenUp === true) return task.told.failed(tooLate());
-    const done =
-      enters === undefined ? lines.leave(name, leaves ? [leaves] : []) : lines.enter(name, enters, now);
+    task.hasEntered = 'enters' in first;
+    const done = 'enters' in first ? lines.enter(name, first.enters, now) : lines.leave(name, [first.leaves]);
     void done.then(
-      () => this.add(enters === undefined ? task : { ...task, hasEntered: true }),
+      () => this.add(task),
       (error: unknown) => task.told.failed(error as Error),
     );
   }
 
   /** @param isWritten `undefined`: nobody can tell */
-  #wrote({ queue, change, after, decision }: Wanted, isWritten: boolean | undefined): boolean {
-    const { name } = queue;
+  #wrote({ queue, task, change, after, decision }: Wanted, isWritten: boolean | undefined): boolean {
     if (isWritten !== true) {
-      queue.tries += 1;
-      queue.triedOver = change.seen;
+      task.tries = (task.tries ?? 0) + 1;
+      task.triedOver = change.seen;
       // An attempt that is decided once more finds its own grant.
-      if (isWritten === undefined && queue.tasks[0]?.lost === undefined) queue.isUnsure = true;
+      if (isWritten === undefined && task.lost === undefined) task.isUnsure = true;
       return false;
     }
     const { answer, over = [] } = decision;
-    this.#looks.wrote(name, after);
+    this.#looks.wrote(queue.name, after);
     // Whoever reads the line next passes over those that are still there.
-    if (over.length > 0) void this.lines?.leave(name, over).catch(() => undefined);
+    if (over.length > 0) void this.lines.leave(queue.name, over).catch(() => undefined);
     this.#answer(queue, answer);
     return true;
   }
@@ -238,18 +233,17 @@ export class Rounds {
     }
   }
 
-  async #pause({ tries, tasks }: Queue): Promise<void> {
-    const left = (tasks[0]?.until ?? 0) - this.clock.monotonic();
-    if (tries > 1) await apart(Math.min(2 ** tries, MAX_RETRY_DELAY, Math.max(left, 1)), this.clock);
+  async #pause({ tries = 0, until }: Task<unknown>): Promise<void> {
+    if (tries > 1) await apart(tries, this.clock, Math.max(until - this.clock.monotonic(), 1));
   }
 
   /** Whether it is too late for a change that others have prevented. Asked after the look, which has found nothing to refuse the call for. */
-  #isOver({ queue, change }: Wanted): boolean {
-    const { name, tasks, tries, triedOver } = queue;
-    const { until = 0, lost } = tasks[0] ?? {};
+  #isOver({ queue, task, change }: Wanted): boolean {
+    const { name, tries = 0, triedOver, until, lost } = task;
     if (tries === 0 || this.clock.monotonic() <= until) return false;
     const isLocked = JSON.stringify(triedOver) === JSON.stringify(change.seen);
-    if (lost === undefined || isLocked) throw (isLocked && this.locked?.(name)) || unsettled(name, isLocked);
+    if (isLocked) throw this.locked(name);
+    if (lost === undefined) throw unsettled();
     this.#answer(queue, lost);
     return true;
   }
@@ -264,9 +258,6 @@ export class Rounds {
   }
 
   #takeFirst(queue: Queue): Task<unknown> | undefined {
-    queue.tries = 0;
-    queue.triedOver = undefined;
-    queue.isUnsure = false;
     const task = queue.tasks.shift();
     // Before the caller is told: what it does next goes along with others of that moment.
     if (queue.tasks.length === 0 && this.#queues.get(queue.name) === queue) this.#queues.delete(queue.name);
@@ -292,14 +283,9 @@ const tooLate = (): StoreUnavailableError => {
   return new StoreUnavailableError(message, { outcome: 'not-applied' });
 };
 
-/** The lock changed each time, or, as it looks the same as before, somebody else has locked it; nothing was changed. */
-const unsettled = (name: string, isLocked: boolean): SchedulerLockError =>
-  isLocked
-    ? new LockStateError(
-        name,
-        'another transaction has locked what the store keeps of it, so nothing was changed. End that transaction.',
-      )
-    : new StoreUnavailableError(
-        'The lock changed again and again while the store was asked about it, so nothing was changed.',
-        { outcome: 'not-applied' },
-      );
+/** The lock changed each time, and nothing was changed by us. */
+const unsettled = (): StoreUnavailableError => {
+  const message =
+    'The lock changed again and again while the store was asked about it, so nothing was changed.';
+  return new StoreUnavailableError(message, { outcome: 'not-applied' });
+};

@@ -118,14 +118,10 @@ export interface EntriesRead {
 
 /** Which entries are counted: those that fit each part that is given. */
 export interface SumQuery {
-  /** Absent: all locks. */
+  /** Absent: all locks; a place may take some of them each time, and others the next time. */
   readonly locks?: readonly string[];
   readonly kinds?: readonly string[];
   readonly jobs?: readonly string[];
-  /** So many sums at most: of the first locks, in an order of their names that stays the same. */
-  readonly limit?: number;
-  /** Only those of locks behind this one in that order. A place that begins each time where it has ended may ignore it. */
-  readonly after?: string;
 }
 
 /** The entries of one lock and kind. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/clock.js';
+import { type Clock, noLongerThan, type Timer } from '../../base/clock.js';
 import { asciiJson } from '../../base/wording.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
 import type { Caller } from '../../contract/fast-port.js';
@@ -15,35 +15,29 @@ import type {
   MissResult,
   Retention,
   RunEntry,
-  RunRecord,
 } from '../../contract/history-store.js';
-import type { LeaseRef, ReleaseOptions, ReleaseOutcome, ReleaseResult } from '../../contract/lock-store.js';
+import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../../contract/lock-store.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { isMiss, isRun, readable, readEach } from '../../contract/readable.js';
 import { NOTHING } from '../lock/document.js';
 import { isHidden, missedTick, type SeenStarts, startsIn } from '../lock/inspect.js';
 import { readableLock } from '../lock/state.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
-import { HistoryWriter } from './keeper.js';
 import { Registry } from './registry.js';
+import { partsOf } from './together.js';
 import { AGAIN, Tries } from './tries.js';
 
-/** Reads what a lock tells of the starts of its jobs, and the store's time. */
-export type LookAtStarts = (name: string) => Promise<SeenStarts & { readonly now: number }>;
-
-/** Looks at documents. */
+/** Reads what a document tells of the starts of jobs. */
 export const startsOf =
-  (documents: Pick<LockDocuments, 'read'>): LookAtStarts =>
-  async (name) => {
+  (documents: Pick<LockDocuments, 'read'>) =>
+  async (name: string): Promise<SeenStarts> => {
     const { now, documents: read } = await documents.read([name]);
-    return { now, ...startsIn(read[0] === undefined ? NOTHING : readableLock(read[0]), now) };
+    return startsIn(read[0] === undefined ? NOTHING : readableLock(read[0]), now);
   };
 
 export interface EntryHistoryOptions {
   /** Bounds reads for people, of histories and queued calls, which must not delay anything else. @default not at all */
   readonly forPeople?: (<T>(read: () => Promise<T>) => Promise<T>) | undefined;
-  /** How long the record of a run waits for others, ms: what a write costs beside a release. @default 0 */
-  readonly recordsWait?: number;
 }
 
 /** Rules 16 to 18: histories, over entries of locks. */
@@ -54,11 +48,11 @@ export class EntryHistory implements HistoryStore {
 
   constructor(
     private readonly entriesOf: LockEntries,
-    private readonly look: LookAtStarts,
+    private readonly look: (name: string) => Promise<SeenStarts>,
     private readonly clock: Clock,
-    { forPeople = (read) => read(), recordsWait = 0 }: EntryHistoryOptions = {},
+    { forPeople = (read) => read() }: EntryHistoryOptions = {},
   ) {
-    this.#keeper = new HistoryWriter(entriesOf, clock, recordsWait);
+    this.#keeper = new HistoryWriter(entriesOf, clock);
     this.#forPeople = forPeople;
     this.#registry = new Registry(entriesOf);
   }
@@ -71,34 +65,41 @@ export class EntryHistory implements HistoryStore {
     return this.#keeper.flush();
   }
 
-  /** Keeps how the run of a lease has ended, unless that is known: a moment later, if at all. @param isLate see {@link endedEntry} */
+  /**
+   * Keeps how the run of a lease has ended, unless nothing ran: a moment later, if at all. It replaces an interruption and, unless it is late
+   * itself, a late record.
+   *
+   * @param isLate whether its release came late: the lease was over before, or may have been
+   */
   ended(
     lease: LeaseRef,
     { outcome = 'completed', record }: Pick<ReleaseOptions, 'outcome' | 'record'>,
     isLate: boolean,
   ): void {
-    if (record === undefined) return;
-    const entry = endedEntry(lease, outcome, record, isLate);
-    if (entry !== undefined) this.#keeper.add(entry);
+    // A lease without a fencing token had a grant that was never answered.
+    if (record === undefined || outcome === NOTHING_RAN || lease.fencingToken === 0) return;
+    const { kept, ...rest } = record;
+    const how = isLate
+      ? { version: LATE, over: [null, INTERRUPTED] }
+      : { version: ENDED, over: [null, INTERRUPTED, LATE] };
+    this.#keeper.add(runEntry(lease, kept, { outcome, ...rest }, how));
   }
 
   /** Tells of a release, and keeps the record behind it, if there is one: the run has ended, whatever became of its lease. */
   recording(lease: LeaseRef, options: ReleaseOptions, told: Caller<ReleaseResult>): Caller<ReleaseResult> {
     if (options.record === undefined) return told;
-    const { limit } = told;
-    const ended = (isLate: boolean): void => this.ended(lease, options, isLate);
     return {
       get givenUp() {
         return told.givenUp;
       },
-      limit,
+      limit: told.limit,
       answered: (result) => {
-        ended(!result.released);
+        this.ended(lease, options, !result.released);
         told.answered(result);
       },
       failed: (error) => {
         // Nobody knows whether it has ended the lease.
-        ended(true);
+        this.ended(lease, options, true);
         told.failed(error);
       },
     };
@@ -116,7 +117,7 @@ export class EntryHistory implements HistoryStore {
 
   async miss(miss: Miss): Promise<MissResult> {
     const seen = await this.look(miss.name);
-    const tick = missedTick(seen, seen.now, miss);
+    const tick = missedTick(seen, miss);
     // One that is hidden is for people only.
     const kept = tick ?? (isHidden(seen, miss) ? miss.tick : undefined);
     if (kept !== undefined) await this.#keeper.put([missEntry(miss, kept)]);
@@ -178,26 +179,6 @@ const [INTERRUPTED, LATE, ENDED, ONCE] = ['interrupted', 'late', 'ended', 'once'
 
 const idOf = (...parts: readonly unknown[]): string => asciiJson(parts);
 
-/**
- * The run of a lease that has ended; `undefined` if nothing ran. It replaces an interruption and, unless it is late itself, a late record.
- *
- * @param isLate whether its release came late: the lease was over before, or may have been
- */
-function endedEntry(
-  lease: LeaseRef,
-  outcome: ReleaseOutcome,
-  record: RunRecord,
-  isLate: boolean,
-): NewEntry | undefined {
-  // A lease without a fencing token had a grant that was never answered.
-  if (outcome === NOTHING_RAN || lease.fencingToken === 0) return undefined;
-  const { kept, ...rest } = record;
-  const how = isLate
-    ? { version: LATE, over: [null, INTERRUPTED] }
-    : { version: ENDED, over: [null, INTERRUPTED, LATE] };
-  return runEntry(lease, kept, { outcome, ...rest }, how);
-}
-
 function runEntry(
   { name: lock, fencingToken, holder: instance, job, tick, attempt }: Omit<Interruption, 'kept'>,
   { age: keep, count: most }: Retention,
@@ -228,4 +209,106 @@ function shownEntry({ lock, kind, at, body }: Entry): HistoryEntry | undefined {
   return run !== undefined && Number.isSafeInteger(run.fencingToken) && typeof run.outcome === 'string'
     ? { ...run, type: 'run', lock, at }
     : undefined;
+}
+
+/** How long the record of a run waits for others, ms: a second is enough for it and its write, unless the server is overloaded. */
+const RECORDS_WAIT = 250;
+/** A write without an answer delays later writes, and readers, for so long at most, ms. */
+const WRITE_LIMIT = 10_000;
+/** The most entries for one write. */
+const BATCH_SIZE = 100;
+/** How many records wait at most: more than the runs of a process that end at one moment. They take up to 10 MB while nobody answers. */
+const MOST_WAITING = 10_000;
+/** How many entries of one kind a clean-up deletes at most, and one call. */
+const MOST_DROPPED = 1_000;
+/** So many kinds of entries of locks are counted: when there are more, counting starts anew. */
+const MOST_COUNTED = 10_000;
+
+/**
+ * Writes the entries of histories, and now and then deletes the oldest beyond their number: for each instance a tenth too many may stay.
+ *
+ * Nobody waits for the record of a run, and one that cannot be written is lost. While an answer is awaited, records gather for the next write.
+ */
+export class HistoryWriter {
+  /** By their locks and ids, in the order in which they came. */
+  readonly #waiting = new Map<string, NewEntry>();
+  /** What waited when it began is being written. */
+  #sending: Promise<void> | undefined;
+  #timer: Timer | undefined;
+  /** How many entries are written before the next clean-up, by lock and kind. */
+  readonly #left = new Map<string, number>();
+
+  constructor(
+    private readonly entries: LockEntries,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Writes a record soon. While nobody answers, the oldest are lost. */
+  add(record: NewEntry): void {
+    const { lock, id, over } = record;
+    const key = JSON.stringify([lock, id]);
+    // A release that was sent again, or that another one of the same lease has forestalled.
+    const known = this.#waiting.get(key);
+    if (known !== undefined && over !== 'any' && !over.includes(known.version)) return;
+    this.#waiting.delete(key);
+    this.#waiting.set(key, record);
+    const [oldest = key] = this.#waiting.keys();
+    if (this.#waiting.size > MOST_WAITING) this.#waiting.delete(oldest);
+    if (this.#sending === undefined) this.#timer ??= this.clock.setTimer(() => this.#begin(), RECORDS_WAIT);
+  }
+
+  /** Resolves when all records that were added before are written, or lost, or nobody answers for long. */
+  async flush(): Promise<void> {
+    if (this.#timer !== undefined) this.#begin();
+    // Those that are being written, and those that waited meanwhile: whoever comes now waits for the time after that.
+    for (let i = 0; i < 2; i++) await this.#sending;
+  }
+
+  /** Writes entries now, and deletes what is too much then. */
+  async put(entries: readonly NewEntry[]): Promise<void> {
+    await this.entries.put(entries);
+    // If it fails, the next time does it.
+    await this.#trim(entries).catch(() => undefined);
+  }
+
+  /** Sends what waits, and then what has come meanwhile. */
+  #begin(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#sending = this.#send().then(() => {
+      this.#sending = undefined;
+      if (this.#waiting.size > 0) this.#begin();
+    });
+  }
+
+  async #send(): Promise<void> {
+    const all = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const some of partsOf(all, BATCH_SIZE)) {
+      // An entry of a history is not worth more tries.
+      const write = this.put(some).catch(() => undefined);
+      await noLongerThan(WRITE_LIMIT, write, this.clock);
+    }
+  }
+
+  /** Deletes what is too much, where it is time to. */
+  async #trim(written: readonly NewEntry[]): Promise<void> {
+    if (this.entries.trims === true) return;
+    const due = written.filter((entry) => this.#isDue(entry));
+    // Lists that are asked for together share a statement.
+    const lists = due.map(({ lock, kind, most: skip = Infinity }) =>
+      this.entries.list({ lock, kinds: [kind], newest: true, bare: true, skip, limit: MOST_DROPPED }),
+    );
+    const beyond = (await Promise.all(lists)).flatMap(({ entries }) => entries);
+    for (const some of partsOf(beyond, MOST_DROPPED)) await this.entries.drop(some);
+  }
+
+  #isDue({ lock, kind, most }: NewEntry): boolean {
+    if (most === undefined) return false;
+    if (this.#left.size >= MOST_COUNTED) this.#left.clear();
+    const key = JSON.stringify([lock, kind]);
+    const left = this.#left.get(key) ?? 0;
+    this.#left.set(key, left > 0 ? left - 1 : Math.ceil(most / 10) - 1);
+    return left === 0;
+  }
 }

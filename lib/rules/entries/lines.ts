@@ -18,6 +18,7 @@ type Read = Standing & Pick<SeenEntry, 'version'>;
 /** The calls in line, an entry each. */
 export class Lines {
   #isOpen = false;
+  #opening: Promise<void> | undefined;
   readonly #entering = new Together<NewEntry, boolean>(
     Infinity,
     each((entries) => this.entries.put(entries)),
@@ -25,20 +26,23 @@ export class Lines {
 
   constructor(private readonly entries: LockEntries) {}
 
-  /** Reads the lines of these locks: the first calls of each. There may be no place for entries yet. */
-  async read(locks: readonly string[]): Promise<ReadonlyMap<string, readonly Standing[]>> {
-    const problem = this.#isOpen ? undefined : await this.entries.init?.();
+  /** Reads the line of a lock: its first calls. There may be no place for entries yet. */
+  async read(lock: string): Promise<readonly Standing[]> {
+    if (!this.#isOpen) await (this.#opening ??= this.#open().finally(() => (this.#opening = undefined)));
+    return this.shown(lock);
+  }
+
+  async #open(): Promise<void> {
+    const problem = await this.entries.init?.();
     const refused = { outcome: 'not-applied', refused: true } as const;
     if (problem !== undefined)
       throw new StoreUnavailableError(`No call can wait in line. ${problem}`, refused);
     this.#isOpen = true;
-    return this.shown(locks);
   }
 
-  /** The lines of these locks for people: nothing is made for them. */
-  async shown(locks: readonly string[]): Promise<ReadonlyMap<string, readonly Standing[]>> {
-    const all = await Promise.all(locks.map((lock) => this.entries.list(lineOf(lock))));
-    return new Map(locks.map((lock, i) => [lock, callsIn(all[i]?.entries ?? [])]));
+  /** The line of a lock for people: nothing is made for it. */
+  async shown(lock: string): Promise<readonly Standing[]> {
+    return callsIn((await this.entries.list(lineOf(lock))).entries);
   }
 
   /** A call stands in line. Those that come in one moment share a write. @param now of the database, as the rule was told */

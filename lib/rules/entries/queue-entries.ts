@@ -105,28 +105,16 @@ export const revivedEntry = (call: StoredCall): NewEntry => {
   return rewritten(revived, { ...waiting(call), keep: QUEUED_CALLS_KEPT });
 };
 
-/** Anything that cannot be read as a call goes where it stops no other: nobody can run it. */
-const unreadableEntry = ({ lock, id, version, body }: Entry): NewEntry => ({
-  lock,
-  id,
-  version: newId(),
-  over: [version],
-  kind: DEAD,
-  keep: QUEUED_CALLS_KEPT,
-  body,
-});
-
 /** How a call waits, or is taken. */
 const waiting = (call: StoredCall) => ({ kind: CALL, job: call.job, place: placeOf(call) });
 
 /** An entry over that of a call as it was read, kept for as long as that one unless something else is said. */
-function rewritten(
-  { entry: { lock, id, version, until }, args, now, ...facts }: StoredCall,
+const rewritten = (
+  { entry, args, now, ...facts }: StoredCall,
   how: Partial<NewEntry> & Pick<NewEntry, 'kind'>,
-): NewEntry {
-  const over = [version];
-  return { lock, id, version: newId(), over, keep: until - now, ...how, body: bodyOf(facts, args) };
-}
+): NewEntry => ({ ...over(entry), keep: entry.until - now, ...how, body: bodyOf(facts, args) });
+
+const over = ({ lock, id, version }: Entry) => ({ lock, id, version: newId(), over: [version] });
 
 const bodyOf = (facts: CallBody, args: string): string => `${asciiJson(facts)}\n${args}`;
 
@@ -136,7 +124,11 @@ export async function storedCalls(entries: LockEntries, query: EntryQuery): Prom
   return read.entries.flatMap((entry) => storedCall(entry, read.now) ?? []);
 }
 
-/** The first queued call that a query finds. Puts aside what cannot be read. @param but the id of one that does not count */
+/**
+ * The first queued call that a query finds. What cannot be read goes where it stops no other: nobody can run it.
+ *
+ * @param but the id of one that does not count
+ */
 export async function firstCall(
   entries: LockEntries,
   query: EntryQuery,
@@ -147,7 +139,8 @@ export async function firstCall(
     const entry = read.entries.find(({ id }) => id !== but);
     const call = entry && storedCall(entry, read.now);
     if (entry === undefined || call !== undefined) return call;
-    await entries.put([unreadableEntry(entry)]);
+    const { body } = entry;
+    await entries.put([{ ...over(entry), kind: DEAD, keep: QUEUED_CALLS_KEPT, body }]);
   }
 }
 

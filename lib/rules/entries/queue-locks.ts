@@ -2,7 +2,7 @@ import type { LeaseRef } from '../../contract/lock-store.js';
 import type { NextOptions } from '../../contract/queued-call-store.js';
 import type { Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
-import { type Decision, isTaken, type LockDocument, pauseOf } from '../lock/document.js';
+import { isTaken, openLease, pauseOf, type Rule } from '../lock/document.js';
 import { hasLine, lineOf } from '../lock/in-line.js';
 import { regrant } from '../lock/leases.js';
 import { readableLock } from '../lock/state.js';
@@ -37,28 +37,21 @@ export interface TakenLock {
 export const documentLocks = (
   documents: Pick<LockDocuments, 'read'>,
   lines: Lines,
-  decide: <T>(
-    name: string,
-    rule: (document: LockDocument | undefined, now: number) => Decision<T>,
-    limit?: number,
-  ) => Promise<T>,
+  decide: <T>(name: string, rule: Rule<T>, limit?: number) => Promise<T>,
 ): QueueLocks => ({
   async taken(names) {
     const { now, documents: found } = await documents.read(names);
     const locks = found.map((each) => ({ name: each.name, lock: readableLock(each) }));
     const all = locks.filter(({ lock }) => isTaken(lock, now) || pauseOf(lock, now) !== undefined);
-    // Most locks have no line, and cost no read of it.
-    const read = await lines.shown(all.filter(({ lock }) => hasLine(lock, now)).map(({ name }) => name));
-    return new Map(
-      all.map(({ name, lock }): [string, TakenLock] => {
-        const { standing } = lineOf(lock, read.get(name) ?? []);
-        const waiting = standing.find(({ drains }) => drains !== true)?.place;
-        const draining = standing.find(({ drains }) => drains === true)?.place;
-        const isLive = isTaken(lock, now) && lock.ended === undefined && lock.stranger === undefined;
-        const paused = pauseOf(lock, now) !== undefined;
-        return [name, { waiting, draining, paused, ...(isLive && { lease: lock.lease }) }];
-      }),
-    );
+    const taken = all.map(async ({ name, lock }): Promise<[string, TakenLock]> => {
+      // Most locks have no line, and cost no read of it.
+      const { standing } = lineOf(lock, hasLine(lock, now) ? await lines.shown(name) : []);
+      const waiting = standing.find(({ drains }) => drains !== true)?.place;
+      const draining = standing.find(({ drains }) => drains === true)?.place;
+      const paused = pauseOf(lock, now) !== undefined;
+      return [name, { waiting, draining, paused, lease: isTaken(lock, now) ? openLease(lock) : undefined }];
+    });
+    return new Map(await Promise.all(taken));
   },
   regrant: (lease, run, limit) =>
     decide(lease.name, (document, now) => regrant(document, now, lease, run), limit),

@@ -43,16 +43,12 @@ import type { QueueLocks, TakenLock } from './queue-locks.js';
 import { partsOf } from './together.js';
 import { AGAIN, Tries, Turns } from './tries.js';
 
-/** How many locks one look at queued calls asks for, or finds. */
+/** How many locks one call of the place asks for. */
 const MOST_LOCKS = 1_000;
 /** After so many ms, less than half as long as callers wait by default, a call that has lost a race counts as merged by those who were faster, and came later. */
 const RACES = 800;
 /** So many calls of a lock may be on their way at once: a queue with room for fewer is counted once more. */
 const ON_THE_WAY = 100;
-/** How many dead letters one clean-up deletes at most. */
-const MOST_DROPPED = 100;
-/** The dead letters of how many locks are read at once. */
-const LETTERS_AT_ONCE = 30;
 
 /** What {@link EntryQueue} needs besides entries. */
 export interface QueueParts {
@@ -76,8 +72,6 @@ export type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
  */
 export class EntryQueue implements QueuedCallStore {
   readonly #turns: Turns<NewQueuedCall, Enqueued>;
-  /** The lock behind which the next look for queued calls begins. */
-  #lookedAt: string | undefined;
   /** Whether calls can be kept, as far as is known. */
   #isOpen = false;
 
@@ -127,17 +121,17 @@ export class EntryQueue implements QueuedCallStore {
   }
 
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
-    const after = this.#lookedAt === undefined ? {} : { after: this.#lookedAt };
-    const sums = await this.entries.sums({ kinds: [CALL], jobs, limit: MOST_LOCKS, ...after });
-    // The next look goes on behind these.
-    this.#lookedAt = sums.length < MOST_LOCKS ? undefined : sums.at(-1)?.lock;
-    if (sums.length === 0) return [];
-    const taken = await this.parts.locks.taken(sums.map(({ lock }) => lock));
-    const left = sums.map(({ lock, place }) => ({ name: lock, place }));
-    return left.filter((call) => {
-      const { paused = false, draining } = taken.get(call.name) ?? {};
-      return !isAttended(call, draining) && (!paused || isThrough(call.place, this.parts.clock.now()));
-    });
+    const { locks, clock } = this.parts;
+    const left: LeftCalls[] = [];
+    for (const sums of partsOf(await this.entries.sums({ kinds: [CALL], jobs }), MOST_LOCKS)) {
+      const taken = await locks.taken(sums.map(({ lock }) => lock));
+      for (const { lock: name, place } of sums) {
+        const { paused = false, draining } = taken.get(name) ?? {};
+        const mayRun = !paused || isThrough(place, clock.now());
+        if (mayRun && !isAttended({ place }, draining)) left.push({ name, place });
+      }
+    }
+    return left;
   }
 
   async redeliver(name: string, id?: string): Promise<number> {
@@ -176,10 +170,8 @@ export class EntryQueue implements QueuedCallStore {
       const sums = await this.entries.sums({ locks: some, kinds: [CALL, DEAD] });
       for (const { lock, kind, count } of sums) if (kind === CALL) infos.set(lock, { queued: count });
       const dead = sums.filter(({ kind }) => kind === DEAD).map(({ lock }) => lock);
-      for (const few of partsOf(dead, LETTERS_AT_ONCE)) {
-        const letters = await Promise.all(few.map((lock) => this.#letters(lock)));
-        few.forEach((lock, i) => infos.set(lock, { ...infos.get(lock), ...letters[i] }));
-      }
+      const letters = await Promise.all(dead.map((lock) => this.#letters(lock)));
+      dead.forEach((lock, i) => infos.set(lock, { ...infos.get(lock), ...letters[i] }));
     }
     return infos;
   }
@@ -354,8 +346,7 @@ class Delivery {
   /** A queued call was taken by the lease, and nobody has got it: that counts no delivery. */
   async #putBack(): Promise<void> {
     const call = await this.#own();
-    if (call === undefined) return;
-    await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 })]);
+    if (call !== undefined) await this.entries.put([openedEntry({ ...call, delivery: call.delivery - 1 })]);
   }
 
   /** The try before this one may have taken a call, and another one may have come before that since. */
@@ -451,7 +442,7 @@ async function bury(
   const [written] = await entries.put([deadEntry(call, reason)]);
   if (written !== true) return [];
   const { lock } = call.entry;
-  const beyond = { lock, kinds: [DEAD], newest: true, skip: DEAD_KEPT, limit: MOST_DROPPED } as const;
+  const beyond = { lock, kinds: [DEAD], newest: true, skip: DEAD_KEPT } as const;
   const { entries: oldest } = await entries.list(beyond);
   if (oldest.length > 0) await entries.drop(oldest);
   return [letterOf(call, reason, call.now)];

@@ -21,7 +21,7 @@ export class Registry {
 
   /** Keeps a beat if its list of jobs is known, or comes with it. A list that would not outlive the instance counts as unknown. */
   async beat({ jobs, catalogue, ...told }: Beat): Promise<BeatResult> {
-    const list = listId(catalogue);
+    const list = idOf(JOBS, catalogue);
     const { now: time, entries } = await this.entries.list({ lock: LOCK, ids: [list], bare: true });
     const isLasting = (entries[0]?.until ?? 0) > time + INSTANCES_KEPT;
     if (jobs === undefined && !isLasting) return { time, known: false };
@@ -53,13 +53,11 @@ export class Registry {
     const ids = [...new Set(told.map(({ list }) => list))];
     const lists = ids.length === 0 ? undefined : await this.entries.list({ lock: LOCK, ids });
     const jobs = new Map(readEach(lists?.entries ?? [], listOf, onUnreadable));
-    const none: InstanceRecord['jobs'] = [];
-    return told.map(({ list, one }) => Object.assign(one, { jobs: jobs.get(list) ?? none }));
+    return told.map(({ list, one }) => ({ ...one, jobs: jobs.get(list) ?? [] }));
   }
 }
 
 const idOf = (kind: string, name: string): string => asciiJson([kind, name]);
-const listId = (catalogue: string): string => idOf(JOBS, catalogue);
 
 const entryOf = (kind: string, id: string, more: Pick<NewEntry, 'version' | 'keep' | 'body'>): NewEntry => ({
   ...more,

@@ -6,10 +6,8 @@ export const AGAIN = Symbol('again');
 
 /** How long a caller waits by default, ms. */
 export const WAITS = 2_000;
-/** So many tries follow each other at once: the others may be done by then. */
-const IMMEDIATE_TRIES = 3;
-/** The longest pause between two tries, ms. */
-const MAX_RETRY_DELAY = 50;
+/** The longest pause between two tries, ms: a few calls long, so that colliding instances move apart. */
+const LONGEST_PAUSE = 100;
 /** How long a turn waits for the one before it, ms. */
 const TURN_LIMIT = 1_000;
 
@@ -55,7 +53,8 @@ export class Tries {
     for (let tries = 0; tries === 0 || this.clock.monotonic() < until; tries++) {
       const answer = await attempt(tries > 0);
       if (answer !== AGAIN) return answer;
-      if (tries >= IMMEDIATE_TRIES) await apart(Math.min(2 ** tries, MAX_RETRY_DELAY), this.clock);
+      // The others may be done by then.
+      if (tries > 1) await apart(tries, this.clock);
     }
     throw this.#unavailable('Others changed what is kept beside the lock again and again meanwhile.');
   }
@@ -65,9 +64,11 @@ export class Tries {
   }
 }
 
-/** A pause of up to so many ms: those who collide would collide again if all came back at once. */
-export const apart = (most: number, clock: Clock): Promise<void> =>
-  new Promise((resolve) => clock.setTimer(resolve, Math.random() * most, { keepAlive: true }));
+/** A pause after so many tries: those who collide would collide again if all came back at once. @param left the most that there is time for, ms */
+export const apart = (tries: number, clock: Clock, left = LONGEST_PAUSE): Promise<void> => {
+  const pause = Math.random() * Math.min(2 ** tries, LONGEST_PAUSE, left);
+  return new Promise((resolve) => clock.setTimer(resolve, pause, { keepAlive: true }));
+};
 
 /** What has the same key is done one after another; what does not end is passed by. */
 export class Turns<Item, T> {

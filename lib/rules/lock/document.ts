@@ -28,29 +28,27 @@ export interface LockRecord {
 
 export type Lease = Pick<LeaseRef, 'token' | 'holder' | 'fencingToken' | 'job'>;
 
+/** Decides on what is found of a lock. @param now of the database @param standing the line, if it was read */
+export type Rule<T> = (
+  document: LockDocument | undefined,
+  now: number,
+  standing?: readonly Standing[],
+) => Decision<T>;
+
 /** What a rule decides: an answer, and what has to be written before it is true. */
 export interface Decision<T> {
   readonly answer: T;
   readonly change?: Next;
   /** Who is told when that is written: a call in line has its turn. */
-  readonly hint?: Hint;
+  readonly hint?: Pick<Standing, 'token' | 'process'>;
   /** What the line must be first. When that is done, the rule decides once more, on what it then finds; so far nothing is decided. */
   readonly first?: LineChange;
   /** Calls in line that are over. They hold up nobody: the line need not lose them at once. */
   readonly over?: readonly Standing[];
 }
 
-/** A change of a line. */
-export interface LineChange {
-  readonly enters?: Standing;
-  readonly leaves?: Standing;
-}
-
-/** A call in line, and its process. */
-export interface Hint {
-  readonly process: string;
-  readonly token: string;
-}
+/** A change of a line: a call enters, or leaves. */
+export type LineChange = { readonly enters: Standing } | { readonly leaves: Standing };
 
 /** What a document becomes. */
 export interface Next {
@@ -82,6 +80,10 @@ export function pauseOf(document: LockRecord | undefined, now: number): Pause | 
   return pause !== undefined && pause.until > now ? pause : undefined;
 }
 
+/** The newest lease, if nothing but its time has ended it. */
+export const openLease = ({ lease, ended, stranger }: LockRecord): Lease | undefined =>
+  ended === undefined && stranger === undefined ? lease : undefined;
+
 /** Rule 3: whether the newest lease is this one. The fencing token 0, of a grant without an answer, stands for any lease of its token. */
 export function isOf({ lease, stranger }: LockDocument, { token, fencingToken }: LeaseRef): boolean {
   if (lease === undefined || stranger !== undefined || lease.token !== token) return false;
@@ -107,14 +109,6 @@ export const holderOf = ({ stranger, lease }: LockDocument): { holder?: string }
 /** Milliseconds until a lock is free, if it has an end. Rounded down: a database may round up, and it is never told as later than the ttl. */
 export const expiresIn = ({ until }: LockDocument, now: number): { expiresIn?: number } =>
   Number.isFinite(until) ? { expiresIn: Math.floor(until - now) } : {};
-
-/** What a lease leaves of itself in a document. */
-export const leaseOf = ({ token, holder, fencingToken, job }: LeaseRef): Lease => ({
-  token,
-  holder,
-  fencingToken,
-  ...(job === undefined ? undefined : { job }),
-});
 
 /**
  * Rule 6: the fencing token of the next lease: microseconds of the database's clock, so that it also grows over a database that has lost all
@@ -145,9 +139,6 @@ export function byOf({ holder, token, fencingToken }: Lease, ended?: ReleaseOutc
 
 /** Rule 5: the end of a lock that was released, ms from now: it stays free if the clock is set back by hours. People delete rows free for longer. */
 export const FREE = -86_400_000;
-
-/** How long a lock stays taken after its lease was released (`atLeast`), ms. */
-export const endAfter = (keepFor: number): number => (keepFor > 0 ? keepFor : FREE);
 
 /** What a lock looks like: after its lease was released, it may stay taken for a while. Another program tells nothing of that. */
 export function lockState(document: LockDocument, now: number): 'free' | 'held' | 'cooling-down' {

@@ -19,15 +19,7 @@ import type {
 } from '../../contract/lock-store.js';
 import { AWAITED, NOTHING_RAN, STEP_OF_PRIORITY } from '../../contract/allowances.js';
 import { acquire, release } from './leases.js';
-import {
-  become,
-  type Decision,
-  type Hint,
-  isTaken,
-  type LockDocument,
-  type LockRecord,
-  NOTHING,
-} from './document.js';
+import { become, type Decision, isTaken, type LockDocument, type LockRecord, NOTHING } from './document.js';
 
 /** The most calls in a line: each look reads all of them. One more is refused, and has to ask again. */
 export const MOST_IN_LINE = 100;
@@ -82,22 +74,20 @@ function byLine(
   const stays = own !== undefined && !line.isAbsent(own.process);
   const entered = isWaiting(request) ? enters(line, now, request) : undefined;
   const refused = (refusal: AcquireRefusal, turn?: Omit<Decision<unknown>, 'answer'>) => {
-    const told = { answer: placed(refusal, line.find(token)), ...(own && turn) };
+    const told = { answer: placed(refusal, line.find(token)), ...turn };
     // A call that is refused has to stand in line by then: this is the answer of one whose wait is over by then.
-    return entered === undefined || stays ? { ...told, ...turn } : { ...told, first: { enters: entered } };
+    return entered === undefined || stays ? told : { ...told, first: { enters: entered } };
   };
   if (!answer.acquired) {
     const next = changed(document, withLine(kept, line, now)).change;
     return refused(answer, next && { change: { ...change, ...next } });
   }
   const { left, ...turn } = nextTurn(document, line, now, token);
-  const isFull = isWaiting(request) && entered === undefined;
-  if (left !== undefined || isFull)
-    return refused(heldFor(left ?? 0), { ...turn, over: overIn(standing, line, token) });
+  if (left !== undefined) return refused(heldFor(left), { ...turn, over: overIn(standing, line) });
   line.leave(token);
   // The release, which reads the line for that mark, takes its own call out.
   const next = { ...change, kept: withLine(kept, line, now, own) };
-  return { ...decision, change: next, over: overIn(standing, line, token) };
+  return { ...decision, change: next, over: overIn(standing, line).filter((one) => one !== own) };
 }
 
 /** Rules 3, 12 and 13: a lease is released, or a call gives up its wait. The arguments are those of {@link acquireInLine}. */
@@ -168,7 +158,7 @@ function nextTurn(
   line: Line,
   now: number,
   asks?: string,
-): { left: number | undefined; change?: { kept: LockRecord }; hint?: Hint } {
+): { left: number | undefined } & Pick<Decision<unknown>, 'change' | 'hint'> {
   const before = line.called?.token;
   const called = line.call(now, asks);
   const change = changed(document, withLine(document, line, now));
@@ -203,10 +193,10 @@ export const hasLine = (document: LockDocument | undefined, now: number): boolea
 const isAlone = (document: LockDocument | undefined, standing: readonly Standing[]): boolean =>
   standing.length === 0 && markOf(document) === undefined;
 
-/** Calls that were read, and do not stand in line any more. @param but one that is not over yet */
-function overIn(standing: readonly Standing[], line: Line, but?: string): readonly Standing[] {
+/** Calls that were read, and do not stand in line any more. */
+function overIn(standing: readonly Standing[], line: Line): readonly Standing[] {
   const left = new Set(line.standing.map(({ token }) => token));
-  return standing.filter(({ token }) => !left.has(token) && token !== but);
+  return standing.filter(({ token }) => !left.has(token));
 }
 
 const markOf = (document: LockDocument | undefined): Mark | undefined =>
@@ -226,21 +216,21 @@ export function lineOf(document: LockDocument, standing: readonly Standing[]): L
 /** What is kept of a lock, with the mark of this line. @param own the call that has the lock from now on, if it is still written there */
 function withLine({ more = {}, ...kept }: LockRecord, line: Line, now: number, own?: Standing): LockRecord {
   const { line: before, ...others } = more as { line?: Mark };
-  const all = own === undefined ? line.standing : [...line.standing, own];
-  const last = Math.max(now, ...all.map(({ until }) => until));
+  const { called } = line;
+  const standing = own === undefined ? line.standing : [...line.standing, own];
+  const last = Math.max(now, ...standing.map(({ until }) => until));
   const isCovered = before !== undefined && before.until >= last;
-  const isOver = all.length === 0 && (before === undefined || before.until <= now);
-  if (isOver && line.called === undefined) return { ...kept, more: others };
+  const isOver = standing.length === 0 && (before === undefined || before.until <= now);
+  if (isOver && called === undefined) return { ...kept, more: others };
   // Twice as long as the longest wait: those who come meanwhile find it written.
   const until = isCovered ? before.until : Math.ceil(last + Math.max(last - now, MARKED));
-  const { called } = line;
-  const absent = line.standing.length === 0 ? [] : line.absent;
+  const absent = standing.length === 0 ? [] : line.absent;
   const mark: Mark = { until, ...(called && { called }), ...(absent.length > 0 && { absent }) };
   return { ...kept, more: { ...others, line: mark } };
 }
 
 /** A change of the mark, if there is any: what changes nothing is not written, and so is in nobody's way. */
-export function changed(document: LockDocument, kept: LockRecord): { change?: { kept: LockRecord } } {
+function changed(document: LockDocument, kept: LockRecord): { change?: { kept: LockRecord } } {
   const [before, after] = [markOf(document), kept.more?.['line']];
   return JSON.stringify(before) === JSON.stringify(after) ? {} : { change: { kept } };
 }

@@ -1,14 +1,22 @@
 import type { LockInfo } from '../../contract/lock-info.js';
-import { expiresIn, holderOf, isTaken, type LockDocument, lockState, pauseOf } from './document.js';
+import {
+  expiresIn,
+  holderOf,
+  isTaken,
+  type LockDocument,
+  lockState,
+  openLease,
+  pauseOf,
+} from './document.js';
+import { given } from '../../base/shared.js';
 import { jobInfos } from './starts.js';
 import type { Miss } from '../../contract/history-store.js';
 
 /** Rule 9: what `acquire` would find. @param now of the database */
 export function inspect(name: string, document: LockDocument, now: number): LockInfo {
-  const { lease, ended, stranger, since, starts } = document;
+  const { lease, since, starts } = document;
   const state = lockState(document, now);
-  const isInterrupted =
-    state === 'free' && stranger === undefined && lease !== undefined && ended === undefined;
+  const open = openLease(document);
   return {
     name,
     time: Math.trunc(now),
@@ -16,56 +24,46 @@ export function inspect(name: string, document: LockDocument, now: number): Lock
     ...holderOf(document),
     since: Math.trunc(since),
     ...(state === 'free' ? undefined : expiresIn(document, now)),
-    ...(lease === undefined ? undefined : { fencingToken: lease.fencingToken }),
-    ...(lease === undefined || state !== 'held' || stranger !== undefined
-      ? undefined
-      : { token: lease.token }),
-    ...(lease?.job === undefined ? undefined : { job: lease.job }),
-    ...(isInterrupted ? { interrupted: true } : undefined),
-    ...pausedIn(document, now),
+    ...given({
+      fencingToken: lease?.fencingToken,
+      token: state === 'held' ? open?.token : undefined,
+      job: lease?.job,
+      interrupted: state === 'free' && open !== undefined ? true : undefined,
+      paused: pauseOf(document, now),
+    }),
     jobs: jobInfos(starts),
   };
 }
 
-const pausedIn = (document: LockDocument, now: number): Pick<LockInfo, 'paused'> => {
-  const paused = pauseOf(document, now);
-  return paused === undefined ? {} : { paused };
-};
-
 /** What a miss is judged by. */
 export interface SeenStarts {
+  /** The time of the database. */
+  readonly now: number;
   /** The job whose run goes on. */
   readonly running?: string | undefined;
   /** The last tick of each job that was started, or when its interval is due again. */
-  readonly starts: ReadonlyMap<string, { readonly tick?: number } | { readonly due?: number }>;
+  readonly starts: ReadonlyMap<string, { readonly tick?: number; readonly due?: number }>;
 }
 
 /** What a lock tells of starts. @param now of the database */
 export function startsIn(document: LockDocument, now: number): SeenStarts {
-  const { lease, ended, stranger, starts } = document;
-  const isOurs = ended === undefined && stranger === undefined && isTaken(document, now);
-  return { running: isOurs ? lease?.job : undefined, starts };
+  const running = isTaken(document, now) ? openLease(document)?.job : undefined;
+  return { now, running, starts: document.starts };
 }
 
-/** Rule 17: the tick that was missed, or when an interval was due; `undefined` if no tick was missed. @param now of the database */
+/** Rule 17: the tick that was missed, or when an interval was due; `undefined` if no tick was missed. */
 export function missedTick(
-  { running, starts }: SeenStarts,
-  now: number,
+  { now, running, starts }: SeenStarts,
   { job, tick, grace = 0 }: Pick<Miss, 'job' | 'tick' | 'grace'>,
 ): number | undefined {
   // A run of the job goes on.
   if (running === job) return undefined;
-  const { tick: last, due } = startOf(starts, job);
+  const { tick: last, due } = starts.get(job) ?? {};
   if (due !== undefined) return due + grace <= now ? due : undefined;
   return last === undefined || last < tick ? tick : undefined;
 }
 
 /** Whether a miss is told late, and a newer tick was started since, which hides whether this one was. */
 export function isHidden({ starts }: SeenStarts, { job, tick, late = false }: Miss): boolean {
-  return late && (startOf(starts, job).tick ?? -Infinity) > tick;
+  return late && (starts.get(job)?.tick ?? -Infinity) > tick;
 }
-
-const startOf = (
-  starts: SeenStarts['starts'],
-  job: string,
-): { readonly tick?: number; readonly due?: number } => starts.get(job) ?? {};

@@ -1,6 +1,5 @@
 import { NOTHING_RAN } from '../../contract/allowances.js';
 import type {
-  AcquireRefusal,
   AcquireRequest,
   AcquireResult,
   ExtendResult,
@@ -8,64 +7,59 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../../contract/lock-store.js';
-import { type Pause, withoutId } from '../../contract/pause.js';
+import { withoutId } from '../../contract/pause.js';
 import {
   type Decision,
-  endAfter,
   expiresIn,
   FREE,
   holderOf,
   isForgotten,
   isOf,
   isTaken,
-  leaseOf,
   type LockDocument,
   type LockRecord,
   lockState,
   nextFencingToken,
   NOTHING,
+  openLease,
   pauseOf,
 } from './document.js';
 import {
   endStart,
   lastTick,
-  refusedInterval,
-  refusedTick,
+  noteStart,
+  refusedStart,
   startedBy,
-  startInterval,
   type Starts,
-  startTick,
   tickOf,
   withStart,
 } from './starts.js';
 
-/** Rules 1 and 2: one attempt to take a lock. @param now of the database */
+/** Rules 1, 2 and 19: one attempt to take a lock. @param now of the database */
 export function acquire(
   document: LockDocument | undefined,
   now: number,
   request: AcquireRequest,
 ): Decision<AcquireResult> {
   const known = document ?? NOTHING;
-  const paused = request.through === true ? undefined : pauseOf(document, now);
-  if (paused !== undefined && !(isTaken(known, now) && isOwn(known, request)))
-    return { answer: pausedBy(paused, known, now, request) };
-  if (isTaken(known, now))
-    return isOwn(known, request) ? again(known, now, request) : taken(known, now, request);
+  // A lease that has ended does not count, though its lock may be kept.
+  if (isTaken(known, now) && openLease(known)?.token === request.token) return again(known, now, request);
+  const pause = request.through === true ? undefined : pauseOf(document, now);
+  if (pause !== undefined) {
+    const paused = { paused: withoutId(pause), expiresIn: Math.ceil(pause.until - now) };
+    return {
+      answer: { acquired: false, reason: 'paused', ...paused, ...lastTick(known.starts, request.job) },
+    };
+  }
+  if (isTaken(known, now)) return taken(known, now, request);
   const refusal = refusedStart(known.starts, now, request);
   return refusal === undefined ? grant(known, now, request) : { answer: refusal };
 }
 
-/** Whether the lock is held by this very token. A lease that has ended does not count, though its lock may be kept. */
-const isOwn = ({ lease, ended, stranger }: LockDocument, { token }: AcquireRequest): boolean =>
-  lease?.token === token && ended === undefined && stranger === undefined;
-
 /** Rule 2: sent twice: the grant that was recorded. Rule 11: of a call that waits it lives for a ttl from now on. Rule 3: nothing shortens it. */
-function again(
-  document: LockDocument,
-  now: number,
-  { token, job, ttl, wait }: AcquireRequest,
-): Decision<AcquireResult> {
-  const { attempt } = startedBy(document.starts, { token, job: job ?? '' });
+function again(document: LockDocument, now: number, request: AcquireRequest): Decision<AcquireResult> {
+  const { ttl, wait } = request;
+  const { attempt } = startedBy(document.starts, request);
   const answer = {
     acquired: true as const,
     fencingToken: document.lease?.fencingToken ?? 0,
@@ -87,31 +81,10 @@ function taken(document: LockDocument, now: number, request: AcquireRequest): De
   return { answer: refusal ?? { acquired: false, reason, ...facts } };
 }
 
-/** Rule 19: no lease begins under a pause. */
-const pausedBy = (
-  pause: Pause,
-  { starts }: LockDocument,
-  now: number,
-  { job }: AcquireRequest,
-): AcquireRefusal => ({
-  acquired: false,
-  reason: 'paused',
-  paused: withoutId(pause),
-  expiresIn: Math.ceil(pause.until - now),
-  ...lastTick(starts, job),
-});
-
-/** Rule 4: why the job may not start now; `undefined` if it may. */
-function refusedStart(starts: Starts, now: number, request: AcquireRequest): AcquireRefusal | undefined {
-  const { tick, interval } = request;
-  if (tick !== undefined) return refusedTick(starts, now, { ...request, tick });
-  return interval === undefined ? undefined : refusedInterval(starts, now, { ...request, interval });
-}
-
 /** Rule 1: the lock is free: a new lease. */
 function grant(document: LockDocument, now: number, request: AcquireRequest): Decision<AcquireResult> {
   const fencingToken = nextFencingToken(request.name, document, now);
-  const { starts, ...told } = start(document.starts, now, request);
+  const { starts, ...told } = noteStart(document.starts, now, request);
   const interrupted = request.history === true ? interruptionOf(document) : undefined;
   return {
     answer: { acquired: true, fencingToken, ...told, ...(interrupted && { interrupted }) },
@@ -123,27 +96,12 @@ function grant(document: LockDocument, now: number, request: AcquireRequest): De
   };
 }
 
-/** Rule 4: notes the start of the job. */
-function start(
-  starts: Starts,
-  now: number,
-  request: AcquireRequest,
-): { starts: Starts; attempt?: number; previousSchedule?: string } {
-  const { tick, interval } = request;
-  if (tick !== undefined) return startTick(starts, now, { ...request, tick });
-  return { starts: interval === undefined ? starts : startInterval(starts, now, { ...request, interval }) };
-}
-
 /** Rule 16: the lease before, if that one has ended by itself. */
-function interruptionOf({
-  lease,
-  ended,
-  stranger,
-  starts,
-}: LockDocument): (AcquireResult & { acquired: true })['interrupted'] {
-  if (lease === undefined || ended !== undefined || stranger !== undefined) return undefined;
+function interruptionOf(document: LockDocument): (AcquireResult & { acquired: true })['interrupted'] {
+  const lease = openLease(document);
+  if (lease === undefined) return undefined;
   const { token: _token, ...told } = lease;
-  return { ...told, ...startedBy(starts, lease) };
+  return { ...told, ...startedBy(document.starts, lease) };
 }
 
 /** Rule 3: renews a lease, or restores one that the database has forgotten. @param now of the database */
@@ -153,22 +111,18 @@ export function extend(
   lease: LeaseRef,
 ): Decision<ExtendResult> {
   const end = lease.ttl;
-  if (document !== undefined && isOf(document, lease)) {
-    if (document.ended !== undefined) return { answer: { held: false, reason: 'expired' } };
-    const answer = isTaken(document, now) ? LIVE : RESTORED;
-    return { answer, change: { kept: document, end } };
+  const known = document ?? NOTHING;
+  if (isOf(known, lease)) {
+    if (known.ended !== undefined) return { answer: { held: false, reason: 'expired' } };
+    return { answer: isTaken(known, now) ? LIVE : RESTORED, change: { kept: known, end } };
   }
   if (isForgotten(document, lease)) {
     // Over nothing, or over an older lease.
-    const kept = recordOf(document, lease, restoredStart(document?.starts ?? NOTHING.starts, lease));
+    const kept = recordOf(known, lease, restoredStart(known.starts, lease));
     return { answer: RESTORED, change: { kept, end, begins: true } };
   }
-  const isOver = document === undefined || !isTaken(document, now);
-  return {
-    answer: isOver
-      ? { held: false, reason: 'expired' }
-      : { held: false, reason: 'taken', ...holderOf(document) },
-  };
+  if (!isTaken(known, now)) return { answer: { held: false, reason: 'expired' } };
+  return { answer: { held: false, reason: 'taken', ...holderOf(known) } };
 }
 
 const LIVE: ExtendResult = { held: true };
@@ -190,11 +144,11 @@ export function regrant(
   lease: LeaseRef,
   { job, ttl, through }: { readonly job: string; readonly ttl: number; readonly through: boolean },
 ): Decision<number | undefined> {
-  const isLive = document !== undefined && isOf(document, lease) && document.ended === undefined;
-  if (!through && pauseOf(document, now) !== undefined) return { answer: undefined };
-  if (!isLive || document.lease === undefined || !isTaken(document, now)) return { answer: undefined };
-  const fencingToken = nextFencingToken(lease.name, document, now);
-  const kept = { ...document, lease: { ...document.lease, job, fencingToken } };
+  const known = document ?? NOTHING;
+  const open = isOf(known, lease) && isTaken(known, now) ? openLease(known) : undefined;
+  if (open === undefined || (!through && pauseOf(known, now) !== undefined)) return { answer: undefined };
+  const fencingToken = nextFencingToken(lease.name, known, now);
+  const kept = { ...known, lease: { ...open, job, fencingToken } };
   return { answer: fencingToken, change: { kept, end: ttl } };
 }
 
@@ -203,7 +157,7 @@ export function release(
   document: LockDocument | undefined,
   now: number,
   lease: LeaseRef,
-  options: Pick<ReleaseOptions, 'outcome' | 'keepFor' | 'retryIn'> = {},
+  options: ReleaseOptions = {},
 ): Decision<ReleaseResult> {
   if (document === undefined || !isOf(document, lease)) return notOwn(document, now, lease, options);
   if (document.ended !== undefined) return { answer: { released: false, reason: 'ended' } };
@@ -214,7 +168,7 @@ export function release(
   // One that has run out is recorded as well, or `extend` would restore it.
   if (!isTaken(document, now))
     return { answer: { released: false, reason: 'expired' }, change: { kept, end: FREE } };
-  return { answer: { released: true }, change: { kept, end: endAfter(keepFor) } };
+  return { answer: { released: true }, change: { kept, end: keepFor > 0 ? keepFor : FREE } };
 }
 
 /** The document is not of this lease. */
@@ -222,7 +176,7 @@ function notOwn(
   document: LockDocument | undefined,
   now: number,
   lease: LeaseRef,
-  { outcome = 'completed' }: Pick<ReleaseOptions, 'outcome'>,
+  { outcome = 'completed' }: ReleaseOptions,
 ): Decision<ReleaseResult> {
   const known = document ?? NOTHING;
   // Rule 4: nothing ran under it, even if another one had the lock since.
@@ -238,8 +192,8 @@ function notOwn(
 }
 
 /** What is kept of a lock whose newest lease is this one. */
-const recordOf = (document: LockRecord = NOTHING, lease: LeaseRef, starts: Starts): LockRecord => ({
-  lease: leaseOf(lease),
-  starts,
-  more: document.more ?? {},
-});
+function recordOf({ more = {} }: LockRecord, lease: LeaseRef, starts: Starts): LockRecord {
+  const { token, holder, fencingToken, job } = lease;
+  const kept = { token, holder, fencingToken, ...(job !== undefined && { job }) };
+  return { lease: kept, starts, more };
+}

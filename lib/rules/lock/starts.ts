@@ -80,64 +80,66 @@ export function jobInfos(starts: Starts): JobInfo[] {
   });
 }
 
-/** An attempt for a tick. */
-type TickRequest = AcquireRequest & { readonly tick: number };
+/** Rule 4: why the job may not start now; `undefined` if it may. An interval may a tenth of it before it is due again. */
+export function refusedStart(
+  starts: Starts,
+  now: number,
+  request: AcquireRequest,
+): AcquireRefusal | undefined {
+  const { job = '', tick, interval } = request;
+  if (tick !== undefined) return refusedTick(starts, now, request, tick);
+  if (interval === undefined) return undefined;
+  const left = dueOf(starts.get(job), interval, now) - interval * INTERVAL_ALLOWANCE - now;
+  return left > 0 ? { acquired: false, reason: 'already-ran', expiresIn: Math.ceil(left) } : undefined;
+}
 
-/** Rule 4: why a tick may not start now; `undefined` if it may. */
-export function refusedTick(starts: Starts, now: number, request: TickRequest): AcquireRefusal | undefined {
-  const { job, tick, maxClockSkew = Infinity, only } = request;
+function refusedTick(
+  starts: Starts,
+  now: number,
+  request: AcquireRequest,
+  tick: number,
+): AcquireRefusal | undefined {
+  const { job, maxClockSkew = Infinity, only } = request;
   if (tick > now + maxClockSkew) return { acquired: false, reason: 'clock-skew', storeTime: Math.trunc(now) };
   if (isRepeated(starts, now, request)) return undefined;
   const last = tickOf(starts, job);
   const refusal = { acquired: false, reason: 'already-ran' } as const;
-  if (last !== undefined && last.tick >= tick)
-    return { ...refusal, ...lastTick(starts, job), ...(last.tick === tick && retryIn(last, now)) };
+  if (last !== undefined && last.tick >= tick) {
+    // One that failed may have to wait before it is tried again.
+    const isAwaited = last.tick === tick && last.retryAt !== undefined;
+    const wait = isAwaited && { expiresIn: Math.ceil(last.retryAt - now) };
+    return { ...refusal, ...lastTick(starts, job), ...wait };
+  }
   const isUnwanted = only === 'interrupted' || (only === 'known' && last === undefined);
   return isUnwanted ? refusal : undefined;
 }
 
-/** How long a tick that failed still has to wait before it is tried again. */
-const retryIn = ({ retryAt }: TickStart, now: number): Pick<AcquireRefusal, 'expiresIn'> =>
-  retryAt === undefined ? {} : { expiresIn: Math.ceil(retryAt - now) };
-
-/** Rule 4: the start of a tick that may start: which run of it this is, and the schedule of the start before if that was another. */
-export function startTick(
+/**
+ * Rule 4: notes the start of a job that may start. Tells which run of its tick that is, and the schedule of the start before if that was
+ * another. An interval is due one interval after it was due, or after now if it is late, in whole milliseconds.
+ */
+export function noteStart(
   starts: Starts,
   now: number,
-  request: TickRequest,
-): { starts: Starts; attempt: number; previousSchedule?: string } {
-  const { job, tick, schedule = '' } = request;
-  const last = tickOf(starts, job);
-  const attempt = last !== undefined && isRepeated(starts, now, request) ? last.attempt + 1 : 1;
-  const started = { starts: withStart(starts, request, { tick, attempt, schedule }), attempt };
-  const earlier = last?.schedule ?? '';
-  return earlier === '' || earlier === schedule ? started : { ...started, previousSchedule: earlier };
+  request: AcquireRequest,
+): { starts: Starts; attempt?: number; previousSchedule?: string } {
+  const { job = '', tick, schedule = '', interval } = request;
+  if (tick !== undefined) {
+    const last = tickOf(starts, job);
+    const attempt = last !== undefined && isRepeated(starts, now, request) ? last.attempt + 1 : 1;
+    const started = { starts: withStart(starts, request, { tick, attempt, schedule }), attempt };
+    const earlier = last?.schedule ?? '';
+    return earlier === '' || earlier === schedule ? started : { ...started, previousSchedule: earlier };
+  }
+  if (interval === undefined) return { starts };
+  const from = Math.max(dueOf(starts.get(job), interval, now), now);
+  return { starts: withStart(starts, request, { due: Math.round(from) + interval, interval }) };
 }
 
 /** The job's newest tick that was started, for a refusal. */
 export function lastTick(starts: Starts, job?: string): Pick<AcquireRefusal, 'tick' | 'finished'> {
   const last = tickOf(starts, job);
   return last === undefined ? {} : lastStart(last.tick, last.outcome, last.retryAt);
-}
-
-/** An attempt for an interval. */
-type IntervalRequest = AcquireRequest & { readonly interval: number };
-
-/** Rule 4: why an interval may not start now: a tenth of it before it is due again, it may. */
-export function refusedInterval(
-  starts: Starts,
-  now: number,
-  { job = '', interval }: IntervalRequest,
-): AcquireRefusal | undefined {
-  const left = dueOf(starts.get(job), interval, now) - interval * INTERVAL_ALLOWANCE - now;
-  return left > 0 ? { acquired: false, reason: 'already-ran', expiresIn: Math.ceil(left) } : undefined;
-}
-
-/** Rule 4: the start of an interval: it is due one interval after it was due, or after now if it is late. In whole milliseconds. */
-export function startInterval(starts: Starts, now: number, request: IntervalRequest): Starts {
-  const { job = '', interval } = request;
-  const from = Math.max(dueOf(starts.get(job), interval, now), now);
-  return withStart(starts, request, { due: Math.round(from) + interval, interval });
 }
 
 /**

@@ -4,6 +4,7 @@ import { byOf, type Lease, type LockDocument, type LockRecord } from './document
 import type { ReadDocument } from '../../contract/port.js';
 import type { Start, Starts } from './starts.js';
 import { asciiJson } from '../../base/wording.js';
+import { readable } from '../../contract/readable.js';
 
 /** The text that a document has of its lock, JSON. */
 interface State {
@@ -45,36 +46,23 @@ export function readableLock(read: ReadDocument): LockDocument {
 }
 
 function parsed(name: string, text: string): Omit<Required<LockRecord>, 'stranger'> {
-  const { token, holder, fence, job, ended, jobs, ...more } = objectOf(text) as Partial<State>;
-  const isState =
-    typeof token === 'string' &&
-    typeof holder === 'string' &&
-    Number.isSafeInteger(fence) &&
-    isOptional(job) &&
-    isOptional(ended) &&
-    (jobs === undefined || (isObject(jobs) && Object.values(jobs).every(isStart)));
-  if (!isState)
+  const state = readable(text, isState);
+  if (state === undefined)
     throw new LockStateError(
       name,
       `what the store keeps of it is not what this library writes: ${text.slice(0, 100)}. Delete it.`,
     );
-  const starts: Starts = new Map(jobs === undefined ? [] : Object.entries(jobs));
+  const { token, holder, fence, job, ended, jobs = {}, ...more } = state;
+  const starts: Starts = new Map(Object.entries(jobs));
   if (token === '') return { lease: undefined, ended: undefined, starts, more };
-  const lease = { token, holder, fencingToken: Number(fence) };
+  const lease = { token, holder, fencingToken: fence };
   return { lease: job === undefined ? lease : { ...lease, job }, ended, starts, more };
 }
 
-const isOptional = (text: unknown): boolean => text === undefined || typeof text === 'string';
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-
-function objectOf(text: string): object {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+function isState(value: unknown): value is State {
+  const { token, holder, fence, job = '', ended = '', jobs = {} } = (value ?? {}) as Partial<State>;
+  const isText = [token, holder, job, ended].every((text) => typeof text === 'string');
+  return isText && Number.isSafeInteger(fence) && Object.values(jobs).every(isStart);
 }
 
 function isStart(start: unknown): boolean {

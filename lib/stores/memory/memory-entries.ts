@@ -37,13 +37,9 @@ export class MemoryEntries implements LockEntries {
     return (newest === true ? found.reverse() : found).slice(skip, skip + limit);
   }
 
-  async sums({ locks, limit = Infinity, after = '', ...which }: SumQuery): Promise<EntrySum[]> {
-    const sums: EntrySum[] = [];
-    for (const lock of [...new Set(locks ?? this.#locks.keys())].sort()) {
-      if (sums.length >= limit) break;
-      if (after === '' || lock > after) sums.push(...sumsOf(lock, this.look({ lock, ...which })));
-    }
-    return sums.slice(0, limit);
+  async sums({ locks, ...which }: SumQuery): Promise<EntrySum[]> {
+    const all = [...new Set(locks ?? this.#locks.keys())];
+    return all.flatMap((lock) => sumsOf(lock, this.look({ lock, ...which })));
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {

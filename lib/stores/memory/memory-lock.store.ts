@@ -4,9 +4,8 @@
  */
 import { systemClock, type Clock } from '../../base/clock.js';
 import { RETENTION, TICK_RETENTION } from '../../contract/allowances.js';
-import type { Standing } from '../../contract/line.js';
 import { changeOf, lookAt } from '../../rules/documents/looks.js';
-import type { Decision, LockDocument } from '../../rules/lock/document.js';
+import type { Rule } from '../../rules/lock/document.js';
 import { extend } from '../../rules/lock/leases.js';
 import { acquireInLine, lineInfo, releaseInLine } from '../../rules/lock/in-line.js';
 import { inspect } from '../../rules/lock/inspect.js';
@@ -119,10 +118,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   /** Applies the decision of a rule to a lock. */
-  #decide<T>(
-    name: string,
-    decide: (document: LockDocument | undefined, now: number, standing: readonly Standing[]) => Decision<T>,
-  ): T {
+  #decide<T>(name: string, decide: Rule<T>): T {
     // Its lease may end between the look and the write, which the next look finds.
     for (let hasMoved = false; ;) {
       const { now, documents } = this.#documents.look([name]);
@@ -131,8 +127,8 @@ export class MemoryLockStore implements LockStore {
       const { answer, change, hint, first, over = [] } = decide(look.document, now, standing);
       if (first !== undefined && !hasMoved) {
         hasMoved = true;
-        if (first.enters !== undefined) this.#entries.set(entryOfCall(name, first.enters, now));
-        if (first.leaves !== undefined) this.#entries.remove(seenCall(name, first.leaves));
+        if ('enters' in first) this.#entries.set(entryOfCall(name, first.enters, now));
+        else this.#entries.remove(seenCall(name, first.leaves));
         continue;
       }
       if (change === undefined) return answer;

@@ -121,14 +121,11 @@ export class MongoEntries implements LockEntries {
     return { now, entries: found.map(entryOf) };
   }
 
-  async sums({ locks, kinds, jobs, limit, after }: SumQuery): Promise<EntrySum[]> {
-    const which = { ...(locks && { $in: locks }), ...(after !== undefined && { $gt: after }) };
-    const match = { ...(Object.keys(which).length > 0 && { lock: which }), ...conditionsOf({ kinds, jobs }) };
+  async sums({ locks, kinds, jobs }: SumQuery): Promise<EntrySum[]> {
+    const match = { ...(locks && { lock: { $in: locks } }), ...conditionsOf({ kinds, jobs }) };
     const sum = { _id: { lock: '$lock', kind: '$kind' }, count: { $sum: 1 }, place: { $min: '$place' } };
-    const ordered = limit === undefined ? [] : [{ $sort: { _id: 1 } }];
-    const stages = [{ $match: match }, { $group: sum }, ...ordered, ...limited(limit)];
-    const unnamed = { $project: { _id: 0, lock: '$_id.lock', kind: '$_id.kind', count: 1, place: 1 } };
-    return (await this.#find([...stages, unnamed])) as EntrySum[];
+    const unnamed = { _id: 0, lock: '$_id.lock', kind: '$_id.kind', count: 1, place: 1 };
+    return (await this.#find([{ $match: match }, { $group: sum }, { $project: unnamed }])) as EntrySum[];
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {
@@ -220,12 +217,10 @@ function stagesOf(query: EntryQuery): object[] {
     { $match: match },
     { $sort: { place: newest ? -1 : 1 } },
     ...(skip > 0 ? [{ $skip: skip }] : []),
-    ...limited(limit),
+    ...(limit === undefined ? [] : [{ $limit: limit }]),
     { $project: bare ? { ...FIELDS, body: { $literal: '' } } : FIELDS },
   ];
 }
-
-const limited = (limit: number | undefined): object[] => (limit === undefined ? [] : [{ $limit: limit }]);
 
 /** Also keeps out what is over. FerretDB takes `$$NOW` beside a field that has an index only inside of a `$not`. */
 const conditionsOf = ({ kinds, jobs }: Record<'kinds' | 'jobs', readonly string[] | undefined>): object => ({

@@ -67,12 +67,12 @@ export class RedisEntries implements LockEntries {
     return { now, entries: entries.slice(skip, skip + limit) };
   }
 
-  async sums({ locks, limit = Infinity, ...which }: SumQuery): Promise<EntrySum[]> {
+  async sums({ locks, ...which }: SumQuery): Promise<EntrySum[]> {
     const look = (lock: string): Promise<SumsOfLock> => this.#sumsOf(lock, which);
     const found = await (locks === undefined
       ? this.#index?.some(look, ({ hasAny }) => hasAny)
       : Promise.all(locks.map(look)));
-    return (found ?? []).flatMap(({ sums }) => sums).slice(0, limit);
+    return (found ?? []).flatMap(({ sums }) => sums);
   }
 
   async drop(seen: readonly SeenEntry[]): Promise<number> {

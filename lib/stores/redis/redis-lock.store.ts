@@ -8,7 +8,6 @@
 import { noLongerThan } from '../../base/clock.js';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { Moments } from '../../rules/entries/lines.js';
-import { RECORDS_WAIT } from '../../rules/entries/keeper.js';
 import { EntryHistory } from '../../rules/entries/history.js';
 import { EntryQueue } from '../../rules/entries/queue.js';
 import { LOOK_FOR_QUEUED } from '../../contract/queued-call-store.js';
@@ -120,9 +119,7 @@ export class RedisLockStore implements LockStore {
     this.#channels = `${keyPrefix}:wake:`;
     const { clock } = this.#connection;
     const kept = new RedisEntries(this.#connection, this.#commands, OF_HISTORY);
-    this.history = new EntryHistory(kept, (name) => this.#starts(name), clock, {
-      recordsWait: RECORDS_WAIT,
-    });
+    this.history = new EntryHistory(kept, (name) => this.#starts(name), clock);
     const queued = new RedisEntries(this.#connection, this.#commands, OF_QUEUE, own.queued);
     this.queuedCalls = new EntryQueue(queued, {
       locks: new RedisQueueLocks(this.#commands),

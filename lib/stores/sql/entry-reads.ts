@@ -35,14 +35,12 @@ export abstract class EntryReads {
     return this.#asked.ask(query);
   }
 
-  async sums({ locks, kinds, jobs, limit = ALL, after }: SumQuery): Promise<EntrySum[]> {
+  async sums({ locks, kinds, jobs }: SumQuery): Promise<EntrySum[]> {
     const { entries } = this;
     const which = this.#whichOf({ name: locks, kind: kinds, job: jobs });
-    const behind = after === undefined ? '' : ' AND name > ?';
-    const values = after === undefined ? which.values : [...which.values, after];
     const text = `SELECT name, kind, count(*) AS n, min(place) AS place FROM {entries}
-WHERE expires_at > ${entries.now}${which.text}${behind} GROUP BY name, kind ORDER BY name, kind LIMIT ${Math.trunc(limit)}`;
-    const rows = await this.select(text, values, true);
+WHERE expires_at > ${entries.now}${which.text} GROUP BY name, kind`;
+    const rows = await this.select(text, which.values, true);
     return rows.map(({ name, kind, n, place }) => ({
       lock: String(name),
       kind: String(kind),

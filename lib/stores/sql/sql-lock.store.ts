@@ -5,7 +5,6 @@
 import { type Clock, systemClock } from '../../base/clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../base/errors.js';
 import { DocumentLockStore } from '../../rules/documents/document-lock-store.js';
-import { RECORDS_WAIT } from '../../rules/entries/keeper.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import { type SqlDialect, TRY_LIMIT } from './dialect.js';
 import { SqlDocuments } from './documents.js';
@@ -36,7 +35,6 @@ export class SqlLockStore<Table> extends DocumentLockStore {
       entries,
       locked: (name) => isLocked(name, dialect.table),
       forPeople: (read) => entries.forPeople(read),
-      recordsWait: RECORDS_WAIT,
     });
     this.#dialect = dialect;
     this.#table = table;

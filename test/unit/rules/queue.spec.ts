@@ -492,13 +492,9 @@ test('somebody who runs the queued calls of one lock attends to no other lock', 
   expect(left.map(({ name }) => name)).toEqual(['another']);
 });
 
-test('queued calls of more locks than one look asks for are found by the looks after it', async () => {
+test('queued calls of more locks than one call of the place asks for are all found', async () => {
   const names = Array.from({ length: 1_500 }, (_, i) => `lock-${i}`);
   for (const name of names) await keep(call({ name }));
-  const found = new Set<string>();
-  for (let looks = 0; looks < 2; looks++)
-    for (const { name } of await store.queuedCalls.left(['job'])) found.add(name);
-  expect(found.size).toBe(names.length);
-  // Then they begin anew.
-  expect(await store.queuedCalls.left(['job'])).toHaveLength(1_000);
+  const left = await store.queuedCalls.left(['job']);
+  expect(new Set(left.map(({ name }) => name)).size).toBe(names.length);
 });

@@ -6,12 +6,10 @@ import { acquire, extend, release } from '../../../lib/rules/lock/leases.js';
 import { type LockDocument, NOTHING, become } from '../../../lib/rules/lock/document.js';
 import {
   endStart,
-  refusedInterval,
-  refusedTick,
+  noteStart,
+  refusedStart,
   type Start,
-  startInterval,
   type Starts,
-  startTick,
 } from '../../../lib/rules/lock/starts.js';
 import { acquireInLine, releaseInLine } from '../../../lib/rules/lock/in-line.js';
 import { missedTick, startsIn } from '../../../lib/rules/lock/inspect.js';
@@ -139,8 +137,8 @@ describe('rule 4', () => {
     assert(
       property(starts, integer({ min: 0, max: 9 }), integer({ min: 0, max: 2 }), (found, tick, rerun) => {
         const asked = { ...request({ job: 'job', rerun }), tick };
-        if (refusedTick(found, NOW, asked) !== undefined) return;
-        const begun = startTick(found, NOW, asked).starts;
+        if (refusedStart(found, NOW, asked) !== undefined) return;
+        const begun = noteStart(found, NOW, asked).starts;
         const undone = endStart(begun, asked, 'abandoned');
         const plain = [...found].map(([job, { by: _by, before: _before, ...rest }]) => [job, rest]);
         expect([...undone]).toEqual(plain);
@@ -162,8 +160,8 @@ describe('rule 4', () => {
         for (const step of steps) {
           now += step;
           const asked = { ...request({ job: 'job' }), interval };
-          if (refusedInterval(found, now, asked) !== undefined) continue;
-          found = startInterval(found, now, asked);
+          if (refusedStart(found, now, asked) !== undefined) continue;
+          found = noteStart(found, now, asked).starts;
           begun.push(now);
         }
         const [first = 0] = begun;
@@ -180,7 +178,7 @@ describe('rule 4', () => {
       property(integer({ min: -5_000, max: 5_000 }), (ahead) => {
         const interval = 1_000;
         const found: Starts = new Map([['job', { due: NOW + ahead, interval }]]);
-        const refusal = refusedInterval(found, NOW, { ...request({ job: 'job' }), interval });
+        const refusal = refusedStart(found, NOW, { ...request({ job: 'job' }), interval });
         const isRefused = ahead > interval / 10 && ahead <= interval * 1.1 + 1;
         expect(refusal?.reason).toBe(isRefused ? 'already-ran' : undefined);
         if (isRefused) expect(refusal?.expiresIn).toBe(ahead - interval / 10);
@@ -191,12 +189,12 @@ describe('rule 4', () => {
 
   test('a tick too far ahead is refused with the time of the place', () => {
     const asked = { ...request({ maxClockSkew: 1_000 }), tick: NOW + 1_001 };
-    expect(refusedTick(new Map(), NOW, asked)).toEqual({
+    expect(refusedStart(new Map(), NOW, asked)).toEqual({
       acquired: false,
       reason: 'clock-skew',
       storeTime: NOW,
     });
-    expect(refusedTick(new Map(), NOW + 1, asked)).toBeUndefined();
+    expect(refusedStart(new Map(), NOW + 1, asked)).toBeUndefined();
   });
 });
 
@@ -231,14 +229,14 @@ test.each([
   const asked = request({ token: 'a', wait: { limit: HOUR, priority: 0, process: 'two' } });
   const { answer, first } = acquireInLine(held, NOW + later, asked, standing);
   expect(answer).toMatchObject({ acquired: false, waiting: { place: place + 1, ahead: 1 } });
-  expect(first?.enters).toMatchObject({ token: 'a', place: place + 1 });
+  expect(first).toMatchObject({ enters: { token: 'a', place: place + 1 } });
 });
 
 test('rule 17: a tick is not missed while a run of its job goes on; a run whose lease is over does not', () => {
   const lease = { ...request({ job: 'job' }), fencingToken: 1 };
   const running: LockDocument = { lease, starts: new Map(), until: NOW + 1, since: NOW - HOUR };
   const missed = (document: LockDocument): number | undefined =>
-    missedTick(startsIn(document, NOW), NOW, { job: 'job', tick: NOW - 1 });
+    missedTick(startsIn(document, NOW), { job: 'job', tick: NOW - 1 });
   expect(missed(running)).toBeUndefined();
   expect(missed({ ...running, until: NOW })).toBe(NOW - 1);
   expect(missed({ ...running, ended: 'completed' })).toBe(NOW - 1);

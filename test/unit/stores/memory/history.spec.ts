@@ -50,6 +50,7 @@ describe('of each lock', () => {
 
   test('entries are kept until they are too old', async () => {
     const first = await run('nightly', { count: 9, age: 2 * DAY });
+    await store.history.flush?.();
     await clock.advance(DAY);
     const second = await run('nightly', { count: 9, age: 2 * DAY });
     await clock.advance(DAY - 1);
