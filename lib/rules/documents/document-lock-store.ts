@@ -184,13 +184,16 @@ export class DocumentLockStore implements LockStore {
     if (problem !== undefined)
       return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
     const isWaiting = request.wait !== undefined;
+    let at: number | undefined;
     this.#rounds.add({
       name,
       decide: (document, now, line) => {
-        const arrival = isWaiting ? { ...request, at: this.#moments.at(now) } : request;
-        return acquireInLine(document, now, arrival, line);
+        // It has come when it was decided on first, however often its write loses the race.
+        if (isWaiting) at ??= this.#moments.at(now);
+        return acquireInLine(document, now, at === undefined ? request : { ...request, at }, line);
       },
-      line: isWaiting ? 'always' : 'marked',
+      // Where no lines are kept, a mark is that of another store, and says nothing.
+      ...(isWaiting ? { line: 'always' } : this.keeps.lines && { line: 'marked' }),
       // A guess reckons the time too early: no interval is due by that.
       byClock: request.interval !== undefined,
       until: this.#until(told.limit ?? Math.min(ttl / 3, WAITS)),

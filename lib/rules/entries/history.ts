@@ -217,8 +217,10 @@ const RECORDS_WAIT = 250;
 const WRITE_LIMIT = 10_000;
 /** The most entries for one write. */
 const BATCH_SIZE = 100;
-/** How many records wait at most: more than the runs of a process that end at one moment. They take up to 10 MB while nobody answers. */
+/** How many records wait at most: more than the runs of a process that end at one moment. They take up to 20 MB while nobody answers. */
 const MOST_WAITING = 10_000;
+/** For so many kinds at once a clean-up looks for what is too much: in a small pool leases have to be renewed beside it. */
+const LISTS_AT_ONCE = 10;
 /** How many entries of one kind a clean-up deletes at most, and one call. */
 const MOST_DROPPED = 1_000;
 /** So many kinds of entries of locks are counted: when there are more, counting starts anew. */
@@ -264,11 +266,11 @@ export class HistoryWriter {
     for (let i = 0; i < 2; i++) await this.#sending;
   }
 
-  /** Writes entries now, and deletes what is too much then. */
+  /** Writes entries now, and deletes what is too much behind that. */
   async put(entries: readonly NewEntry[]): Promise<void> {
     await this.entries.put(entries);
     // If it fails, the next time does it.
-    await this.#trim(entries).catch(() => undefined);
+    void this.#trim(entries).catch(() => undefined);
   }
 
   /** Sends what waits, and then what has come meanwhile. */
@@ -295,12 +297,13 @@ export class HistoryWriter {
   async #trim(written: readonly NewEntry[]): Promise<void> {
     if (this.entries.trims === true) return;
     const due = written.filter((entry) => this.#isDue(entry));
-    // Lists that are asked for together share a statement.
-    const lists = due.map(({ lock, kind, most: skip = Infinity }) =>
-      this.entries.list({ lock, kinds: [kind], newest: true, bare: true, skip, limit: MOST_DROPPED }),
-    );
-    const beyond = (await Promise.all(lists)).flatMap(({ entries }) => entries);
-    for (const some of partsOf(beyond, MOST_DROPPED)) await this.entries.drop(some);
+    for (const few of partsOf(due, LISTS_AT_ONCE)) {
+      const lists = few.map(({ lock, kind, most: skip = Infinity }) =>
+        this.entries.list({ lock, kinds: [kind], newest: true, bare: true, skip, limit: MOST_DROPPED }),
+      );
+      const beyond = (await Promise.all(lists)).flatMap(({ entries }) => entries);
+      for (const some of partsOf(beyond, MOST_DROPPED)) await this.entries.drop(some);
+    }
   }
 
   #isDue({ lock, kind, most }: NewEntry): boolean {

@@ -45,6 +45,8 @@ import { AGAIN, Tries, Turns } from './tries.js';
 
 /** How many locks one call of the place asks for. */
 const MOST_LOCKS = 1_000;
+/** For so many locks dead letters are read at once: each may have a hundred. */
+const LETTERS_AT_ONCE = 30;
 /** After so many ms, less than half as long as callers wait by default, a call that has lost a race counts as merged by those who were faster, and came later. */
 const RACES = 800;
 /** So many calls of a lock may be on their way at once: a queue with room for fewer is counted once more. */
@@ -124,7 +126,11 @@ export class EntryQueue implements QueuedCallStore {
     const { locks, clock } = this.parts;
     const left: LeftCalls[] = [];
     for (const sums of partsOf(await this.entries.sums({ kinds: [CALL], jobs }), MOST_LOCKS)) {
-      const taken = await locks.taken(sums.map(({ lock }) => lock));
+      const taken = await locks.taken(sums.map(({ lock }) => lock)).catch((error: unknown) => {
+        if (left.length === 0) throw error;
+      });
+      // The next look finds the others.
+      if (taken === undefined) break;
       for (const { lock: name, place } of sums) {
         const { paused = false, draining } = taken.get(name) ?? {};
         const mayRun = !paused || isThrough(place, clock.now());
@@ -170,8 +176,10 @@ export class EntryQueue implements QueuedCallStore {
       const sums = await this.entries.sums({ locks: some, kinds: [CALL, DEAD] });
       for (const { lock, kind, count } of sums) if (kind === CALL) infos.set(lock, { queued: count });
       const dead = sums.filter(({ kind }) => kind === DEAD).map(({ lock }) => lock);
-      const letters = await Promise.all(dead.map((lock) => this.#letters(lock)));
-      dead.forEach((lock, i) => infos.set(lock, { ...infos.get(lock), ...letters[i] }));
+      for (const together of partsOf(dead, LETTERS_AT_ONCE)) {
+        const letters = await Promise.all(together.map((lock) => this.#letters(lock)));
+        together.forEach((lock, i) => infos.set(lock, { ...infos.get(lock), ...letters[i] }));
+      }
     }
     return infos;
   }

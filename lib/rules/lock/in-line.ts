@@ -83,7 +83,10 @@ function byLine(
     return refused(answer, next && { change: { ...change, ...next } });
   }
   const { left, ...turn } = nextTurn(document, line, now, token);
-  if (left !== undefined) return refused(heldFor(left), { ...turn, over: overIn(standing, line) });
+  // Behind dead calls, which are taken out, there may be more that were not read.
+  const isHidden = isWaiting(request) && own === undefined && standing.length >= MOST_IN_LINE;
+  if (left !== undefined || isHidden)
+    return refused(heldFor(left ?? 0), { ...turn, over: overIn(standing, line) });
   line.leave(token);
   // The release, which reads the line for that mark, takes its own call out.
   const next = { ...change, kept: withLine(kept, line, now, own) };
