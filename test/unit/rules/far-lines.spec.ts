@@ -220,3 +220,32 @@ test('a call that comes back before it has been taken out of line has its place 
   expect(await ask('third')).toMatchObject({ reason: 'held' });
   expect(await ask('late')).toMatchObject({ acquired: true });
 });
+
+test('a call that has lost the race for a free lock stands before those that came while it raced', async () => {
+  const ask = (process: string): Promise<AcquireResult> => {
+    const wait = { limit: 600_000, priority: 0, process };
+    return new FarStore().acquire({ name: 'lock', token: process, ttl: 600_000, holder: process, wait });
+  };
+  const [winner, loser] = [ask('winner'), ask('loser')];
+  await clock.advance(ROUND_TRIP + 10);
+  const later = ask('later');
+  await pass10();
+  expect(await winner).toMatchObject({ acquired: true });
+  const placeOf = async (asked: Promise<AcquireResult>): Promise<number> =>
+    ((await asked) as AcquireRefusal).waiting?.place ?? NaN;
+  expect(await placeOf(loser)).toBeLessThan(await placeOf(later));
+});
+
+test('where no lines are kept, the mark of a line keeps nobody from a free lock', async () => {
+  const lease = { name: 'lock', ttl: 10_000, holder: 'here' };
+  const both = new DocumentLockStore(documents, { clock, entries });
+  const held = await both.acquire({ ...lease, token: 'first' });
+  const wait = { limit: 600_000, priority: 0, process: 'waiting' };
+  expect(await both.acquire({ ...lease, token: 'waiting', wait })).toMatchObject({ reason: 'held' });
+  const { fencingToken } = held as { fencingToken: number };
+  await both.release({ ...lease, token: 'first', fencingToken });
+  // Nobody comes whose turn it is.
+  await clock.advance(3_000);
+  const bare = new DocumentLockStore(documents, { clock });
+  expect(await bare.acquire({ ...lease, token: 'second' })).toMatchObject({ acquired: true });
+});
