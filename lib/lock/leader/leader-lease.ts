@@ -16,6 +16,7 @@ export class LeaderLease implements Lock {
   readonly waited = 0;
   readonly queuedCall = undefined;
   readonly #controller = new AbortController();
+  readonly signal: AbortSignal = this.#controller.signal;
   readonly name: string;
   readonly holder: string;
   readonly fencingToken: number | undefined;
@@ -24,10 +25,6 @@ export class LeaderLease implements Lock {
     ({ name: this.name, holder: this.holder, fencingToken: this.fencingToken } = grant);
     // Each job that runs meanwhile listens.
     setMaxListeners(Infinity, this.signal);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
   }
 
   /** Whether this instance leads, judged by the clock at this moment. */
