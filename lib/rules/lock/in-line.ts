@@ -72,7 +72,8 @@ function byLine(
   const own = standing.find((one) => one.token === token);
   // One that was passed over may be taken out at any moment: it enters once more.
   const stays = own !== undefined && !line.isAbsent(own.process);
-  const entered = isWaiting(request) ? enters(line, now, request) : undefined;
+  const waits = isWaiting(request);
+  const entered = waits ? enters(line, now, request) : undefined;
   const refused = (refusal: AcquireRefusal, turn?: Omit<Decision<unknown>, 'answer'>) => {
     const told = { answer: placed(refusal, line.find(token)), ...turn };
     // A call that is refused has to stand in line by then: this is the answer of one whose wait is over by then.
@@ -83,9 +84,8 @@ function byLine(
     return refused(answer, next && { change: { ...change, ...next } });
   }
   const { left, ...turn } = nextTurn(document, line, now, token);
-  // Behind dead calls, which are taken out, there may be more that were not read.
-  const isHidden = isWaiting(request) && own === undefined && standing.length >= MOST_IN_LINE;
-  if (left !== undefined || isHidden)
+  // Where there was no room for it, more calls than are read may stand behind the dead, which leave now.
+  if (left !== undefined || (waits && entered === undefined))
     return refused(heldFor(left ?? 0), { ...turn, over: overIn(standing, line) });
   line.leave(token);
   // The release, which reads the line for that mark, takes its own call out.

@@ -249,3 +249,25 @@ test('where no lines are kept, the mark of a line keeps nobody from a free lock'
   const bare = new DocumentLockStore(documents, { clock });
   expect(await bare.acquire({ ...lease, token: 'second' })).toMatchObject({ acquired: true });
 });
+
+test('behind a full line of dead calls nobody overtakes those that live', async () => {
+  const lease = { name: 'lock', ttl: 600_000, holder: 'here' };
+  const store = new DocumentLockStore(documents, { clock, entries });
+  const ask = (token: string, process = token): Promise<AcquireResult> =>
+    store.acquire({ ...lease, token, wait: { limit: 600_000, priority: 0, process } });
+  const { fencingToken } = (await store.acquire({ ...lease, token: 'first' })) as { fencingToken: number };
+  const dead = Array.from({ length: 150 }, (_, n) => ask(`dead ${n}`, 'dead'));
+  const living = ask('living');
+  expect(await Promise.all([...dead, living])).not.toContainEqual(
+    expect.objectContaining({ acquired: true }),
+  );
+  await store.release({ ...lease, token: 'first', fencingToken });
+  // Nobody comes whose turn it is.
+  await clock.advance(2_100);
+  for (let tries = 0; ; tries++) {
+    expect(tries).toBeLessThan(20);
+    expect(await ask('later')).toMatchObject({ acquired: false });
+    if ((await ask('living')).acquired) break;
+    await clock.advance(500);
+  }
+});
