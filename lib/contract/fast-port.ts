@@ -24,11 +24,3 @@ export interface FastPort {
   /** The methods that the port stands for. */
   readonly standsFor: Pick<LockStore, 'acquire' | 'release'>;
 }
-
-/** The fast port of a store, unless somebody has replaced the methods that it stands for: a spy or a wrapper has to be called. */
-export function fastPortOf(store: LockStore & { readonly fastPort?: FastPort }): FastPort | undefined {
-  const { acquire, release, fastPort } = store;
-  if (fastPort === undefined) return undefined;
-  const { standsFor } = fastPort;
-  return acquire === standsFor.acquire && release === standsFor.release ? fastPort : undefined;
-}

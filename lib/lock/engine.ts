@@ -1,5 +1,5 @@
 import { processOf } from '../contract/line.js';
-import { type Clock, inModuleContext } from '../base/clock.js';
+import { type Clock, inModuleContext, UnderWay } from '../base/clock.js';
 import { LockStateError } from '../base/errors.js';
 import type { Emit, Hears } from '../contract/events/events.js';
 import { SafeStore, wasNotApplied } from './access/safe-store.js';
@@ -9,7 +9,6 @@ import type { ExtendResult, LeaseRef, LockStore } from '../contract/lock-store.j
 import { Heartbeat } from './heartbeat.js';
 import type { Recorder } from './recorder.js';
 import { Releases } from './releases.js';
-import { UnderWay } from './under-way.js';
 import { Waits } from './waits.js';
 
 /** What all runs of one application share: the store, the leases that are kept, and whom to report to. */

@@ -2,7 +2,7 @@
  * lib/lock: one call through a lock: take it, keep it, run the job, give it back, report. Waiting, releases and shutdown belong to it.
  * May not enter: jobs, schedules, Nest. The store is reached through lock/access only.
  */
-import { noLongerThan } from '../base/clock.js';
+import { noLongerThan, UnderWay } from '../base/clock.js';
 import { LockNotAcquiredError, LockShutdownError, SchedulerLockConfigError } from '../base/errors.js';
 import { displayName, nameProblem } from '../base/lock-name.js';
 import type { Outcome } from './access/safe-store.js';
@@ -25,7 +25,6 @@ import { type LockCall, mayBeNested, mayWait, type RunResult, type Skipped } fro
 import type { Recorder } from './recorder.js';
 import { reportSkipped } from './reports.js';
 import { type Admission, type OpenRun, Run } from './run.js';
-import { UnderWay } from './under-way.js';
 import type { UnfinishedRun } from '../contract/events/instance-events.js';
 
 /** How many locks stay in the map after their runs: overwriting an entry is far cheaper than deleting and adding it each time. */

@@ -1,4 +1,4 @@
-import { AlarmClock, type Clock, inModuleContext } from '../base/clock.js';
+import { AlarmClock, type Clock, inModuleContext, type UnderWay } from '../base/clock.js';
 import { LockStateError, StoreUnavailableError } from '../base/errors.js';
 import type { RunRecord } from '../contract/history-store.js';
 import type {
@@ -11,7 +11,6 @@ import type {
 } from '../contract/lock-store.js';
 import { type Asked, type Outcome, type SafeStore, wasNotApplied } from './access/safe-store.js';
 import type { Outages } from './access/outages.js';
-import type { UnderWay } from './under-way.js';
 
 /** The longest that an acquire can be on its way, ms: TCP gives up on data that it cannot deliver after a quarter of an hour. */
 const LONGEST_WAY = 1_200_000;

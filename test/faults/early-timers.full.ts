@@ -1,7 +1,7 @@
+import { UnderWay } from '../../lib/base/clock.js';
 import { expect, test } from '@jest/globals';
 import type { Clock, LockStore } from '../../lib/index.js';
 import { Outages } from '../../lib/lock/access/outages.js';
-import { UnderWay } from '../../lib/lock/under-way.js';
 import { Releases } from '../../lib/lock/releases.js';
 import { SafeStore } from '../../lib/lock/access/safe-store.js';
 import { TimeLimits } from '../../lib/lock/access/time-limits.js';

@@ -15,7 +15,7 @@ import type {
   ReleaseResult,
 } from '../../contract/lock-store.js';
 import type { Enqueued, NewQueuedCall, NextOptions, NextResult } from '../../contract/queued-call-store.js';
-import { type Caller, fastPortOf } from '../../contract/fast-port.js';
+import type { Caller, FastPort } from '../../contract/fast-port.js';
 import type { Limited, TimeLimits } from './time-limits.js';
 
 /** What the log calls a store: its label, or the name of its class. */
@@ -161,4 +161,12 @@ export class Asked<T> implements Caller<T>, Limited {
     this.limits.delete(this);
     this.#end(outcome);
   }
+}
+
+/** The fast port of a store, unless somebody has replaced the methods that it stands for: a spy or a wrapper has to be called. */
+export function fastPortOf(store: LockStore & { readonly fastPort?: FastPort }): FastPort | undefined {
+  const { acquire, release, fastPort } = store;
+  if (fastPort === undefined) return undefined;
+  const { standsFor } = fastPort;
+  return acquire === standsFor.acquire && release === standsFor.release ? fastPort : undefined;
 }

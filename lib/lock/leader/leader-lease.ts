@@ -1,7 +1,7 @@
+import { UnderWay } from '../../base/clock.js';
 import { setMaxListeners } from 'node:events';
 import { SchedulerLockConfigError } from '../../base/errors.js';
 import { type AcquiredLock, type Lock, type LockHandle, withRootScope } from '../current-lock.js';
-import { UnderWay } from '../under-way.js';
 
 export type LeaderGrant = AcquiredLock & Pick<LockHandle, 'live'>;
 

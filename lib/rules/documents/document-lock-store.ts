@@ -26,7 +26,7 @@ import {
 } from '../../contract/lock-store.js';
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { NewPause, Pause } from '../../contract/pause.js';
-import { byOf, type Rule } from '../lock/document.js';
+import { byOf, type Rule, readableLock } from '../lock/document.js';
 import { type LockEntries, NO_ENTRIES } from '../entries/entries.js';
 import { EntryHistory, type EntryHistoryOptions, startsOf } from '../entries/history.js';
 import { Lines, Moments } from '../entries/lines.js';
@@ -39,7 +39,6 @@ import { extend } from '../lock/leases.js';
 import { pause, resume } from '../lock/pauses.js';
 import { acquireInLine, givesUp, hasLine, lineInfo, releaseInLine } from '../lock/in-line.js';
 import { inspect } from '../lock/inspect.js';
-import { readableLock } from '../lock/state.js';
 
 /** It looks the same as before, and could not be written. */
 const isLocked = (name: string): LockStateError => {

@@ -2,10 +2,9 @@ import type { Clock } from '../../base/clock.js';
 import type { Standing } from '../../contract/line.js';
 import type { Change, LockDocuments, ReadDocument, SeenDocument } from '../../contract/port.js';
 import type { Lines } from '../entries/lines.js';
-import { become, byOf, isTaken, type LockDocument, type Next } from '../lock/document.js';
+import { become, byOf, isTaken, type LockDocument, type Next, lockOf, stateOf } from '../lock/document.js';
 import { hasLine } from '../lock/in-line.js';
 import { newId } from '../../base/shared.js';
-import { lockOf, stateOf } from '../lock/state.js';
 
 /** A lock, and whether its line counts: always, if its document has a mark, or not. */
 export interface LookedAt {

@@ -19,9 +19,8 @@ import type {
 import type { LeaseRef, ReleaseOptions, ReleaseResult } from '../../contract/lock-store.js';
 import type { LockDocuments } from '../../contract/port.js';
 import { isMiss, isRun, readable, readEach } from '../../contract/readable.js';
-import { NOTHING } from '../lock/document.js';
+import { NOTHING, readableLock } from '../lock/document.js';
 import { isHidden, missedTick, type SeenStarts, startsIn } from '../lock/inspect.js';
-import { readableLock } from '../lock/state.js';
 import type { Entry, LockEntries, NewEntry } from './entries.js';
 import { Registry } from './registry.js';
 import { partsOf } from './together.js';
@@ -269,8 +268,7 @@ export class HistoryWriter {
   /** Writes entries now, and deletes what is too much behind that. */
   async put(entries: readonly NewEntry[]): Promise<void> {
     await this.entries.put(entries);
-    // If it fails, the next time does it.
-    void this.#trim(entries).catch(() => undefined);
+    void this.#trim(entries);
   }
 
   /** Sends what waits, and then what has come meanwhile. */
@@ -288,14 +286,20 @@ export class HistoryWriter {
     this.#waiting.clear();
     for (const some of partsOf(all, BATCH_SIZE)) {
       // An entry of a history is not worth more tries.
-      const write = this.put(some).catch(() => undefined);
+      const write = this.entries.put(some).then(
+        () => this.#trim(some),
+        () => undefined,
+      );
       await noLongerThan(WRITE_LIMIT, write, this.clock);
     }
   }
 
-  /** Deletes what is too much, where it is time to. */
+  /** Deletes what is too much, where it is time to. If that fails, the next time does it. */
   async #trim(written: readonly NewEntry[]): Promise<void> {
-    if (this.entries.trims === true) return;
+    if (this.entries.trims !== true) await this.#dropSurplus(written).catch(() => undefined);
+  }
+
+  async #dropSurplus(written: readonly NewEntry[]): Promise<void> {
     const due = written.filter((entry) => this.#isDue(entry));
     for (const few of partsOf(due, LISTS_AT_ONCE)) {
       const lists = few.map(({ lock, kind, most: skip = Infinity }) =>

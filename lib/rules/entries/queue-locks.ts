@@ -2,10 +2,9 @@ import type { LeaseRef } from '../../contract/lock-store.js';
 import type { NextOptions } from '../../contract/queued-call-store.js';
 import type { Lines } from './lines.js';
 import type { LockDocuments } from '../../contract/port.js';
-import { isTaken, openLease, pauseOf, type Rule } from '../lock/document.js';
+import { isTaken, openLease, pauseOf, type Rule, readableLock } from '../lock/document.js';
 import { hasLine, lineOf } from '../lock/in-line.js';
 import { regrant } from '../lock/leases.js';
-import { readableLock } from '../lock/state.js';
 
 /** What queued calls ask of the locks. */
 export interface QueueLocks {

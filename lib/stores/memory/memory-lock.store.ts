@@ -5,7 +5,7 @@
 import { systemClock, type Clock } from '../../base/clock.js';
 import { RETENTION, TICK_RETENTION } from '../../contract/allowances.js';
 import { changeOf, lookAt } from '../../rules/documents/looks.js';
-import type { Rule } from '../../rules/lock/document.js';
+import { type Rule, readableLock } from '../../rules/lock/document.js';
 import { extend } from '../../rules/lock/leases.js';
 import { acquireInLine, lineInfo, releaseInLine } from '../../rules/lock/in-line.js';
 import { inspect } from '../../rules/lock/inspect.js';
@@ -14,7 +14,6 @@ import { EntryHistory, startsOf } from '../../rules/entries/history.js';
 import type { HistoryStore } from '../../contract/history-store.js';
 import { documentLocks } from '../../rules/entries/queue-locks.js';
 import { EntryQueue } from '../../rules/entries/queue.js';
-import { readableLock } from '../../rules/lock/state.js';
 import {
   type AcquireRequest,
   type AcquireResult,
@@ -29,7 +28,6 @@ import {
 import type { LockInfo } from '../../contract/lock-info.js';
 import type { NewPause, Pause } from '../../contract/pause.js';
 import { pause, resume } from '../../rules/lock/pauses.js';
-import { MemoryHints } from './hints.js';
 import { MemoryDocuments } from './memory-documents.js';
 import { MemoryEntries } from './memory-entries.js';
 
@@ -137,5 +135,25 @@ export class MemoryLockStore implements LockStore {
       if (hint !== undefined) this.#hints.send(hint.process, hint.token);
       return answer;
     }
+  }
+}
+
+/** Hints to the processes that share this memory. */
+class MemoryHints {
+  readonly #listeners = new Map<string, (token: string) => void>();
+
+  listen(process: string, called: (token: string) => void): HintChannel {
+    this.#listeners.set(process, called);
+    return { open: true, close: () => void this.#listeners.delete(process) };
+  }
+
+  /** Tells it in a later turn: the caller is not done yet. */
+  send(process: string, token: string): void {
+    void Promise.resolve().then(() => this.#listeners.get(process)?.(token));
+  }
+
+  /** Tells every process. */
+  announce(text: string): void {
+    for (const process of this.#listeners.keys()) this.send(process, text);
   }
 }

@@ -1,6 +1,12 @@
-import { become, byOf, type Decision, type LockDocument } from '../../../lib/rules/lock/document.js';
+import {
+  become,
+  byOf,
+  type Decision,
+  type LockDocument,
+  lockOf,
+  stateOf,
+} from '../../../lib/rules/lock/document.js';
 import { acquire, extend, release } from '../../../lib/rules/lock/leases.js';
-import { lockOf, stateOf } from '../../../lib/rules/lock/state.js';
 import type {
   AcquireRequest,
   AcquireResult,

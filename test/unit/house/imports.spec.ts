@@ -116,7 +116,7 @@ describe('the rules catch', () => {
       'contract/a.ts',
       "import type { Lease } from '../rules/lock/document.js';",
     ],
-    ['a rule that imports a place', 'rules/lock/a.ts', "import '../../stores/memory/hints.js';"],
+    ['a rule that imports a place', 'rules/lock/a.ts', "import '../../stores/memory/memory-entries.js';"],
     ['a store that imports leases', 'stores/redis/a.ts', "import type { Lease } from '../../lock/lease.js';"],
     ['Redis that imports the rules of a lock', 'stores/redis/a.ts', "import '../../rules/lock/leases.js';"],
     ['a store that imports another store', 'stores/memory/a.ts', "export { x } from '../redis/keys.js';"],

@@ -81,15 +81,15 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  * ceiling says in the commit what it buys; whoever makes a room smaller lowers it in the same commit.
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
-  base: { ceiling: 740, aim: 650 },
-  contract: { ceiling: 1_486, aim: 1_500 },
-  rules: { ceiling: 3_117, aim: 3_100 },
+  base: { ceiling: 788, aim: 650 },
+  contract: { ceiling: 1_459, aim: 1_500 },
+  rules: { ceiling: 3_114, aim: 3_100 },
   'stores/redis': { ceiling: 4_411, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_082, aim: 3_100 },
   'stores/mongo': { ceiling: 795, aim: 800 },
-  'stores/memory': { ceiling: 389, aim: 400 },
+  'stores/memory': { ceiling: 386, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
-  lock: { ceiling: 3_867, aim: 3_700 },
+  lock: { ceiling: 3_845, aim: 3_700 },
   schedule: { ceiling: 1_336, aim: 1_250 },
   insight: { ceiling: 4_488, aim: 4_500 },
   nest: { ceiling: 4_465, aim: 4_300 },

@@ -1,3 +1,4 @@
+import { UnderWay } from '../../../lib/base/clock.js';
 import { describe, expect, it } from '@jest/globals';
 import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import { SafeStore } from '../../../lib/lock/access/safe-store.js';
@@ -5,7 +6,6 @@ import type { LockCall } from '../../../lib/lock/lock-call.js';
 import { Outages } from '../../../lib/lock/access/outages.js';
 import { Releases } from '../../../lib/lock/releases.js';
 import { TimeLimits } from '../../../lib/lock/access/time-limits.js';
-import { UnderWay } from '../../../lib/lock/under-way.js';
 import type { LockStore, ReleaseResult } from '../../../lib/contract/lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { gate, Harness, SETTINGS } from './harness.js';

@@ -5,7 +5,7 @@ import { StoreUnavailableError } from '../../../lib/base/errors.js';
 import type { LockEntries, NewEntry } from '../../../lib/rules/entries/entries.js';
 import { DocumentLockStore } from '../../../lib/rules/documents/document-lock-store.js';
 import { HistoryWriter } from '../../../lib/rules/entries/history.js';
-import { fastPortOf } from '../../../lib/contract/fast-port.js';
+import { fastPortOf } from '../../../lib/lock/access/safe-store.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
 import { MemoryEntries } from '../../../lib/stores/memory/memory-entries.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
