@@ -116,14 +116,29 @@ export class Take {
     const second = this.#send(first.sentAt + 2 * first.limit);
     const outcome = await Promise.race([granted, second.outcome]);
     if (!('error' in outcome)) {
-      // The other one may still be granted: such a lease has no caller.
-      this.#unsure = [...this.#unsure, outcome === late ? second : first];
+      this.#undoOthers([first, second], outcome.result);
+      if (this.#line !== undefined) this.#unsure = [outcome === late ? second : first];
       return this.#answered(first, outcome);
     }
     this.#unsure = [...this.#unsure, first];
     // A second one that was certainly not carried out says nothing about the first.
     const isNothing = outcome.error instanceof StoreUnavailableError && wasNotApplied(outcome.error);
     return isNothing ? this.#failed(error) : this.#failed(outcome.error, second);
+  }
+
+  /**
+   * The call that was not the answered one may still be granted, beside the lease or after it: such a lease has no caller. Unless that is
+   * so nothing is given back: it would go over a connection that may have died, before the next tick.
+   */
+  #undoOthers(copies: readonly Asked<AcquireResult>[], answered: AcquireResult): void {
+    const own = answered.acquired ? answered.fencingToken : 0;
+    const request = this.#request;
+    for (const copy of copies)
+      copy.listen((outcome) => {
+        const other = 'result' in outcome && outcome.result.acquired ? outcome.result.fencingToken : own;
+        if (other !== own)
+          this.engine.releases.abandon({ ...request, fencingToken: other }, this.call.settings.storeTimeout);
+      });
   }
 
   // In line.

@@ -47,8 +47,8 @@ export const MYSQL_SABOTAGES: Sabotages = {
   },
   'release-that-frees-nothing': {
     file: 'rules/lock/leases.js',
-    search: 'end: endAfter(keepFor)',
-    replace: 'end: Math.max(endAfter(keepFor), Math.ceil(document.until - now))',
+    search: 'end: keepFor > 0 ? keepFor : FREE',
+    replace: 'end: Math.max(keepFor, Math.ceil(document.until - now))',
     caughtBy: 'unrun',
     only: ['cut'],
     seed: 3,
@@ -63,8 +63,8 @@ export const MYSQL_SABOTAGES: Sabotages = {
   },
   'turns-for-whoever-asks': {
     file: 'rules/lock/in-line.js',
-    search: 'left !== undefined || isFull',
-    replace: '(left !== undefined || isFull) && request.wait === undefined',
+    search: 'left !== undefined || (waits && entered === undefined)',
+    replace: '(left !== undefined || (waits && entered === undefined)) && !waits',
     caughtBy: 'waiting',
     only: ['throwing-logger'],
     callers: 3,

@@ -48,8 +48,8 @@ export const POSTGRES_SABOTAGES: Sabotages = {
   },
   'release-that-frees-nothing': {
     file: 'rules/lock/leases.js',
-    search: 'end: endAfter(keepFor)',
-    replace: 'end: Math.max(endAfter(keepFor), Math.ceil(document.until - now))',
+    search: 'end: keepFor > 0 ? keepFor : FREE',
+    replace: 'end: Math.max(keepFor, Math.ceil(document.until - now))',
     caughtBy: 'unrun',
     only: ['cut'],
     seed: 3,
