@@ -127,8 +127,8 @@ export class Take {
   }
 
   /**
-   * The call that was not the answered one may still be granted, beside the lease or after it: such a lease has no caller. Unless that is
-   * so nothing is given back: it would go over a connection that may have died, before the next tick.
+   * The call that was not the answered one may still be granted, beside the lease or after it: such a lease has no caller, and is given
+   * back. Nothing is sent before that: the next tick would wait for it, on a connection that may have died.
    */
   #undoOthers(copies: readonly Asked<AcquireResult>[], answered: AcquireResult): void {
     const own = answered.acquired ? answered.fencingToken : 0;

@@ -4,13 +4,15 @@ import type { Emit } from '../../contract/events/events.js';
 
 /** A kind of call to the store. `look` is an attempt that the store refused, so it wrote nothing. */
 type StoreCall = 'acquire' | 'look' | 'extend' | 'release' | 'enqueue' | 'next';
+/** An answer to a call. `write`: to any but a refused attempt. */
+type Answer = StoreCall | 'write';
 
 interface Outage {
   readonly since: number;
   skipped: number;
   failedAt: number;
-  /** The kinds of calls whose answer shows that this is over. Empty: any. The store may answer the others meanwhile. */
-  readonly refused: Set<StoreCall>;
+  /** The answers that show that this is over; empty: any. The store may answer other calls meanwhile. */
+  readonly endedBy: Set<Answer>;
   /** The locks whose calls failed, if the store is partitioned: other locks may be on another server. */
   readonly locks: Set<string>;
 }
@@ -65,13 +67,13 @@ export class Outages {
     // A store that reports a broken entry has answered.
     if (isLocks) this.#answered(STORE, call, error.lock);
     // A refusal needs a repair, so an outage for another reason must not hide it.
-    if (isRefusal && this.#outages.get(STORE)?.refused.size === 0) this.#answered(STORE);
+    if (isRefusal && this.#outages.get(STORE)?.endedBy.size === 0) this.#answered(STORE);
     const outage = this.#begin(isLocks ? error.lock : STORE, error, false);
     outage.failedAt = this.clock.monotonic();
     if (skipped) outage.skipped += 1;
-    if (isRefusal) outage.refused.add(call);
-    // An attempt reads the entry of its lock first. Of what could not be written, any answer to a write shows that it can be now.
-    if (isLocks && call !== 'acquire') outage.refused.add('release');
+    if (isRefusal) outage.endedBy.add(call);
+    // An attempt has only read its entry. What could not be written can be when anything of the lock is.
+    if (isLocks && call !== 'acquire') outage.endedBy.add('write');
     if (isLocks || !this.partitioned()) return;
     for (const lock of locks) if (outage.locks.size < MAX_LOCKS) outage.locks.add(lock);
   }
@@ -80,7 +82,7 @@ export class Outages {
     this.answeredAt = this.clock.now();
     if (this.#outages.size === 0) return;
     this.#answered(STORE, call, lock);
-    this.#answered(lock, call === 'look' ? 'look' : 'release', lock);
+    this.#answered(lock, call === 'look' ? 'look' : 'write', lock);
   }
 
   /** The store has answered a call that was for no lock: it can be reached. What it has refused of late, it may refuse still. */
@@ -93,19 +95,19 @@ export class Outages {
     const going = this.#outages.get(key);
     if (going !== undefined) return going;
     const since = this.clock.monotonic();
-    const outage: Outage = { since, failedAt: since, skipped: 0, refused: new Set(), locks: new Set() };
+    const outage: Outage = { since, failedAt: since, skipped: 0, endedBy: new Set(), locks: new Set() };
     this.#outages.set(key, outage);
     this.emit({ type: 'outage', phase: 'started', ...this.#facts(key), error, atStart });
     return outage;
   }
 
   /** An answer ends an outage if it is one to what has failed, and any answer does when no call has failed for some time. */
-  #answered(key: string, call?: StoreCall, lock?: string): void {
+  #answered(key: string, answer?: Answer, lock?: string): void {
     const outage = this.#outages.get(key);
     if (outage === undefined) return;
-    const { refused, locks, failedAt, since, skipped } = outage;
+    const { endedBy, locks, failedAt, since, skipped } = outage;
     const now = this.clock.monotonic();
-    const isOfKind = refused.size === 0 || (call !== undefined && refused.has(call));
+    const isOfKind = endedBy.size === 0 || (answer !== undefined && endedBy.has(answer));
     const isOfLocks = locks.size === 0 || (lock !== undefined && locks.has(lock));
     if (!(isOfKind && isOfLocks) && now - failedAt < QUIET) return;
     this.#outages.delete(key);

@@ -129,7 +129,7 @@ export class EntryQueue implements QueuedCallStore {
       const taken = await locks.taken(sums.map(({ lock }) => lock)).catch((error: unknown) => {
         if (left.length === 0) throw error;
       });
-      // The next look finds the others.
+      // What was found is run, and the next look tries the others.
       if (taken === undefined) break;
       for (const { lock: name, place } of sums) {
         const { paused = false, draining } = taken.get(name) ?? {};

@@ -89,7 +89,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'stores/mongo': { ceiling: 795, aim: 800 },
   'stores/memory': { ceiling: 386, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
-  lock: { ceiling: 3_860, aim: 3_700 },
+  lock: { ceiling: 3_862, aim: 3_700 },
   schedule: { ceiling: 1_336, aim: 1_250 },
   insight: { ceiling: 4_488, aim: 4_500 },
   nest: { ceiling: 4_465, aim: 4_300 },

@@ -498,3 +498,17 @@ test('queued calls of more locks than one call of the place asks for are all fou
   const left = await store.queuedCalls.left(['job']);
   expect(new Set(left.map(({ name }) => name)).size).toBe(names.length);
 });
+
+test('queued calls are found up to the first locks that cannot be read', async () => {
+  for (let i = 0; i < 1_500; i++) await keep(call({ name: `lock-${i}` }));
+  const { read } = documents;
+  let failing = 2;
+  documents.read = async (names) => {
+    if (--failing === 0) throw new Error('too much at once');
+    return read.call(documents, names);
+  };
+  expect(await store.queuedCalls.left(['job'])).toHaveLength(1_000);
+  expect(await store.queuedCalls.left(['job'])).toHaveLength(1_500);
+  failing = 1;
+  await expect(store.queuedCalls.left(['job'])).rejects.toThrow('too much at once');
+});

@@ -215,3 +215,18 @@ test('a store without entries has no line: a call that waits is told so', async 
   const wait = { limit: DAY, priority: 0, process: 'one' };
   await expect(plain.acquire({ ...request, token: 'second', wait })).rejects.toThrow('it keeps locks only');
 });
+
+test('a clean-up asks for the entries of ten locks together, and of no more', async () => {
+  let [underWay, most] = [0, 0];
+  const { list } = entries;
+  entries.list = async (query) => {
+    most = Math.max(most, ++underWay);
+    await new Promise((resolve) => setImmediate(resolve));
+    underWay -= 1;
+    return list(query);
+  };
+  const leases = await Promise.all(Array.from({ length: 25 }, (_, n) => take(`lock-${n}`)));
+  await Promise.all(leases.map(end));
+  await store.close();
+  expect(most).toBe(10);
+});
