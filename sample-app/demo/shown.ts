@@ -50,6 +50,9 @@ export const SHOWN = {
     shows: /No job can start: /,
     told: `that ${word('no job can start')}: the store does not answer`,
   },
-  outage: { shows: /The store was away /, told: `the ${word('outage')}` },
+  outage: {
+    shows: /<title>The store was away [^<]*<\/title><rect class="outage"/,
+    told: `the ${word('outage')}`,
+  },
   misses: { shows: rowOf('\\w+', '[1-9]\\d* missed ticks?;'), told: `the ${word('missed')} ticks` },
 } as const satisfies Readonly<Record<string, Shown>>;

@@ -18,18 +18,29 @@ export function causesOf(
   sentenceOf: (view: JobView) => string,
 ): Cause[] {
   const groups = new Map<string, JobView[]>();
+  const ends = jobs.map(endOf).sort((one, other) => other - one);
+  // Instances note the end of one outage at different moments: those that follow each other within a minute are one.
+  const outageOf = (view: JobView): number =>
+    ends.reduce((at, end) => (end < at && at - end <= 60_000 ? end : at), endOf(view));
   for (const view of jobs) {
-    const key = commonOf(view) ?? sentenceOf(view);
+    const common = commonOf(view) ?? sentenceOf(view);
+    const key = common === AWAY ? `${AWAY} until ${outageOf(view)}` : common;
     groups.set(key, [...(groups.get(key) ?? []), view]);
   }
-  return [...groups.values()].flatMap((views) => {
+  return [...groups.values()].map((views) => {
     const byName = [...views].sort((one, other) => (displayName(one.job) < displayName(other.job) ? -1 : 1));
-    const [oldest] = [...views].sort((one, other) => (one.since ?? Infinity) - (other.since ?? Infinity));
-    if (oldest === undefined) return [];
+    const oldest = views.reduce((one, other) =>
+      (other.since ?? Infinity) < (one.since ?? Infinity) ? other : one,
+    );
     const sentence = views.length > 1 ? textOf(oldest, views, times) : undefined;
-    return [{ views: byName, oldest, sentence: sentence ?? sentenceOf(oldest) }];
+    return { views: byName, oldest, sentence: sentence ?? sentenceOf(oldest) };
   });
 }
+
+const AWAY = 'away';
+
+/** When the outage that has cost its tick was over; 0: nobody has told. */
+const endOf = ({ why }: JobView): number => (why?.cause === 'store-away' ? (why.to ?? 0) : 0);
 
 /** What several jobs can have in common, though each has a sentence of its own: what is true of them, or which outage. */
 function commonOf({ why, status, last }: JobView): string | undefined {
@@ -38,8 +49,7 @@ function commonOf({ why, status, last }: JobView): string | undefined {
   if (why.cause === 'unknown') return 'missed a tick, and no instance has told why.';
   if (why.cause === 'missed')
     return `missed a tick: ${[...new Set(why.reasons.map(({ reason }) => reason))].sort().join(', ')}.`;
-  // Instances note the end of one outage at different moments: to the minute it is the same.
-  if (why.cause === 'store-away') return `away ${Math.round((why.to ?? 0) / 60_000)}`;
+  if (why.cause === 'store-away') return AWAY;
   return why.cause === 'no-instance' && why.from !== undefined ? `nobody ${why.last}` : undefined;
 }
 

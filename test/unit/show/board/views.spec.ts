@@ -140,6 +140,15 @@ describe('behind all strips', () => {
     expect(await axis()).toMatch(/<rect class="outage" x="[\d.]+%" width="2.08%"/);
   });
 
+  test('is an outage of just now: there is no room for its name beside "now", but its band has the tooltip', async () => {
+    const tick = NOW - 2 * MINUTE;
+    await fleet.to(NOW - MINUTE);
+    await fleet.miss('RefreshJobs.refresh', tick, 'worker-1', 'store-unavailable', { until: NOW - MINUTE });
+    const html = await axis();
+    expect(html).not.toContain('>store away<');
+    expect(html).toContain('The store was away today 20:15:30–20:16:30<');
+  });
+
   test('is an outage by the clock of the store, as the offset of who noted it says', async () => {
     await fleet.beat({ instance: 'worker-1', version: '1.0.0', startedAt: NOW - HOUR, clockOffset: MINUTE });
     await fleet.to(NOW);
@@ -190,6 +199,19 @@ describe('what needs attention', () => {
     expect(text).toContain('The store was away');
     expect(text.match(/The store was away/g)).toHaveLength(1);
     expect(text).toMatch(/\d jobs missed a tick\. +since today/);
+  });
+
+  test('is one case if two instances have noted the end of an outage on both sides of a half minute', async () => {
+    await fleet.to(NOW);
+    await up();
+    const jobs = JOBS.filter(({ schedule = '' }) => /^\*|^[\d]+ \* /.test(schedule)).map(({ job }) => job);
+    for (const [n, job] of jobs.entries()) {
+      await board.page('');
+      await missed([job], { since: NOW - 50 * MINUTE, until: NOW - 5 * MINUTE - 100 + (n % 2) * 200 });
+    }
+    const text = await shown('attention');
+    expect(text.match(/the store was away/gi)).toHaveLength(1);
+    expect(text).toMatch(/The store was away [\d:]+–[\d:]+: 3 jobs missed a tick\./);
   });
 
   test('is one case if several jobs fail with one error, with the names folded', async () => {
