@@ -29,16 +29,14 @@ export function causesOf(
   }
   return [...groups.values()].map((views) => {
     const byName = [...views].sort((one, other) => (displayName(one.job) < displayName(other.job) ? -1 : 1));
-    const oldest = views.reduce((one, other) =>
-      (other.since ?? Infinity) < (one.since ?? Infinity) ? other : one,
-    );
-    const sentence = views.length > 1 ? textOf(oldest, views, times) : undefined;
-    return { views: byName, oldest, sentence: sentence ?? sentenceOf(oldest) };
+    const oldest = views.reduce((one, other) => (beginOf(other) < beginOf(one) ? other : one));
+    const sentence = (views.length > 1 && textOf(oldest, views, times)) || sentenceOf(oldest);
+    return { views: byName, oldest, sentence };
   });
 }
 
 const AWAY = 'away';
-
+const beginOf = ({ since = Infinity }: JobView): number => since;
 /** When the outage that has cost its tick was over; 0: nobody has told. */
 const endOf = ({ why }: JobView): number => (why?.cause === 'store-away' ? (why.to ?? 0) : 0);
 
