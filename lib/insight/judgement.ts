@@ -184,9 +184,7 @@ type End = RunInfo | { readonly outcome?: RunInfo['outcome'] };
  * switched on before. One that is gone counts: it may have died as the only one on which the job was switched on.
  */
 export function isOff({ knownBy }: JobFacts): boolean {
-  const [last] = knownBy
-    .filter(({ state, job }) => state !== 'up' && isOn(job))
-    .sort((one, other) => other.seenAt - one.seenAt);
+  const last = knownBy.find(({ state, job }) => state !== 'up' && isOn(job));
   const isReplaced = ({ state, job }: KnownBy): boolean =>
     state === 'left' || (state === 'gone' && isOn(job) && last?.state === 'left');
   const there = unlessStopped(knownBy).filter((by) => !isReplaced(by));

@@ -7,7 +7,7 @@ import { median } from '../statistics.js';
 import { MANY_INSTANCES, MANY_JOBS, SCENARIOS, seed } from './fleet.js';
 
 /*
- * node .build/test/bench/insight/main.js [--against ../before] [--rounds 3] [--up 20,200]
+ * node .build/test/bench/insight/main.js [--against ../before] [--rounds 3] [--up 20,200] [--instances 1000]
  *
  * A benchmark, not a test: what one look at all jobs costs the process that looks, and Redis, with 500 jobs and the 1,000 instances that
  * a week of deploys leaves behind. Each figure is of a fresh process: its first look, and the median of those that follow. With --against,
@@ -18,6 +18,7 @@ const { values } = parseArgs({
     against: { type: 'string', default: '' },
     rounds: { type: 'string', default: '3' },
     up: { type: 'string', default: '20,200' },
+    instances: { type: 'string', default: String(MANY_INSTANCES) },
   },
 });
 const run = promisify(execFile);
@@ -33,7 +34,7 @@ try {
   for (const up of values.up.split(',').map(Number))
     for (const scenario of SCENARIOS) {
       await redis.command('FLUSHALL');
-      await seed(redis.url, { jobs: MANY_JOBS, instances: MANY_INSTANCES, up, scenario });
+      await seed(redis.url, { jobs: MANY_JOBS, instances: Number(values.instances), up, scenario });
       const found = new Map<string, Record<string, number>[]>();
       for (let round = 0; round < Number(values.rounds); round++)
         for (const folder of folders) {
