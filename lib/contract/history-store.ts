@@ -212,6 +212,8 @@ export interface Beat {
   readonly catalogue: string;
   /** The list itself: given if the store does not know it yet. */
   readonly jobs?: readonly KnownJob[];
+  /** It is kept only over a beat of the same instance with the same list, and the answer tells no time: that takes one statement. */
+  readonly brief?: true;
   /** The jobs whose cron job is stopped here at the moment, by their index in the list. Absent: none. */
   readonly stopped?: readonly number[];
   /** When jobs were made while it was up, by their index in the list: by its own clock, epoch milliseconds. Absent: none. */
@@ -231,14 +233,14 @@ export interface HungRun extends Pick<LeaseRef, 'fencingToken' | 'tick'> {
 
 /** The answer to a beat. */
 export interface BeatResult {
-  /** The store's time, epoch milliseconds. */
-  readonly time: number;
-  /** Whether the store knows the list of jobs. If not, the beat has to come again with it. */
+  /** The store's time, epoch milliseconds. Absent: the beat was brief. */
+  readonly time?: number;
+  /** Whether the store knows the list of jobs. If not, the beat has to come again: in full, or with the list. */
   readonly known: boolean;
 }
 
 /** An instance, as the store knows it. */
-export interface InstanceRecord extends Omit<Beat, 'jobs' | 'catalogue'> {
+export interface InstanceRecord extends Omit<Beat, 'jobs' | 'catalogue' | 'brief'> {
   /** When its last beat came, by the store's clock, epoch milliseconds. */
   readonly seenAt: number;
   /** The store's time at this answer, epoch milliseconds. */

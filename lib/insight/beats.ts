@@ -1,13 +1,7 @@
 import { createHash } from 'node:crypto';
 import { atEndOfTurn, type Clock, inModuleContext, noLongerThan, type Timer } from '../base/clock.js';
 import { StoreUnavailableError } from '../base/errors.js';
-import {
-  type Beat,
-  type HistoryStore,
-  type HungRun,
-  type Retention,
-  type KnownJob,
-} from '../contract/history-store.js';
+import type { Beat, HistoryStore, HungRun, Retention, KnownJob } from '../contract/history-store.js';
 import { given } from '../base/shared.js';
 
 /** A job, as an instance shows it to the fleet. What changes while the instance is up goes with each beat, the rest is its list of jobs. */
@@ -48,6 +42,10 @@ const LONGEST = 86_400_000;
 const GATHERED = 1_000;
 /** How long the beat waits for the scheduler's call at a tick, ms. After that it comes without one: the job may have been stopped. */
 const CALL_LIMIT = 2_000;
+/** How often a beat asks for the store's clock, and whether the list of jobs is known, ms; it also does if this machine's clock was set. */
+const CHECKED = 900_000;
+/** By how much it was set then, ms. */
+const STEP = 20;
 /** From when on clocks differ so much that an instance starts the wrong ticks, ms. */
 const SKEWED = 10_000;
 /** How long the last beat may take, ms: a shutdown waits for it. */
@@ -63,8 +61,9 @@ export class Beats {
   #failedAt: number | undefined;
   /** When it last began a beat, monotonic. */
   #beganAt = -Infinity;
-  /** The list of jobs that the store knows, by its hash. */
+  /** The list of jobs that the store knows, by its hash, and when it last said so, by both clocks. */
   #known: string | undefined;
+  #checked = { sent: -Infinity, now: 0 };
   /** The problem that was reported last. */
   #problem: string | undefined;
   #isSoon = false;
@@ -174,19 +173,29 @@ export class Beats {
       catalogue,
       left,
     };
-    const [now, sent] = [this.clock.now(), this.clock.monotonic()];
     const isNew = this.#known !== catalogue;
-    const { time, known } = await this.history.beat(isNew ? { ...beat, jobs } : beat);
+    const passed = this.clock.monotonic() - this.#checked.sent;
+    const isSet = Math.abs(this.clock.now() - this.#checked.now - passed) >= STEP;
+    const isBrief = !isNew && !isSet && passed < CHECKED;
+    if (isBrief && (await this.#send({ ...beat, brief: true })).known) return;
+    const { known, now, took, time = now } = await this.#send(isNew ? { ...beat, jobs } : beat);
     // The store read its clock about half-way through the call.
-    const took = this.clock.monotonic() - sent;
     const clockOffset = Math.round(time - now - took / 2);
     if (this.#clockOffset === undefined && Math.abs(clockOffset) >= SKEWED) this.shown.skewed?.(clockOffset);
     this.#clockOffset = clockOffset;
     this.#known = catalogue;
+    if (!known) await this.history.beat({ ...beat, clockOffset, jobs });
+  }
+
+  async #send(beat: Beat) {
+    const [now, sent] = [this.clock.now(), this.clock.monotonic()];
+    const answer = await this.history.beat(beat);
+    const took = this.clock.monotonic() - sent;
+    if (!beat.brief) this.#checked = { sent, now };
     this.#answeredAt = this.clock.now();
     this.shown.answered(took);
     this.#problem = undefined;
-    if (!known) await this.history.beat({ ...beat, clockOffset, jobs });
+    return { ...answer, now, took };
   }
 
   #tell(problem: string): void {

@@ -12,23 +12,26 @@ import { asciiJson } from '../../base/wording.js';
 /** Instances belong to no lock. */
 const LOCK = '';
 const [INSTANCE, JOBS] = ['instance', 'jobs'];
+const DAY = 86_400_000;
 /** How long a list of jobs is kept, ms: longer than any instance that has it, as it has to come again once a day at least. */
-const LIST_KEPT = INSTANCES_KEPT + 86_400_000;
+const LIST_KEPT = INSTANCES_KEPT + 2 * DAY;
 
 /** Rule 18: the instances that were up in the last days, and their lists of jobs, each once. */
 export class Registry {
   constructor(private readonly entries: LockEntries) {}
 
   /** Keeps a beat if its list of jobs is known, or comes with it. A list that would not outlive the instance counts as unknown. */
-  async beat({ jobs, catalogue, ...told }: Beat): Promise<BeatResult> {
+  async beat({ jobs, catalogue, brief, ...told }: Beat): Promise<BeatResult> {
     const list = idOf(JOBS, catalogue);
-    const { now: time, entries } = await this.entries.list({ lock: LOCK, ids: [list], bare: true });
-    const isLasting = (entries[0]?.until ?? 0) > time + INSTANCES_KEPT;
-    if (jobs === undefined && !isLasting) return { time, known: false };
     const id = idOf(INSTANCE, told.instance);
+    // It is remembered up to the last millisecond.
+    const entry = entryOf(INSTANCE, id, { version: list, keep: INSTANCES_KEPT + 1, body: asciiJson(told) });
+    if (brief) return { known: (await this.entries.put([{ ...entry, over: [list] }])).every(Boolean) };
+    const { now: time, entries } = await this.entries.list({ lock: LOCK, ids: [list], bare: true });
+    const isLasting = (entries[0]?.until ?? 0) > time + INSTANCES_KEPT + DAY;
+    if (jobs === undefined && !isLasting) return { time, known: false };
     await this.entries.put([
-      // It is remembered up to the last millisecond.
-      entryOf(INSTANCE, id, { version: list, keep: INSTANCES_KEPT + 1, body: asciiJson(told) }),
+      entry,
       // It may replace one that somebody has damaged.
       ...(jobs === undefined
         ? []

@@ -80,13 +80,13 @@ export class ReferenceHistory implements HistoryStore {
     return first;
   }
 
-  async beat(beat: Beat): Promise<BeatResult> {
+  async beat({ brief, ...beat }: Beat): Promise<BeatResult> {
     const { instance, catalogue, jobs } = beat;
     if (jobs !== undefined) this.catalogues.set(this.listOf(beat), jobs);
     const time = this.now();
-    const known = this.isKnownList(beat);
+    const known = brief ? this.isKnownBeat(beat) : this.isKnownList(beat);
     if (known) this.beats.set(instance, { ...this.seen(beat), catalogue, seenAt: time });
-    return { time, known };
+    return brief ? { known } : { time, known };
   }
 
   async instances(): Promise<InstanceRecord[]> {
@@ -201,6 +201,11 @@ export class ReferenceHistory implements HistoryStore {
 
   protected isKnownList(beat: Beat): boolean {
     return this.catalogues.has(this.listOf(beat));
+  }
+
+  /** Whether a brief beat comes after one of its instance with the same list. */
+  protected isKnownBeat({ instance, catalogue }: Beat): boolean {
+    return this.beats.get(instance)?.catalogue === catalogue;
   }
 
   protected seen(beat: Beat): Beat {

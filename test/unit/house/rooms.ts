@@ -82,8 +82,8 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
  */
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 788, aim: 650 },
-  contract: { ceiling: 1_459, aim: 1_500 },
-  rules: { ceiling: 3_114, aim: 3_100 },
+  contract: { ceiling: 1_461, aim: 1_500 },
+  rules: { ceiling: 3_117, aim: 3_100 },
   'stores/redis': { ceiling: 4_411, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_082, aim: 3_100 },
   'stores/mongo': { ceiling: 795, aim: 800 },
@@ -91,7 +91,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   'stores/shared': { ceiling: 107, aim: 200 },
   lock: { ceiling: 3_862, aim: 3_700 },
   schedule: { ceiling: 1_336, aim: 1_250 },
-  insight: { ceiling: 4_488, aim: 4_500 },
+  insight: { ceiling: 4_498, aim: 4_500 },
   nest: { ceiling: 4_465, aim: 4_300 },
   guard: { ceiling: 454, aim: 420 },
   'show/board': { ceiling: 2_700, aim: 2_700 },

@@ -11,13 +11,13 @@ const JOB: ShownJob = {
 };
 
 /** An instance that beats each minute. */
-function started(jobs: () => ShownJob[]) {
+function started(jobs: () => ShownJob[], known = (_beat: Beat): boolean => true) {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
   const told: Beat[] = [];
   const history = {
     beat(beat: Beat) {
       told.push(beat);
-      return Promise.resolve({ time: clock.now(), known: true });
+      return Promise.resolve({ ...(beat.brief ? {} : { time: clock.now() + 5_000 }), known: known(beat) });
     },
   } as unknown as HistoryStore;
   const beats = new Beats(history, clock, {
@@ -69,5 +69,47 @@ test('the list of jobs is told once', async () => {
   await clock.advance(24 * 3_600_000);
   expect(told.length).toBeGreaterThan(45);
   expect(told.filter(({ jobs }) => jobs !== undefined)).toHaveLength(1);
+  await beats.stop();
+});
+
+test('the store is asked for its clock and the list of jobs each quarter of an hour; beats between are brief', async () => {
+  const { beats, clock, told } = started(() => [JOB]);
+  await clock.advance(6 * 3_600_000);
+  const full = told.filter(({ brief }) => brief === undefined);
+  expect(told.length).toBeGreaterThan(360);
+  expect(full.length).toBeGreaterThanOrEqual(6 * 4 - 1);
+  expect(full.length).toBeLessThanOrEqual(6 * 4);
+  expect(beats.clockOffset).toBe(5_000);
+  await beats.stop();
+});
+
+test('a beat is not brief after this clock was set, so that its offset is right at once', async () => {
+  const { beats, clock, told } = started(() => [JOB]);
+  await clock.advance(120_000);
+  expect(told.at(-1)).toMatchObject({ brief: true, clockOffset: 5_000 });
+  clock.setWallClock(clock.now() - 3_000);
+  await clock.advance(60_000);
+  expect(told.at(-1)).not.toHaveProperty('brief');
+  await clock.advance(60_000);
+  expect(told.at(-1)).toMatchObject({ brief: true });
+  await beats.stop();
+});
+
+test('a brief beat that the store does not know comes again at once, in full, and with the list if that is lost as well', async () => {
+  let isLost = false;
+  const { beats, clock, told } = started(
+    () => [JOB],
+    ({ jobs }) => !isLost || jobs !== undefined,
+  );
+  await clock.advance(120_000);
+  const before = told.length;
+  isLost = true;
+  await clock.advance(60_000);
+  const came = told.slice(before, before + 3).map(({ brief, jobs }) => [brief, jobs?.length]);
+  expect(came).toEqual([
+    [true, undefined],
+    [undefined, undefined],
+    [undefined, 1],
+  ]);
   await beats.stop();
 });

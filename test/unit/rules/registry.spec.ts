@@ -22,6 +22,20 @@ class CountedEntries extends MemoryEntries {
   }
 }
 
+test('a brief beat is one statement: it reads nothing, and is kept over one with the same list only', async () => {
+  const entries = new CountedEntries(new ManualClock());
+  const registry = new Registry(entries);
+  const brief = { brief: true } as const;
+  expect(await registry.beat(beat('a', brief))).toEqual({ known: false });
+  await registry.beat(beat('a', { jobs: [] }));
+  entries.lists = 0;
+  expect(await registry.beat(beat('a', { ...brief, left: true }))).toEqual({ known: true });
+  expect(await registry.beat(beat('b', brief))).toEqual({ known: false });
+  expect(await registry.beat(beat('a', { ...brief, catalogue: 'new' }))).toEqual({ known: false });
+  expect(entries.lists).toBe(0);
+  expect(await registry.instances()).toMatchObject([{ instance: 'a', left: true }]);
+});
+
 test('a beat reads no list of jobs; one that is a day old has to come again, so that it outlives each instance', async () => {
   const clock = new ManualClock();
   const entries = new CountedEntries(clock);

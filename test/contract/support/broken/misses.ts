@@ -75,6 +75,12 @@ class KnowsEveryList extends ReferenceHistory {
   }
 }
 
+class KnowsEveryBeat extends ReferenceHistory {
+  protected override isKnownBeat(beat: Beat): boolean {
+    return this.isKnownList(beat);
+  }
+}
+
 class FirstBeatCounts extends ReferenceHistory {
   protected override seen(beat: Beat): Beat {
     return { ...beat, ...this.beats.get(beat.instance) };
@@ -160,6 +166,11 @@ export const brokenRegistries: readonly BrokenStore[] = [
     'a list of jobs has to come once, from any instance',
     "a beat with an unknown list of jobs should answer {'known':false}, but answered {'time':1767225600000,'known':true}",
     KnowsEveryList,
+  ),
+  broken(
+    'a brief beat is kept over one of the same instance with the same list of jobs',
+    "a brief beat of an instance that is not known should answer {'known':false}, but answered {'known':true}",
+    KnowsEveryBeat,
   ),
   broken(
     'an instance is listed once, as of its last beat',

@@ -38,7 +38,9 @@ describe('an instance', () => {
     expect(await store.history.beat(beatOf({ jobs: JOBS }))).toMatchObject({ known: true });
     const commands = await commandsDuring(client, () => store.history.beat(beatOf()));
     expect(commands.length).toBeLessThanOrEqual(3);
-    const { time, known } = await store.history.beat(beatOf({ instance: 'second' }));
+    const ofBrief = await commandsDuring(client, () => store.history.beat(beatOf({ brief: true })));
+    expect(ofBrief.filter(([name]) => name === 'evalsha')).toHaveLength(1);
+    const { time = 0, known } = await store.history.beat(beatOf({ instance: 'second' }));
     expect([known, time >= before]).toEqual([true, true]);
     const shown = await store.history.instances();
     const facts = { ...FACTS, version: '1.2', clockOffset: -3, jobs: JOBS, seenAt: expect.any(Number) };
