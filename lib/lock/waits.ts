@@ -7,7 +7,7 @@ import type { LockCall, Skipped } from './lock-call.js';
 
 /** Why no call can wait. */
 export const NO_LINES =
-  'wait: the store has no lines in which calls could wait. Leave `wait` out, or use a store that has them: see docs/reference/waiting.md.';
+  'wait: the store has no lines in which calls could wait. Leave `wait` out, or use a store that has them (one of your own: with `entries`): see docs/reference/waiting.md.';
 
 /** How often the first call in line of each lock asks whether its turn has come, ms: a hint may be lost, a holder may die. */
 const ASK_EVERY = 1_000;

@@ -20,7 +20,7 @@ import { SchedulerLockConfigError } from '../../base/errors.js';
 export interface LockEntries {
   /** Whether it deletes by itself what is beyond {@link NewEntry.most}. Absent: others do. */
   readonly trims?: true;
-  /** Called once before the first call. @returns why no entries can be kept, and what to do, for the log; `undefined` if they can */
+  /** Called before the first call, perhaps more than once. @returns why no entries can be kept, and what to do, for the log; `undefined` if they can */
   init?(): Promise<string | undefined>;
   /**
    * Writes entries, whose keys and slots differ, each over what it names.

@@ -26,10 +26,6 @@ export class TableDocuments implements LockDocuments {
     );
   }
 
-  nameProblem(name: string): string | undefined {
-    return name.includes('\0') ? 'PostgreSQL cannot keep the character U+0000' : undefined;
-  }
-
   async read(names: readonly string[] | 'all') {
     // The row of the time is there even if there is none of a lock.
     const rows = await this.#query(
@@ -81,7 +77,10 @@ export class TableDocuments implements LockDocuments {
     try {
       return (await this.database.query(text, values)).rows;
     } catch (cause) {
-      throw new StoreUnavailableError('The table of locks could not be asked.', { outcome, cause });
+      throw new StoreUnavailableError(`The table of locks could not be asked: ${String(cause)}`, {
+        outcome,
+        cause,
+      });
     }
   }
 }
