@@ -42,10 +42,8 @@ const LONGEST = 86_400_000;
 const GATHERED = 1_000;
 /** How long the beat waits for the scheduler's call at a tick, ms. After that it comes without one: the job may have been stopped. */
 const CALL_LIMIT = 2_000;
-/** How often a beat asks for the store's clock, and whether the list of jobs is known, ms; it also does if this machine's clock was set. */
-const CHECKED = 900_000;
-/** By how much it was set then, ms. */
-const STEP = 20;
+/** How often a beat asks for the store's clock, and whether the list of jobs is known, and by how much this machine's was set if it does, ms. */
+const [CHECKED, STEP] = [900_000, 20];
 /** From when on clocks differ so much that an instance starts the wrong ticks, ms. */
 const SKEWED = 10_000;
 /** How long the last beat may take, ms: a shutdown waits for it. */
@@ -174,10 +172,7 @@ export class Beats {
       left,
     };
     const isNew = this.#known !== catalogue;
-    const passed = this.clock.monotonic() - this.#checked.sent;
-    const isSet = Math.abs(this.clock.now() - this.#checked.now - passed) >= STEP;
-    const isBrief = !isNew && !isSet && passed < CHECKED;
-    if (isBrief && (await this.#send({ ...beat, brief: true })).known) return;
+    if (!isNew && this.#isChecked && (await this.#send({ ...beat, brief: true })).known) return;
     const { known, now, took, time = now } = await this.#send(isNew ? { ...beat, jobs } : beat);
     // The store read its clock about half-way through the call.
     const clockOffset = Math.round(time - now - took / 2);
@@ -196,6 +191,13 @@ export class Beats {
     this.shown.answered(took);
     this.#problem = undefined;
     return { ...answer, now, took };
+  }
+
+  /** Whether the store has lately told its clock, and this machine's was not set since. */
+  get #isChecked(): boolean {
+    const { sent, now } = this.#checked;
+    const passed = this.clock.monotonic() - sent;
+    return passed < CHECKED && Math.abs(this.clock.now() - now - passed) < STEP;
   }
 
   #tell(problem: string): void {

@@ -37,9 +37,7 @@ export class Words {
 
 export const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-const SHOWN = 3;
-
-export function some(texts: readonly string[], most = SHOWN, separator = ', '): string {
+export function some(texts: readonly string[], most = 3, separator = ', '): string {
   const rest = texts.length - most;
   const shown = texts.slice(0, most).join(separator);
   return rest > 0 ? `${shown}${separator}and ${rest} more` : shown;
@@ -47,7 +45,7 @@ export function some(texts: readonly string[], most = SHOWN, separator = ', '): 
 
 /** Instances, as a list of names. */
 export const names = (instances: readonly string[]): string =>
-  some(instances.map((name, n) => (n < SHOWN ? displayName(name) : name)));
+  some(instances.map((name, n) => (n < 3 ? displayName(name) : name)));
 
 /** A reason in brackets, if there is one. URLs in it may hold credentials. */
 export const inBrackets = (reason: string | undefined): string =>
