@@ -42,6 +42,17 @@ describe('an acquire whose outcome is not known', () => {
     expect(app.store.of('release')).toHaveLength(released);
   });
 
+  it('is released once if that is answered: no later attempt for the lock waits for another release', async () => {
+    const app = new Harness();
+    app.store.next('acquire', brokenConnection);
+    await app.start();
+    await app.clock.advance(SETTINGS.ttl * 3);
+    const released = app.store.of('release').length;
+    const job = await app.start();
+    expect(job.began).toBe(true);
+    expect(app.store.of('release')).toHaveLength(released);
+  });
+
   it('is released at once when the connection broke after it was sent', async () => {
     const app = new Harness();
     app.store.next('acquire', async (carryOut) => {

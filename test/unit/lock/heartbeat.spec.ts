@@ -90,6 +90,19 @@ describe('the heartbeat', () => {
     expect(app.of('renewed')).toMatchObject([{ lock: 'b' }]);
   });
 
+  it('believes no renewal whose answer is heard past the deadline, though the process was blocked and no timer came first', async () => {
+    const app = new Harness();
+    const slow = hold('reply');
+    app.store.next('extend', slow.behaviour);
+    await app.start();
+    await app.clock.advance(3_000);
+    app.clock.block(7_000);
+    slow.answer();
+    await new Promise(setImmediate);
+    expect(app.of('renewed')).toEqual([]);
+    expect(app.of('lost')).toMatchObject([{ reason: 'deadline' }]);
+  });
+
   it('tries a failed renewal again after 5 % of the ttl', async () => {
     const app = new Harness();
     app.store.next('extend', brokenConnection, brokenConnection);

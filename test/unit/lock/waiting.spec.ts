@@ -489,6 +489,32 @@ describe('calls that wait', () => {
     await fleet.end(second);
   });
 
+  test('end as shutting-down if their first answer comes after the shutdown has begun', async () => {
+    const holder = await fleet.call('a');
+    const answer = gate();
+    fleet.store.slow = { holder: 'b', until: answer.opened };
+    const call = await fleet.call('b', MINUTE);
+    void fleet.instance('b').shutdown(0);
+    answer.open();
+    await fleet.clock.advance(0);
+    expect(call.result).toMatchObject({ ran: false, reason: 'shutting-down' });
+    await fleet.end(holder);
+  });
+
+  test('tell once why no hints come', async () => {
+    fleet.store.hints = () => ({ open: false, problem: 'no channel', close: () => undefined });
+    const holder = await fleet.call('a');
+    const calls = [await fleet.call('b-1', MINUTE), await fleet.call('b-2', MINUTE)];
+    const told = fleet.of('waiting').map(({ problem }) => problem);
+    expect(told.length).toBeGreaterThan(1);
+    expect(told.filter(Boolean)).toEqual(['no channel']);
+    await fleet.end(holder);
+    for (let n = 0; n < 2; n++) {
+      await fleet.clock.advance(1_000);
+      await fleet.end(calls[n] as Call);
+    }
+  });
+
   test('keep their place when an answer is lost, and take a lock that they were granted by it', async () => {
     const holder = await fleet.call('a');
     const [first, second] = [await fleet.call('b', MINUTE), await fleet.call('c', MINUTE)];
