@@ -172,25 +172,27 @@ export class Beats {
       left,
     };
     const isNew = this.#known !== catalogue;
-    if (!isNew && this.#isChecked && (await this.#send({ ...beat, brief: true })).known) return;
-    const { known, now, took, time = now } = await this.#send(isNew ? { ...beat, jobs } : beat);
-    // The store read its clock about half-way through the call.
-    const clockOffset = Math.round(time - now - took / 2);
-    if (this.#clockOffset === undefined && Math.abs(clockOffset) >= SKEWED) this.shown.skewed?.(clockOffset);
-    this.#clockOffset = clockOffset;
+    if (!isNew && this.#isChecked && (await this.#send({ ...beat, brief: true }))) return;
+    const known = await this.#send(isNew ? { ...beat, jobs } : beat);
     this.#known = catalogue;
-    if (!known) await this.history.beat({ ...beat, clockOffset, jobs });
+    if (!known) await this.history.beat({ ...beat, ...given({ clockOffset: this.#clockOffset }), jobs });
   }
 
-  async #send(beat: Beat) {
+  /** Returns whether the list of jobs is known. */
+  async #send(beat: Beat): Promise<boolean> {
     const [now, sent] = [this.clock.now(), this.clock.monotonic()];
-    const answer = await this.history.beat(beat);
+    const { time, known } = await this.history.beat(beat);
     const took = this.clock.monotonic() - sent;
-    if (!beat.brief) this.#checked = { sent, now };
+    if (time !== undefined) {
+      // The store read its clock about half-way through the call.
+      const offset = Math.round(time - now - took / 2);
+      if (this.#clockOffset === undefined && Math.abs(offset) >= SKEWED) this.shown.skewed?.(offset);
+      [this.#clockOffset, this.#checked] = [offset, { sent, now }];
+    }
     this.#answeredAt = this.clock.now();
     this.shown.answered(took);
     this.#problem = undefined;
-    return { ...answer, now, took };
+    return known;
   }
 
   /** Whether the store has lately told its clock, and this machine's was not set since. */
