@@ -212,7 +212,7 @@ export interface Beat {
   readonly catalogue: string;
   /** The list itself: given if the store does not know it yet. */
   readonly jobs?: readonly KnownJob[];
-  /** It is kept only over a beat of the same instance with the same list, and the answer tells no time: that takes one statement. */
+  /** It is kept only over a beat of the same instance with the same list, and the answer tells no time: that costs the store less. */
   readonly brief?: true;
   /** The jobs whose cron job is stopped here at the moment, by their index in the list. Absent: none. */
   readonly stopped?: readonly number[];
@@ -235,7 +235,7 @@ export interface HungRun extends Pick<LeaseRef, 'fencingToken' | 'tick'> {
 export interface BeatResult {
   /** The store's time, epoch milliseconds. Absent: the beat was brief. */
   readonly time?: number;
-  /** Whether the store knows the list of jobs. If not, the beat has to come again: in full, or with the list. */
+  /** Whether the beat is kept: the store knows its list of jobs. If not, it has to come again: a brief one in full, others with the list. */
   readonly known: boolean;
 }
 

@@ -42,8 +42,10 @@ const LONGEST = 86_400_000;
 const GATHERED = 1_000;
 /** How long the beat waits for the scheduler's call at a tick, ms. After that it comes without one: the job may have been stopped. */
 const CALL_LIMIT = 2_000;
-/** How often a beat asks for the store's clock, and whether the list of jobs is known, and by how much this machine's was set if it does, ms. */
-const [CHECKED, STEP] = [900_000, 20];
+/** How often a beat asks for the store's clock, and whether the list of jobs is known, ms. */
+const CHECKED = 900_000;
+/** It asks before that if this machine's clock was set by so much, ms, or if the last answer took so long: it says little of the clock. */
+const [STEP, SLOW] = [20, 200];
 /** From when on clocks differ so much that an instance starts the wrong ticks, ms. */
 const SKEWED = 10_000;
 /** How long the last beat may take, ms: a shutdown waits for it. */
@@ -54,12 +56,13 @@ export class Beats {
   /** Monotonic: the clock may be set while it is up. */
   readonly #startedAt: number;
   #timer: Timer | undefined;
-  #clockOffset: number | undefined;
+  /** By how much the store's clock is ahead of this machine's, ms; `undefined`: not known yet. */
+  clockOffset: number | undefined;
   #answeredAt: number | undefined;
   #failedAt: number | undefined;
   /** When it last began a beat, monotonic. */
   #beganAt = -Infinity;
-  /** The list of jobs that the store knows, by its hash, and when it last said so, by both clocks. */
+  /** The list of jobs that was told last, by its hash, and when the last full beat was sent, by both clocks. */
   #known: string | undefined;
   #checked = { sent: -Infinity, now: 0 };
   /** The problem that was reported last. */
@@ -78,11 +81,6 @@ export class Beats {
   /** When the store last answered a beat, and when it last did not, epoch milliseconds; `undefined`: never. */
   get last(): { readonly answeredAt: number | undefined; readonly failedAt: number | undefined } {
     return { answeredAt: this.#answeredAt, failedAt: this.#failedAt };
-  }
-
-  /** By how much the store's clock is ahead of this machine's, ms; `undefined`: not known yet. */
-  get clockOffset(): number | undefined {
-    return this.#clockOffset;
   }
 
   /** Beats at once, and from then on. */
@@ -160,7 +158,7 @@ export class Beats {
       ...given({
         application,
         version,
-        clockOffset: this.#clockOffset,
+        clockOffset: this.clockOffset,
         withTicks: this.shown.every === 'with-ticks' || undefined,
         stopped: someOf(stopped),
         added: someOf(added) && (Object.fromEntries(added) as Record<number, number>),
@@ -172,13 +170,14 @@ export class Beats {
       left,
     };
     const isNew = this.#known !== catalogue;
-    if (!isNew && this.#isChecked && (await this.#send({ ...beat, brief: true }))) return;
+    // The last beat takes as many steps as those before it, so none of them comes after it.
+    if (!left && !isNew && this.#isChecked && (await this.#send({ ...beat, brief: true }))) return;
     const known = await this.#send(isNew ? { ...beat, jobs } : beat);
     this.#known = catalogue;
-    if (!known) await this.history.beat({ ...beat, ...given({ clockOffset: this.#clockOffset }), jobs });
+    if (!known) await this.history.beat({ ...beat, ...given({ clockOffset: this.clockOffset }), jobs });
   }
 
-  /** Returns whether the list of jobs is known. */
+  /** Returns whether the beat is kept. */
   async #send(beat: Beat): Promise<boolean> {
     const [now, sent] = [this.clock.now(), this.clock.monotonic()];
     const { time, known } = await this.history.beat(beat);
@@ -186,12 +185,13 @@ export class Beats {
     if (time !== undefined) {
       // The store read its clock about half-way through the call.
       const offset = Math.round(time - now - took / 2);
-      if (this.#clockOffset === undefined && Math.abs(offset) >= SKEWED) this.shown.skewed?.(offset);
-      [this.#clockOffset, this.#checked] = [offset, { sent, now }];
+      if (this.clockOffset === undefined && Math.abs(offset) >= SKEWED) this.shown.skewed?.(offset);
+      this.clockOffset = offset;
+      this.#checked = { sent: took < SLOW ? sent : -Infinity, now };
     }
     this.#answeredAt = this.clock.now();
     this.shown.answered(took);
-    this.#problem = undefined;
+    if (known) this.#problem = undefined;
     return known;
   }
 

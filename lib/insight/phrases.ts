@@ -43,7 +43,7 @@ export function some(texts: readonly string[], most = 3, separator = ', '): stri
   return rest > 0 ? `${shown}${separator}and ${rest} more` : shown;
 }
 
-/** Instances, as a list of names. */
+/** Instances, as a list of names. There may be hundreds, for each of hundreds of jobs: only what is shown is made presentable. */
 export const names = (instances: readonly string[]): string =>
   some(instances.map((name, n) => (n < 3 ? displayName(name) : name)));
 

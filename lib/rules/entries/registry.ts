@@ -13,14 +13,17 @@ import { asciiJson } from '../../base/wording.js';
 const LOCK = '';
 const [INSTANCE, JOBS] = ['instance', 'jobs'];
 const DAY = 86_400_000;
-/** How long a list of jobs is kept, ms: longer than any instance that has it, as it has to come again once a day at least. */
+/** How long a list of jobs is kept, ms: a day longer than any instance that has it, though it comes again only when it is a day old. */
 const LIST_KEPT = INSTANCES_KEPT + 2 * DAY;
 
 /** Rule 18: the instances that were up in the last days, and their lists of jobs, each once. */
 export class Registry {
   constructor(private readonly entries: LockEntries) {}
 
-  /** Keeps a beat if its list of jobs is known, or comes with it. A list that would not outlive the instance counts as unknown. */
+  /**
+   * Keeps a beat if its list of jobs is known, or comes with it; a brief one if the last one of its instance had that list. A list that would
+   * not outlive the instance counts as unknown.
+   */
   async beat({ jobs, catalogue, brief, ...told }: Beat): Promise<BeatResult> {
     const list = idOf(JOBS, catalogue);
     const id = idOf(INSTANCE, told.instance);

@@ -33,8 +33,8 @@ import { type KeysOf, OF_LOCK } from './keys.js';
  * Scripts keep fields that they do not know. Commands that can fail (on a key of the wrong type, say) come before the
  * first write: a script that fails has changed nothing. Times are those of the server (TIME).
  *
- * What several scripts do is a Lua function with arguments, whose text stands before theirs: that costs 1 µs of the 90 of a cycle. The
- * header of a script names its keys and arguments in order.
+ * What several scripts do is a Lua function with arguments, whose text stands before theirs: that costs 1 of the 90 µs that a
+ * lease and its release take. The header of a script names its keys and arguments in order.
  *
  * Every redis.call() and every field of a hash adds to the cost of each run: scripts read and write nothing that they
  * can do without.

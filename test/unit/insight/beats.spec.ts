@@ -11,13 +11,17 @@ const JOB: ShownJob = {
 };
 
 /** An instance that beats each minute. */
-function started(jobs: () => ShownJob[], known = (_beat: Beat): boolean => true) {
+function started(jobs: () => ShownJob[], known = (_beat: Beat): boolean => true, took: number[] = []) {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
+  const ahead = clock.now() - clock.monotonic() + 5_000;
   const told: Beat[] = [];
   const history = {
-    beat(beat: Beat) {
+    async beat(beat: Beat) {
       told.push(beat);
-      return Promise.resolve({ ...(beat.brief ? {} : { time: clock.now() + 5_000 }), known: known(beat) });
+      const time = clock.monotonic() + ahead;
+      const wait = took.shift() ?? 0;
+      if (wait > 0) await new Promise<void>((resolve) => void clock.setTimer(resolve, wait));
+      return { ...(beat.brief ? {} : { time }), known: known(beat) };
     },
   } as unknown as HistoryStore;
   const beats = new Beats(history, clock, {
@@ -90,8 +94,9 @@ test('a beat is not brief after this clock was set, so that its offset is right 
   clock.setWallClock(clock.now() - 3_000);
   await clock.advance(60_000);
   expect(told.at(-1)).not.toHaveProperty('brief');
+  expect(beats.clockOffset).toBe(8_000);
   await clock.advance(60_000);
-  expect(told.at(-1)).toMatchObject({ brief: true });
+  expect(told.at(-1)).toMatchObject({ brief: true, clockOffset: 8_000 });
   await beats.stop();
 });
 
@@ -112,4 +117,26 @@ test('a brief beat that the store does not know comes again at once, in full, an
     [undefined, 1],
   ]);
   await beats.stop();
+});
+
+test('a slow answer says little of the clock: the next beat asks again', async () => {
+  const { beats, clock, told } = started(() => [JOB], undefined, [6_000]);
+  await clock.advance(30_000);
+  // The store read its clock at the beginning of the six seconds, not half-way.
+  expect(beats.clockOffset).toBe(2_000);
+  await clock.advance(30_000);
+  expect(told.at(-1)).not.toHaveProperty('brief');
+  expect(beats.clockOffset).toBe(5_000);
+  await clock.advance(60_000);
+  expect(told.at(-1)).toHaveProperty('brief');
+  await beats.stop();
+});
+
+test('the last beat is not brief, so that none of those before it comes later', async () => {
+  const { beats, clock, told } = started(() => [JOB]);
+  await clock.advance(120_000);
+  expect(told.at(-1)).toHaveProperty('brief');
+  await beats.stop();
+  expect(told.at(-1)).toMatchObject({ left: true });
+  expect(told.at(-1)).not.toHaveProperty('brief');
 });

@@ -58,7 +58,7 @@ function textOf(oldest: JobView, views: readonly JobView[], times: Times): strin
   if (why?.cause !== 'store-away' && why?.cause !== 'no-instance') return `${views.length} jobs ${common}`;
   const begins = views.map((view) => (view.why && 'from' in view.why && view.why.from) || Infinity);
   const from = times.short(Math.min(...begins));
-  const to = why.to === undefined ? undefined : times.short(why.to);
+  const to = why.to === undefined ? undefined : times.short(Math.max(why.to, ...views.map(endOf)));
   const away =
     why.cause === 'store-away'
       ? `The store was away ${from}–${to ?? ', and nobody has told when it came back'}`

@@ -99,8 +99,8 @@ export function axis({ span, times, looked }: Scene): Markup {
   );
   return markup`<svg class="axis" width="100%" height="46" role="group" aria-label="Time">
     <defs>${HATCH}<g id="behind">${behind}</g></defs>${hours}
-    ${named.map((one) => markup`<g class="deployed"><title>${deployText(one, times)}</title>${label(nameOf(one), one.at, 11, span)}</g>`)}
     ${outages.map((one) => markup`<g><title>${outageText(one, times)}</title>${band('outage', one.from, one.to, span)}${away.includes(one) && label('store away', one.from, 25, span)}</g>`)}
+    ${named.map((one) => markup`<g class="deployed"><title>${deployText(one, times)}</title>${label(nameOf(one), one.at, 11, span)}</g>`)}
     <g class="here">${label('now', span.now, 25, span)}</g></svg>`;
 }
 
