@@ -133,7 +133,8 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       expect(app.events.filter(({ type }) => type === 'lost')).toEqual([]);
       expect(asked).not.toContain('ran');
       const outages = app.events.filter(isEvent('outage-started'));
-      expect(outages.length).toBeLessThanOrEqual(1);
+      // A busy machine may be silent for a third of a second, which is an outage of the store, and none of the row.
+      expect(outages.flatMap(({ lock }) => lock ?? [])).toEqual([LOCKED]);
       await stranger.write('ROLLBACK');
       await until(async () => (await locks.run(LOCKED, () => undefined)).ran);
       for (const end of ends.values()) end();

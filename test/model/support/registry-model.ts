@@ -16,6 +16,14 @@ export class RegistryModel {
     return this.seen().some(({ beat }) => beat.catalogue === catalogue) ? true : undefined;
   }
 
+  /** Whether a brief beat has to be kept; `undefined`: the last one of its instance is just about to be forgotten. */
+  knowsBeat({ instance, catalogue }: Beat): boolean | undefined {
+    const last = this.#beats.get(instance);
+    const ago = this.now - (last?.time ?? -Infinity);
+    if (last?.beat.catalogue !== catalogue) return false;
+    return Math.abs(ago - INSTANCES_KEPT) < 1_000 ? undefined : ago < INSTANCES_KEPT;
+  }
+
   /** Keeps a beat whose list is known. */
   beat({ jobs, ...beat }: Beat): void {
     if (jobs !== undefined) this.#lists.set(beat.catalogue, { jobs, time: this.now });
