@@ -205,7 +205,8 @@ export class ReferenceHistory implements HistoryStore {
 
   /** Whether a brief beat comes after one of its instance with the same list. */
   protected isKnownBeat({ instance, catalogue }: Beat): boolean {
-    return this.beats.get(instance)?.catalogue === catalogue;
+    const last = this.beats.get(instance);
+    return last?.catalogue === catalogue && last.seenAt + INSTANCES_KEPT > this.now();
   }
 
   protected seen(beat: Beat): Beat {
