@@ -85,7 +85,7 @@ export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly
   contract: { ceiling: 1_461, aim: 1_500 },
   rules: { ceiling: 3_120, aim: 3_100 },
   'stores/redis': { ceiling: 4_411, aim: 4_400 },
-  'stores/sql stores/postgres stores/mysql': { ceiling: 3_082, aim: 3_100 },
+  'stores/sql stores/postgres stores/mysql': { ceiling: 3_090, aim: 3_100 },
   'stores/mongo': { ceiling: 795, aim: 800 },
   'stores/memory': { ceiling: 386, aim: 400 },
   'stores/shared': { ceiling: 107, aim: 200 },
