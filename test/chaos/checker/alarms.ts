@@ -14,8 +14,8 @@ const LATE = 1_000;
 
 /**
  * An alarm is right: no instance had started the tick, or a newer one, when its time of grace was over, by the clock of the instance that
- * raised it, or, where that one is behind, by the store's or the first of the fleet's, whichever is later; and no run of the job went on when it came, by the clock of any instance. There is one for each tick over the fleet; another
- * one if each instance that told before was killed or cut off before it had marked that. And a
+ * raised it, or, where that one is behind, by the store's or the first of the fleet's, whichever is later; and no run of the job went on when it came, by the clock of any instance. There is one for each tick over the fleet; two, if the
+ * instance that told first was killed or cut off before it had marked that. And a
  * tick that nobody started is told: there is an entry of it, or an alarm, if an instance that knew the job was well when its time of grace was over, and
  * no newer tick was started before.
  *
@@ -43,7 +43,7 @@ export function checkAlarms(model: Model): Finding {
     if (first === undefined || more.length === 0) continue;
     const excuse = excuseOf(model, first.tick - wallOf(model), more.at(-1)?.m ?? 0);
     if (excuse === 'after a data loss' && more.length === 1) count('second alarms, after a data loss');
-    else if (same.slice(0, -1).every((alarm) => wasCutOff(model, alarm)))
+    else if (more.length === 1 && wasCutOff(model, first))
       count('second alarms, as the first instance lost the store, or died, before its mark');
     else violations.push(`${describe(first)}, and ${more.length} times more`);
   }

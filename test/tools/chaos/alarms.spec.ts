@@ -93,21 +93,6 @@ describe('an alarm', () => {
     expect(check(cutOff)).toEqual(wrong.map((text) => expect.stringMatching(text)));
   });
 
-  it('may come once more for each instance that was cut off, and for no other', () => {
-    const thrice = new HandMade({ jobs: [JOB] })
-      .add(alarm(23_000, 15_000))
-      .fault('pause', 24_000, 24_500, 'instance-2')
-      .add(alarm(33_000, 15_000, 'instance-1'))
-      .fault('store-restart', 32_000, 36_000)
-      .add(alarm(43_000, 15_000, 'instance-1'));
-    expect(check(thrice)).toEqual([]);
-    const without = new HandMade({ jobs: [JOB] })
-      .add(alarm(23_000, 15_000))
-      .fault('pause', 24_000, 24_500, 'instance-2')
-      .add(alarm(33_000, 15_000, 'instance-1'), alarm(43_000, 15_000, 'instance-1'));
-    expect(check(without)).toEqual([expect.stringMatching('and 2 times more')]);
-  });
-
   it('may be false after a data loss, or while the clock of the store is set', () => {
     const started = (): HandMade =>
       new HandMade({ jobs: [JOB] }).run({ at: 15_000, tick: 15_000, token: 1 }).add(alarm(23_000, 15_000));
