@@ -1,6 +1,7 @@
 import { type Clock, noLongerThan, type Timer } from '../../base/clock.js';
 import { asciiJson } from '../../base/wording.js';
 import { NOTHING_RAN } from '../../contract/allowances.js';
+import { StoreUnavailableError } from '../../base/errors.js';
 import type { Caller } from '../../contract/fast-port.js';
 import type {
   Alarm,
@@ -134,7 +135,7 @@ export class EntryHistory implements HistoryStore {
       body: '',
     };
     return new Tries(this.clock, 'not-applied').of(async () => {
-      const [known] = (await this.entriesOf.list({ lock, ids: [mark.id] })).entries;
+      const [known] = (await this.entriesOf.list({ lock, ids: [mark.id] }).catch(asNotApplied)).entries;
       if (known !== undefined && Number(known.version) >= tick) return false;
       const [written] = await this.entriesOf.put([{ ...mark, over: [known?.version ?? null] }]);
       return written === true || AGAIN;
@@ -318,4 +319,10 @@ export class HistoryWriter {
     this.#left.set(key, left > 0 ? left - 1 : Math.ceil(most / 10) - 1);
     return left === 0;
   }
+}
+
+/** A read that fails has changed nothing. */
+function asNotApplied(cause: unknown): never {
+  if (!(cause instanceof StoreUnavailableError)) throw cause;
+  throw new StoreUnavailableError(cause.message, { outcome: 'not-applied', refused: cause.refused, cause });
 }

@@ -83,7 +83,7 @@ export const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
 export const LINES: Readonly<Record<string, { readonly ceiling: number; readonly aim: number }>> = {
   base: { ceiling: 788, aim: 650 },
   contract: { ceiling: 1_461, aim: 1_500 },
-  rules: { ceiling: 3_120, aim: 3_100 },
+  rules: { ceiling: 3_127, aim: 3_100 },
   'stores/redis': { ceiling: 4_411, aim: 4_400 },
   'stores/sql stores/postgres stores/mysql': { ceiling: 3_090, aim: 3_100 },
   'stores/mongo': { ceiling: 795, aim: 800 },

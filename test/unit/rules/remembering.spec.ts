@@ -230,3 +230,17 @@ test('a clean-up asks for the entries of ten locks together, and of no more', as
   await store.close();
   expect(most).toBe(10);
 });
+
+test('a mark of a miss whose read is not answered has not been made: nobody reports the miss because of it', async () => {
+  const alarm = { name: 'lock', job: 'job', tick: 1, kept };
+  const { list } = entries;
+  const silence = new StoreUnavailableError('no answer', { outcome: 'unknown' });
+  entries.list = () => Promise.reject(silence);
+  await expect(store.history.told(alarm)).rejects.toMatchObject({ outcome: 'not-applied', cause: silence });
+  entries.list = list;
+  entries.failure = silence;
+  await expect(store.history.told(alarm)).rejects.toBe(silence);
+  delete entries.failure;
+  expect(await store.history.told(alarm)).toBe(true);
+  expect(await store.history.told(alarm)).toBe(false);
+});
